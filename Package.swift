@@ -1,0 +1,95 @@
+// swift-tools-version: 6.2
+//
+// Espalier: an object graph that lives in a file. The module picture this manifest states is drawn in the README and
+// held by the build (`.ci/run` passes `--explicit-target-dependency-import-check error`).
+//
+// Invariants
+//   1. No package dependency, now or later: cloning this repository is all that a build needs.
+//   2. A target depends on exactly the modules that the architecture allows it to import.
+
+import CompilerPluginSupport
+import Foundation
+import PackageDescription
+
+/// Settings of every module: Swift 6 mode comes from the tools version, the rest is spelled here.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .strictMemorySafety(),
+]
+
+/// The folder of the running toolchain that carries SwiftSyntax (`…/usr/lib/swift/host`).
+///
+/// The manifest itself is linked against the toolchain's `libPackageDescription.so`, so its own memory map names the
+/// toolchain that builds us. Where there is no such map, the first `swiftc` on PATH answers.
+let swiftSyntaxFolder: String = {
+    let maps = (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8)) ?? ""
+    for line in maps.split(separator: "\n") where line.hasSuffix("/libPackageDescription.so") {
+        let path = line.drop { $0 != "/" }
+        if let end = path.range(of: "/lib/swift/pm/") { return path[..<end.lowerBound] + "/lib/swift/host" }
+    }
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+    for folder in folders {
+        let compiler = URL(fileURLWithPath: String(folder)).appendingPathComponent("swiftc").resolvingSymlinksInPath()
+        let host = compiler.deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("lib/swift/host")
+        if FileManager.default.fileExists(atPath: host.path) { return host.path }
+    }
+    return "/usr/lib/swift/host"
+}()
+
+let swiftSyntaxLibraries = [
+    "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftSyntaxMacroExpansion", "SwiftDiagnostics",
+    "SwiftOperators", "SwiftParser", "SwiftParserDiagnostics", "SwiftBasicFormat", "SwiftCompilerPluginMessageHandling",
+]
+
+let package = Package(
+    name: "Espalier",
+    products: [
+        .library(name: "Espalier", targets: ["Espalier"]),
+        .library(name: "EspalierEngine", targets: ["EspalierEngine"]),
+        .executable(name: "dbtool", targets: ["dbtool"]),
+    ],
+    targets: [
+        .target(name: "EspalierEngine", swiftSettings: strict),
+        .target(name: "EspalierModel", swiftSettings: strict),
+        .target(name: "EspalierStore", dependencies: ["EspalierEngine", "EspalierModel"], swiftSettings: strict),
+        .target(
+            name: "Espalier", dependencies: ["EspalierModel", "EspalierStore", "EspalierMacros"], swiftSettings: strict),
+        .macro(
+            name: "EspalierMacros",
+            swiftSettings: strict + [.unsafeFlags(["-I", swiftSyntaxFolder])],
+            linkerSettings: [
+                .unsafeFlags(
+                    ["-L", swiftSyntaxFolder, "-Xlinker", "-rpath", "-Xlinker", swiftSyntaxFolder]
+                        + swiftSyntaxLibraries.map { "-l\($0)" })
+            ]),
+        .executableTarget(
+            name: "dbtool", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
+            exclude: ["Chinook/LICENSE.md"], resources: [.copy("Chinook/ChinookData.json")], swiftSettings: strict),
+        .target(
+            name: "TestSupport", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
+            path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(
+            name: "EspalierEngineTests", dependencies: ["EspalierEngine", "TestSupport"],
+            exclude: ["Golden"], swiftSettings: strict),
+        .testTarget(
+            name: "EspalierModelTests", dependencies: ["EspalierModel", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "EspalierStoreTests", dependencies: ["EspalierStore", "EspalierModel", "EspalierEngine", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "EspalierTests", dependencies: ["Espalier", "EspalierModel", "EspalierStore", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "EspalierMacrosTests", dependencies: ["Espalier", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "dbtoolTests", dependencies: ["dbtool", "EspalierEngine", "Espalier", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SimulationTests",
+            dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(name: "TidyTests", dependencies: ["TestSupport"], swiftSettings: strict),
+    ]
+)

@@ -1,0 +1,64 @@
+// What a developer writes down about an entity; a plain value, checked only as part of a whole model.
+
+/// One entity: a class of objects, its properties and its rules.
+public struct EntityDescription: Sendable, Hashable {
+    /// An index over one or more properties, in this order.
+    public struct Index: Sendable, Hashable {
+        /// One part of an index.
+        public struct Element: Sendable, Hashable {
+            /// The attribute or to-one relationship.
+            public var property: String
+            /// Whether smaller values come first.
+            public var isAscending: Bool
+
+            /// Describes a part of an index.
+            public init(_ property: String, isAscending: Bool = true) {
+                self.property = property
+                self.isAscending = isAscending
+            }
+        }
+        /// The name, unique within the entity hierarchy.
+        public var name: String
+        /// The parts, most significant first.
+        public var elements: [Element]
+
+        /// Describes an index.
+        public init(_ name: String, on elements: [Element]) {
+            self.name = name
+            self.elements = elements
+        }
+    }
+
+    /// The name, unique in the model.
+    public var name: String
+    /// The name of the entity it inherits from (MD-10).
+    public var superentity: String?
+    /// Whether no object may be of exactly this entity.
+    public var isAbstract: Bool
+    /// Its own attributes, without inherited ones, in the developer's order.
+    public var attributes: [AttributeDescription]
+    /// Its own relationships, without inherited ones, in the developer's order.
+    public var relationships: [RelationshipDescription]
+    /// Groups of properties whose values together must be unique (MD-12).
+    public var uniquenessConstraints: [[String]]
+    /// The indexes besides those of single `isIndexed` attributes.
+    public var indexes: [Index]
+    /// The name in an older version of the model (MD-33).
+    public var renamingIdentifier: String?
+
+    /// Describes an entity.
+    public init(
+        _ name: String, superentity: String? = nil, isAbstract: Bool = false, attributes: [AttributeDescription] = [],
+        relationships: [RelationshipDescription] = [], uniquenessConstraints: [[String]] = [], indexes: [Index] = [],
+        renamingIdentifier: String? = nil
+    ) {
+        self.name = name
+        self.superentity = superentity
+        self.isAbstract = isAbstract
+        self.attributes = attributes
+        self.relationships = relationships
+        self.uniquenessConstraints = uniquenessConstraints
+        self.indexes = indexes
+        self.renamingIdentifier = renamingIdentifier
+    }
+}

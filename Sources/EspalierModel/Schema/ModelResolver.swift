@@ -1,0 +1,47 @@
+// Turns descriptions that ModelChecker found valid into entities: inheritance flattened, names made indices.
+
+struct ModelResolver {
+    private let descriptions: [EntityDescription]
+    private let indexByName: [String: Int]
+
+    init(_ descriptions: [EntityDescription]) {
+        self.descriptions = descriptions
+        indexByName = Dictionary(uniqueKeysWithValues: descriptions.enumerated().map { ($1.name, $0) })
+    }
+
+    func entities() -> [Entity] { descriptions.indices.map(entity(at:)) }
+
+    private func entity(at index: Int) -> Entity {
+        let line = ancestry(of: index)
+        let attributes = line.flatMap { owner in descriptions[owner].attributes.map { (owner, $0) } }
+        let relationships = line.flatMap { owner in descriptions[owner].relationships.map { (owner, $0) } }
+        return Entity(
+            description: descriptions[index], index: index, superentity: line.dropLast().last, root: line[0],
+            family: descriptions.indices.filter { ancestry(of: $0).contains(index) },
+            attributes: attributes.enumerated().map { slot, attribute in
+                Attribute(description: attribute.1, slot: slot, declaredBy: attribute.0)
+            },
+            relationships: relationships.enumerated().map { slot, relationship in
+                let destination = indexByName[relationship.1.destination, default: 0]
+                return Relationship(
+                    description: relationship.1, slot: slot, declaredBy: relationship.0, destination: destination,
+                    inverse: relationship.1.inverse.flatMap { slotOfRelationship(named: $0, in: destination) })
+            },
+            uniquenessConstraints: line.flatMap { descriptions[$0].uniquenessConstraints },
+            indexes: line.flatMap { owner in
+                descriptions[owner].attributes.filter(\.isIndexed).map { .init($0.name, on: [.init($0.name)]) }
+                    + descriptions[owner].indexes
+            })
+    }
+
+    /// The entity and its superentities, topmost first.
+    private func ancestry(of index: Int) -> [Int] {
+        var line = [index]
+        while let name = descriptions[line[0]].superentity, let above = indexByName[name] { line.insert(above, at: 0) }
+        return line
+    }
+
+    private func slotOfRelationship(named name: String, in entity: Int) -> Int? {
+        ancestry(of: entity).flatMap { descriptions[$0].relationships }.firstIndex { $0.name == name }
+    }
+}

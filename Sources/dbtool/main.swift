@@ -1,0 +1,1 @@
+// dbtool: looks into Espalier files from a command line.
