@@ -1,0 +1,49 @@
+// What the integrity check found.
+
+/// How far an integrity check is.
+public struct CheckProgress: Sendable, Hashable {
+    /// Pages checked so far.
+    public let pagesChecked: UInt64
+    /// Pages to check.
+    public let pageCount: UInt64
+}
+
+/// What the integrity check found: everything, not the first problem only.
+public struct CheckReport: Sendable {
+    /// Something that is wrong.
+    public struct Finding: Sendable, Hashable, CustomStringConvertible {
+        /// Where, and which rule.
+        public let corruption: Corruption
+        /// The name of the tree, if the page belongs to one that is in the catalog.
+        public let treeName: String?
+
+        /// A complete sentence.
+        public var description: String {
+            treeName.map { "Tree \"\($0)\": \(corruption)" } ?? corruption.description
+        }
+    }
+
+    /// What the check counted in a tree.
+    public struct TreeCount: Sendable, Hashable {
+        /// The tree as the catalog describes it.
+        public let summary: TreeSummary
+        /// Entries that were found.
+        public var entryCount: UInt64 = 0
+        /// Pages that were found, of all kinds.
+        public var pageCount: UInt64 = 0
+    }
+
+    /// All that is wrong.
+    public var findings: [Finding] = []
+    /// The trees that were walked.
+    public var trees: [TreeCount] = []
+    /// Pages of the store.
+    public var pageCount: UInt64 = 0
+    /// Pages that are free.
+    public var freePageCount: UInt64 = 0
+    /// Whether the check went to its end (it was not cancelled by the progress closure).
+    public var isComplete = false
+
+    /// Whether the whole store was checked and nothing is wrong.
+    public var isOK: Bool { isComplete && findings.isEmpty }
+}

@@ -1,0 +1,113 @@
+// The text of storage errors: one complete sentence each, made in one place.
+
+extension StorageError: CustomStringConvertible {
+    /// A complete sentence: what was wrong, where, and what would be right.
+    public var description: String {
+        switch self {
+        case .io(let failure): failure.description
+        case .corruption(let corruption): corruption.description
+        case .notAStore(let reason): "The file is not an Espalier store: \(reason.description)."
+        case .unsupportedFormat(let found, let supported):
+            "The store has format version \(found >> 16).\(found & 0xFFFF); this engine reads version "
+                + "\(supported >> 16).\(supported & 0xFFFF) and older."
+        case .unsupportedFeatures(let bits):
+            "The store uses features this engine does not know (bits 0x\(String(bits, radix: 16))); "
+                + "open it with the newer version that wrote it."
+        case .noSuchStore: "There is no file at this path, and the options forbid creating one."
+        case .storeBusy(let pid):
+            pid == 0
+                ? "Another process has the store open; close it there first."
+                : "Process \(pid) has the store open; close it there first."
+        case .readOnly: "The store was opened for reading only; open it with access .readWrite to change it."
+        case .closed: "The database was closed; open it again to use it."
+        case .transactionsOpen(let count):
+            "The database cannot close while \(count) transaction(s) are open; end them first."
+        case .transactionEnded: "The transaction has ended; begin a new one."
+        case .transactionFailed:
+            "An earlier operation of this write transaction failed half-way; roll it back and begin a new one."
+        case .poisoned(let errno):
+            "A sync to disk failed earlier (errno \(errno)); close the database and open it again, "
+                + "which recovers what was committed."
+        case .commitOutcomeUnknown:
+            "The sync of this commit failed: once the store is opened again the commit is there completely or not at all."
+        case .snapshotExpired:
+            "The snapshot was given up because the log reached its cap; begin a new read transaction."
+        case .diskFull: "The disk is full; the store can still be read, and written once there is room."
+        case .logFull: "The log is full and an open snapshot keeps it from being emptied; end older read transactions."
+        case .logCorrupt(let lsn):
+            "The log is damaged at position \(lsn), before commits that were acknowledged; "
+                + "open the store read-only or salvage it."
+        case .notClean: "The store was not closed cleanly, so it cannot be opened as immutable; open it .readOnly."
+        case .keyTooLong(let byteCount, let maximum):
+            "The key has \(byteCount) bytes; a key of this store has at most \(maximum)."
+        case .valueTooLarge(let byteCount):
+            "The value has \(byteCount) bytes; a value has at most \(UInt32.max)."
+        case .wrongKeyKind(let tree):
+            "Tree \(tree) has keys of the other kind; use UInt64 keys on integer trees and bytes on bytes trees."
+        case .noSuchTree(let tree): "Tree \(tree) does not exist in this snapshot."
+        case .treeExists(let tree): "A tree of that name exists already (id \(tree))."
+        case .invalidOption(let option): option.description
+        }
+    }
+}
+
+extension IOFailure: CustomStringConvertible {
+    /// A complete sentence that names the call, the file and the error number.
+    public var description: String {
+        let name =
+            switch file {
+            case .store: "the store file"
+            case .log: "the log file"
+            case .directory: "the store's directory"
+            }
+        guard errno != 0 else { return "The \(operation) of \(name) did less than was asked." }
+        return "The \(operation) of \(name) failed: \(Platform.message(of: errno)) (errno \(errno))."
+    }
+}
+
+extension Corruption: CustomStringConvertible {
+    /// A complete sentence that names the file, the place and the broken rule.
+    public var description: String {
+        let tree = treeID == 0 ? "" : " of tree \(treeID)"
+        let place =
+            switch file {
+            case .store: "Page \(page)\(tree) is damaged at byte \(byteOffset)"
+            case .log:
+                page == 0
+                    ? "The log is damaged at byte \(byteOffset)"
+                    : "Page \(page)\(tree) is damaged in the log at byte \(byteOffset)"
+            case .directory: "The directory is damaged"
+            }
+        return "\(place): \(rule)."
+    }
+}
+
+extension NotAStoreReason: CustomStringConvertible {
+    /// What the file is, as the end of a sentence.
+    public var description: String {
+        switch self {
+        case .empty: "it is empty"
+        case .tooShort: "it is shorter than a superblock"
+        case .directory: "it is a directory"
+        case .notAFile: "it is not a regular file"
+        case .wrongMagic: "it does not begin with the store's magic bytes"
+        case .textMangled:
+            "it was one once, but a text-mode transfer changed its line ends; copy it again in binary mode"
+        case .damagedSuperblock: "its superblock and the copy of it are damaged"
+        }
+    }
+}
+
+extension OptionName: CustomStringConvertible {
+    /// A complete sentence: which option, and its valid range.
+    public var description: String {
+        switch self {
+        case .pageSize: "The page size must be a power of two from 4,096 to 65,536."
+        case .cacheByteCount: "The cache must hold at least 16 pages."
+        case .logSegmentByteCount: "A log segment must be a multiple of 4,096 bytes from 64 KiB to 1 GiB."
+        case .logSoftCap: "The log's soft cap must be at least two segments."
+        case .logByteCountMax: "The log's hard cap must be at least its soft cap."
+        case .checkpointThreshold: "The checkpoint threshold must be greater than zero."
+        }
+    }
+}
