@@ -32,7 +32,8 @@ let swiftSyntaxFolder: String = {
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
     for folder in folders {
         let compiler = URL(fileURLWithPath: String(folder)).appendingPathComponent("swiftc").resolvingSymlinksInPath()
-        let host = compiler.deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("lib/swift/host")
+        let host = compiler.deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
+            "lib/swift/host")
         if FileManager.default.fileExists(atPath: host.path) { return host.path }
     }
     return "/usr/lib/swift/host"
@@ -76,7 +77,8 @@ let package = Package(
         .testTarget(
             name: "EspalierModelTests", dependencies: ["EspalierModel", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "EspalierStoreTests", dependencies: ["EspalierStore", "EspalierModel", "EspalierEngine", "TestSupport"],
+            name: "EspalierStoreTests",
+            dependencies: ["EspalierStore", "EspalierModel", "EspalierEngine", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "EspalierTests", dependencies: ["Espalier", "EspalierModel", "EspalierStore", "TestSupport"],

@@ -1,0 +1,47 @@
+// What an application asks of a context: which objects, which of them, in what order.
+
+/// One criterion of an order: a key path that ends in an attribute, and a direction.
+public struct SortKey: Sendable, Hashable {
+    /// The attribute, directly or across to-one relationships.
+    public var keyPath: FetchKeyPath
+    /// Whether smaller values come first; "no value" comes before every value when ascending (FR-27).
+    public var isAscending: Bool
+    /// How text is compared.
+    public var options: FetchPredicate.Comparison.Options
+
+    /// Sorts by the dotted key path `name`.
+    public init(_ name: String, ascending: Bool = true, options: FetchPredicate.Comparison.Options = []) {
+        keyPath = FetchKeyPath(name.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
+        isAscending = ascending
+        self.options = options
+    }
+}
+
+/// A request for objects of one entity (semantics FR-01 ...); `Result` is the class the caller wants to see.
+public struct FetchRequest<Result>: Sendable {
+    /// The name of the entity, resolved when the request is executed (FR-01).
+    public var entityName: String
+    /// The condition; `nil` = all objects.
+    public var predicate: FetchPredicate?
+    /// The order, most significant key first; empty = undefined order (FR-28).
+    public var sortKeys: [SortKey] = []
+    /// The greatest number of results; 0 = no limit (FR-03).
+    public var fetchLimit = 0
+    /// How many results are skipped.
+    public var fetchOffset = 0
+    /// Whether objects of subentities are found too (FR-05).
+    public var includesSubentities = true
+    /// Whether unsaved changes of the context take part (FR-09).
+    public var includesPendingChanges = true
+    /// Whether results are faults whose rows are already in memory (FR-07).
+    public var returnsObjectsAsFaults = true
+    /// Relationships whose destinations are fetched together with the results (FR-10).
+    public var relationshipKeyPathsForPrefetching: [String] = []
+
+    /// A request for objects of the entity called `entityName`.
+    public init(entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = []) {
+        self.entityName = entityName
+        self.predicate = predicate
+        self.sortKeys = sortKeys
+    }
+}

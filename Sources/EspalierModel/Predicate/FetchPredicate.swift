@@ -1,0 +1,107 @@
+// Predicates as values: what a fetch asks of each object, before it is bound to an entity.
+//
+// Invariants
+//   1. A predicate knows names only; nothing is looked up in a model until `ResolvedPredicate` is made of it.
+//   2. Source columns are for messages; they take no part in equality or hashing.
+// Not here: parsing of format strings (PredicateParser), evaluation (ResolvedPredicate).
+
+/// A condition on objects (semantics PR-01 ... PR-18).
+public indirect enum FetchPredicate: Sendable, Hashable {
+    /// TRUEPREDICATE or FALSEPREDICATE.
+    case constant(Bool)
+    /// Two expressions compared.
+    case comparison(Comparison)
+    /// True if all are true; `and([])` is true.
+    case and([FetchPredicate])
+    /// True if any is true; `or([])` is false.
+    case or([FetchPredicate])
+    /// True if the other is false.
+    case not(FetchPredicate)
+
+    /// Two expressions and how they are compared.
+    public struct Comparison: Sendable, Hashable {
+        /// The comparison operators.
+        public enum Operator: Sendable, Hashable, CaseIterable {
+            case equal, notEqual, lessThan, lessThanOrEqual, greaterThan, greaterThanOrEqual
+            case between, `in`, contains, beginsWith, endsWith, like, matches
+        }
+        /// How a comparison treats a to-many key path on its left (PR-10).
+        public enum Modifier: Sendable, Hashable {
+            case direct, any, all, none
+        }
+        /// How text is compared (PR-05).
+        public struct Options: OptionSet, Sendable, Hashable {
+            /// The bits.
+            public let rawValue: UInt8
+            /// Options with these bits.
+            public init(rawValue: UInt8) { self.rawValue = rawValue }
+            /// `[c]`: upper and lower case are the same.
+            public static let caseInsensitive = Options(rawValue: 1)
+            /// `[d]`: letters with and without diacritics are the same.
+            public static let diacriticInsensitive = Options(rawValue: 2)
+            /// `[n]`: the strings are normalized already; bytes are compared.
+            public static let normalized = Options(rawValue: 4)
+            /// `[l]`: compare by locale.
+            public static let localeSensitive = Options(rawValue: 8)
+        }
+        /// The left side.
+        public var left: FetchExpression
+        /// The operator.
+        public var `operator`: Operator
+        /// The right side.
+        public var right: FetchExpression
+        /// The modifier.
+        public var modifier: Modifier
+        /// The options.
+        public var options: Options
+
+        /// Compares two expressions.
+        public init(
+            _ left: FetchExpression, _ operator: Operator, _ right: FetchExpression, modifier: Modifier = .direct,
+            options: Options = []
+        ) {
+            self.left = left
+            self.operator = `operator`
+            self.right = right
+            self.modifier = modifier
+            self.options = options
+        }
+    }
+}
+
+/// An operand of a comparison.
+public indirect enum FetchExpression: Sendable, Hashable {
+    /// A constant.
+    case value(AttributeValue)
+    /// `{a, b, c}`: a list of constants, or the two bounds of BETWEEN.
+    case list([FetchExpression])
+    /// A property, or a path of properties across relationships.
+    case keyPath(FetchKeyPath)
+    /// SELF: the object being tested.
+    case evaluatedObject
+    /// `$name`: bound before the predicate is used (PR-03).
+    case variable(String)
+    /// A function of other expressions, by the name of the grammar (`add:to:`, `uppercase`, `count` ...).
+    case function(String, [FetchExpression])
+    /// `SUBQUERY(collection, $variable, predicate)`.
+    case subquery(FetchKeyPath, variable: String, FetchPredicate)
+}
+
+/// A path of property names, with the operators of the grammar (`@count`) as components.
+public struct FetchKeyPath: Sendable, Hashable {
+    /// The names.
+    public let components: [String]
+    /// The 1-based column of each component in the text it was parsed from; empty if there is no text.
+    public let columns: [Int]
+
+    /// A path built in code.
+    public init(_ components: [String]) { (self.components, columns) = (components, []) }
+
+    /// A path that stood in a text.
+    package init(_ components: [String], columns: [Int]) { (self.components, self.columns) = (components, columns) }
+
+    /// Whether the names are the same.
+    public static func == (left: FetchKeyPath, right: FetchKeyPath) -> Bool { left.components == right.components }
+    /// Hashes the names.
+    public func hash(into hasher: inout Hasher) { hasher.combine(components) }
+}

@@ -1,0 +1,115 @@
+// A save on its way down, and what comes back: plain values that name rows, versions and changes.
+//
+// Rules
+//   1. IDs may be temporary anywhere in a request, as long as the object is among its `insertions`; the store gives
+//      permanent ones and answers with the pairs.
+//   2. To-one relationships travel with their row. The unordered to-many side of one is never sent: the store derives
+//      it from the to-one side.
+//   3. `links` says the rest: many-to-many pairs (either side may send a pair, both may: adding a pair that is there or
+//      removing one that is not is no error), to-many relationships without inverse, and the order of ordered ones.
+//   4. Delete rules are the context's business: it sends what they lead to. A store removes with a row every link that
+//      the row owns or that leads to it.
+
+public import EspalierModel
+
+/// Everything that one save writes to one store.
+public struct SaveRequest: Sendable {
+    /// A new row.
+    public struct Insertion: Sendable {
+        /// A temporary ID, or one that the store reserved.
+        public var id: ObjectID
+        /// One value for each attribute slot of the entity.
+        public var values: [AttributeValue]
+        /// One for each relationship slot; `nil` for to-many and empty ones.
+        public var destinations: [ObjectID?]
+
+        /// Inserts a row.
+        public init(id: ObjectID, values: [AttributeValue], destinations: [ObjectID?]) {
+            (self.id, self.values, self.destinations) = (id, values, destinations)
+        }
+    }
+
+    /// A changed row. Its version goes up by one even if no value is listed (a change of links touches its owner).
+    public struct Update: Sendable {
+        /// Which row.
+        public var id: ObjectID
+        /// The version the changes are based on.
+        public var expectedVersion: UInt64
+        /// The changed attributes: slot and new value.
+        public var values: [(slot: Int, value: AttributeValue)]
+        /// The changed to-one relationships: slot and new destination.
+        public var destinations: [(slot: Int, destination: ObjectID?)]
+
+        /// Changes a row.
+        public init(
+            id: ObjectID, expectedVersion: UInt64, values: [(slot: Int, value: AttributeValue)] = [],
+            destinations: [(slot: Int, destination: ObjectID?)] = []
+        ) {
+            (self.id, self.expectedVersion, self.values, self.destinations) = (
+                id, expectedVersion, values, destinations
+            )
+        }
+    }
+
+    /// A row that goes, or that must not have changed.
+    public struct Expectation: Sendable, Hashable {
+        /// Which row.
+        public var id: ObjectID
+        /// The version the caller knows.
+        public var expectedVersion: UInt64
+
+        /// Names a row at a version.
+        public init(id: ObjectID, expectedVersion: UInt64) { (self.id, self.expectedVersion) = (id, expectedVersion) }
+    }
+
+    /// A change of one to-many relationship of one object.
+    public struct LinkChange: Sendable {
+        /// The object whose relationship changes.
+        public var owner: ObjectID
+        /// The slot of the to-many relationship in the owner's entity.
+        public var slot: Int
+        /// Destinations that were not there before.
+        public var added: [ObjectID]
+        /// Destinations that are there no longer.
+        public var removed: [ObjectID]
+        /// All destinations in their new order, if the relationship is ordered; then `added` and `removed` are implied.
+        public var order: [ObjectID]?
+
+        /// Changes a relationship.
+        public init(
+            owner: ObjectID, slot: Int, added: [ObjectID] = [], removed: [ObjectID] = [], order: [ObjectID]? = nil
+        ) {
+            (self.owner, self.slot, self.added, self.removed, self.order) = (owner, slot, added, removed, order)
+        }
+    }
+
+    /// New rows.
+    public var insertions: [Insertion] = []
+    /// Changed rows.
+    public var updates: [Update] = []
+    /// Rows to delete.
+    public var deletions: [Expectation] = []
+    /// Rows that are only checked for being unchanged (MC-35).
+    public var locks: [Expectation] = []
+    /// Changes of to-many relationships that rows do not carry.
+    public var links: [LinkChange] = []
+
+    /// An empty request.
+    public init() {}
+
+    /// Whether there is nothing to write.
+    public var isEmpty: Bool { insertions.isEmpty && updates.isEmpty && deletions.isEmpty && links.isEmpty }
+}
+
+/// What a save has done.
+public struct SaveResult: Sendable {
+    /// The permanent IDs of objects that had temporary ones.
+    public var permanentIDs: [ObjectID: ObjectID]
+    /// The new version of each inserted and updated row, under its permanent ID.
+    public var versions: [ObjectID: UInt64]
+
+    /// Says what a save has done.
+    public init(permanentIDs: [ObjectID: ObjectID], versions: [ObjectID: UInt64]) {
+        (self.permanentIDs, self.versions) = (permanentIDs, versions)
+    }
+}

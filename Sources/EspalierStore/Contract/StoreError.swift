@@ -1,0 +1,64 @@
+// What can go wrong between a context and a store: facts in cases, text in one place.
+
+public import EspalierEngine
+public import EspalierModel
+
+/// Why a store could not do what it was asked.
+public enum StoreError: Error, Sendable {
+    /// A row was changed or deleted by somebody else since it was read; all such rows (MP-08).
+    case conflict([VersionConflict])
+    /// Values that must be unique are not; all such groups (MP-09).
+    case constraint([ConstraintConflict])
+    /// The store takes no writes.
+    case readOnly(path: String?)
+    /// The store was closed.
+    case closed
+    /// The file below failed or is damaged.
+    case storage(StorageError, path: String?)
+    /// The file's model is another one (134100).
+    case incompatibleModel(path: String?, reason: String)
+    /// The store's content breaks a rule above the engine's: which entity, row and what.
+    case damagedContent(path: String?, entity: String, key: UInt64, reason: String)
+    /// An ID that is not this store's, a slot that is not the entity's, a value of another type ...
+    case invalidRequest(reason: String)
+}
+
+/// A row that is not at the version a save was based on.
+public struct VersionConflict: Sendable {
+    /// Which row.
+    public let id: ObjectID
+    /// The version the save was based on.
+    public let expectedVersion: UInt64
+    /// What the store holds now; `nil` = the row was deleted.
+    public let stored: ObjectSnapshot?
+
+    /// A row that is not at the version a save was based on.
+    public init(id: ObjectID, expectedVersion: UInt64, stored: ObjectSnapshot?) {
+        (self.id, self.expectedVersion, self.stored) = (id, expectedVersion, stored)
+    }
+}
+
+/// Objects that share values which must be unique.
+public struct ConstraintConflict: Sendable {
+    /// The entity that declares the constraint.
+    public let entityName: String
+    /// The properties of the constraint.
+    public let properties: [String]
+    /// The values they share.
+    public let values: [AttributeValue]
+    /// The object of the request.
+    public let object: ObjectID
+    /// The other one: stored, or another object of the same request.
+    public let other: ObjectID
+
+    /// Objects that share values which must be unique.
+    public init(
+        entityName: String, properties: [String], values: [AttributeValue], object: ObjectID, other: ObjectID
+    ) {
+        self.entityName = entityName
+        self.properties = properties
+        self.values = values
+        self.object = object
+        self.other = other
+    }
+}
