@@ -1,0 +1,49 @@
+// The rule that nothing is declared without use: a name that stands once in all of the code is dead.
+//
+// Not here: names that the compiler or the standard library calls (`calledByOthers`): used without being named.
+
+extension Repository {
+    /// Witnesses of foreign protocols and entry points: code calls them under no name of ours.
+    static let calledByOthers: Set = [
+        "main", "expansion", "resolveMacro", "hash", "description", "debugDescription", "callAsFunction",
+        "customMirror",
+        "makeIterator", "encode", "errorDescription", "localizedDescription", "unownedExecutor", "enqueue",
+        "subscript", "dynamicMember", "stringInterpolation", "diagnosticID", "fixItID", "appendInterpolation",
+    ]
+
+    /// Every name that product code declares and that no code, test or not, ever uses.
+    func deadNameFindings() -> [Finding] {
+        var uses: [String: Int] = [:]
+        for file in swiftFiles {
+            for token in file.code where token.kind != .mark { uses[token.text, default: 0] += 1 }
+        }
+        return swiftFiles.filter(\.isProduct).flatMap { file in
+            file.declarations().compactMap { declaration in
+                guard uses[declaration.name] == 1, !Self.calledByOthers.contains(declaration.name) else { return nil }
+                return file.finding(
+                    declaration.line, "\(declaration.name) is declared and never used: test it or remove it")
+            }
+        }
+    }
+}
+
+extension SourceFile {
+    /// One name that the file declares.
+    struct Declaration: Equatable {
+        let name: String
+        let line: Int
+    }
+
+    /// Every name behind `func`, `var`, `let`, `struct`, `class`, `enum`, `actor`, `protocol` and `typealias`, and the
+    /// first name of every `case` that begins a line.
+    func declarations() -> [Declaration] {
+        let keywords: Set = ["func", "var", "let", "struct", "class", "enum", "actor", "protocol", "typealias"]
+        return code.indices.dropLast().compactMap { index in
+            let (keyword, name) = (code[index], code[index + 1])
+            guard keyword.kind == .word, name.kind != .mark, name.text != "_" else { return nil }
+            if index > 0, code[index - 1].isCode(".") { return nil }
+            let isCase = keyword.text == "case" && keyword.startsLine && name.line == keyword.line
+            return keywords.contains(keyword.text) || isCase ? Declaration(name: name.text, line: name.line) : nil
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// Rules about the repository as a whole: what lies where, and that no file in it is without use.
+
+extension Repository {
+    static let topLevel: Set = ["Package.swift", "Sources", "Tests", "Fuzz", "Benchmarks", "README.md"]
+    /// Files that explain their folder to a reader and are named by nobody.
+    static let explanations: Set = ["README.md", "LICENSE.md"]
+
+    /// The top level holds what the architecture names, and dot files.
+    func topLevelFindings() -> [Finding] {
+        let found = Set(paths.compactMap { $0.split(separator: "/").first.map(String.init) })
+        return found.subtracting(Self.topLevel).filter { !$0.hasPrefix(".") }.sorted().map {
+            Finding($0, 0, "the top level holds \(Self.topLevel.sorted().joined(separator: ", ")) and dot files only")
+        }
+    }
+
+    /// A file of tests is called `…Tests.swift` and declares a suite of that name; what has no tests is not called so;
+    /// and `XTests.swift` lies with the tests of the module that has `X.swift`.
+    func testNameFindings() -> [Finding] {
+        let sources = Dictionary(grouping: swiftFiles.filter(\.isProduct), by: \.stem)
+        let mirrors = Set(swiftFiles.filter(\.isProduct).map { $0.target + "Tests" })
+        return swiftFiles.compactMap { file in
+            guard file.isTest, file.target.hasSuffix("Tests") else { return nil }
+            guard file.hasTests else {
+                return file.stem.hasSuffix("Tests") ? file.finding(0, "a file called …Tests holds tests") : nil
+            }
+            guard file.stem.hasSuffix("Tests") else { return file.finding(0, "a file of tests is called …Tests.swift") }
+            guard file.typeDeclarations().contains(where: { $0.name == file.stem }) else {
+                return file.finding(0, "a file of tests declares the suite \(file.stem)")
+            }
+            guard mirrors.contains(file.target), let tested = sources[String(file.stem.dropLast("Tests".count))] else {
+                return nil
+            }
+            let targets = Set(tested.map { $0.target + "Tests" })
+            return targets.contains(file.target)
+                ? nil : file.finding(0, "belongs to \(targets.sorted().joined(separator: " or "))")
+        }
+    }
+
+    /// Each file that is no Swift source stands in a string of one, or explains its folder.
+    ///
+    /// It counts by its own name, with or without the ending, or by a folder that it lies in, as a whole word; that a
+    /// manifest excludes it is no use.
+    func deadFileFindings() -> [Finding] {
+        let strings = swiftFiles.filter { $0.stem != "Package" }.flatMap { file in
+            file.tokens.filter { $0.kind == .string }.map(\.text)
+        }
+        let words = strings.flatMap { $0.split { $0 == "/" || $0.isWhitespace } }
+        let used = Set(words).union(words.compactMap { $0.split(separator: ".").first })
+        return paths.compactMap { path in
+            let parts = path.split(separator: "/")
+            guard parts.count > 2, !path.hasPrefix("."), let name = parts.last else { return nil }
+            if name.hasSuffix(".swift") || Self.explanations.contains(String(name)) || path.contains(".docc/") {
+                return nil
+            }
+            let names = Set(parts.dropFirst(2)).union([name.split(separator: ".").first ?? name])
+            return used.isDisjoint(with: names) ? Finding(path, 0, "no Swift file names it: use it or remove it") : nil
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// The repository as a whole: its top level, the names of its tests, and that nothing in it is dead.
+
+import Testing
+
+@Suite struct StructureTests {
+    @Test func `the rules see the repository`() {
+        let repository = Repository.current
+
+        #expect(repository.paths.contains("Package.swift"), "is git installed, and is this a git checkout?")
+        #expect(repository.swiftFiles.count == repository.paths.count { $0.hasSuffix(".swift") })
+    }
+
+    @Test func `the top level holds only what the architecture names`() {
+        expectNone(Repository.current.topLevelFindings())
+    }
+
+    @Test func `test files are named after their suites and lie beside their module`() {
+        expectNone(Repository.current.testNameFindings())
+    }
+
+    @Test func `no file is without use`() {
+        expectNone(Repository.current.deadFileFindings())
+    }
+
+    @Test func `no name is declared and never used`() {
+        expectNone(Repository.current.deadNameFindings())
+    }
+
+    @Test func `a stray file at the top is found, a dot file is not`() {
+        let repository = Repository(paths: ["Package.swift", ".ci/run", "notes.md", "docs/a.md", "Sources/A/a.swift"])
+
+        #expect(repository.topLevelFindings().map(\.path) == ["docs", "notes.md"])
+    }
+
+    @Test(arguments: [
+        ("Tests/ATests/Pages.swift", "@Test func a() {}", "is called …Tests.swift"),
+        ("Tests/ATests/PageTests.swift", "struct PageTests {}", "holds tests"),
+        ("Tests/ATests/PageTests.swift", "struct Other { @Test func a() {} }", "declares the suite PageTests"),
+        ("Tests/ATests/PageTests.swift", "struct PageTests { @Test func a() {} }", "belongs to BTests"),
+    ])
+    func `a test file of the wrong name or place is found`(path: String, text: String, message: String) {
+        let sources = [("Sources/A/X.swift", ""), (path, text), ("Sources/B/Page.swift", "")]
+        let files = sources.map { SourceFile(path: $0, text: $1) }
+        let findings = Repository(paths: [], swiftFiles: files).testNameFindings()
+
+        #expect(findings.map(\.path) == [path])
+        #expect(findings.first?.message.contains(message) == true)
+    }
+
+    @Test func `a data file that no source names is found`() {
+        let test = SourceFile(path: "Tests/ATests/ATests.swift", text: "let a = \"Golden/page.hex\" // old.hex")
+        let repository = Repository(
+            paths: [
+                "README.md", "Tests/ATests/Golden/page.hex", "Tests/ATests/old.hex", "Tests/ATests/Kept/README.md",
+            ],
+            swiftFiles: [test])
+
+        #expect(repository.deadFileFindings().map(\.path) == ["Tests/ATests/old.hex"])
+    }
+
+    @Test func `a name that stands only where it is declared is found`() {
+        let product = SourceFile(
+            path: "Sources/A/A.swift",
+            text: "struct A {\n    func used() {}\n    func dead() {}\n    var description: String { \"dead\" }\n}")
+        let test = SourceFile(path: "Tests/ATests/ATests.swift", text: "func unused() { A().used() } // dead")
+        let findings = Repository(paths: [], swiftFiles: [product, test]).deadNameFindings()
+
+        #expect(findings.map(\.line) == [3])
+    }
+}

@@ -1,0 +1,60 @@
+// Words that have no place in the code: traps, notes of unfinished work, empty names, paths of one machine.
+
+import Testing
+
+@Suite struct WordsTests {
+    @Test func `nothing traps that could throw, and no library prints`() {
+        expectNone(Repository.current.swiftFiles.flatMap { $0.trapFindings() })
+    }
+
+    @Test func `no work is left as a note`() {
+        expectNone(Repository.current.swiftFiles.flatMap { $0.unfinishedFindings() })
+    }
+
+    @Test func `no type and no file has an empty word in its name`() {
+        expectNone(Repository.current.swiftFiles.flatMap { $0.nameFindings() })
+    }
+
+    @Test func `no path of one machine is written down`() {
+        expectNone(Repository.current.swiftFiles.flatMap { $0.machinePathFindings() })
+    }
+
+    @Test(arguments: [
+        "fatalError(\"never\")", "let a = try! b()", "let a = b as! C", "let s = \"\\(try! b())\"", "print(1)",
+    ])
+    func `a call that traps or prints is found`(text: String) {
+        let file = SourceFile(path: "Sources/Espalier/X.swift", text: "\n" + text)
+
+        #expect(file.trapFindings().map(\.line) == [2])
+    }
+
+    @Test func `the same words in a string or a comment are no code, and dbtool and tests print`() {
+        let quoted = SourceFile(
+            path: "Sources/Espalier/X.swift", text: "// try! it\nlet a = \"fatalError(\" + #\"as! \"# + `try`!")
+
+        #expect(quoted.trapFindings().isEmpty)
+        #expect(SourceFile(path: "Sources/dbtool/X.swift", text: "print(1)").trapFindings().isEmpty)
+        #expect(SourceFile(path: "Tests/ATests/X.swift", text: "print(1)").trapFindings().isEmpty)
+    }
+
+    @Test(arguments: SourceFile.unfinishedMarks)
+    func `a note of unfinished work is found`(mark: Substring) {
+        #expect(
+            SourceFile(path: "X.swift", text: "\n/* later\n \(mark): more */").unfinishedFindings().map(\.line) == [2])
+        #expect(SourceFile(path: "X.swift", text: "let a = \"\(mark)\"").unfinishedFindings().isEmpty)
+    }
+
+    @Test func `an empty word in a name is found, and a longer word is none`() {
+        let file = SourceFile(path: "Sources/A/PageUtil.swift", text: "struct StoreManager {}\nenum ManagedObject {}")
+
+        #expect(file.nameFindings().map(\.line) == [0, 1])
+        #expect(SourceFile.words(of: "BTree+Split2Way") == ["B", "Tree", "Split", "Way"])
+    }
+
+    @Test(arguments: SourceFile.machineFolders)
+    func `a path of one machine is found`(folder: String) {
+        let text = "// see /\(folder)/notes\nlet a = \"file:///\(folder)/b\"\n// not a/\(folder)/b nor /\(folder)s/c\n"
+
+        #expect(SourceFile(path: "X.swift", text: text).machinePathFindings().map(\.line) == [1, 2])
+    }
+}
