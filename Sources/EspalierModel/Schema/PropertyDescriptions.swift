@@ -2,7 +2,7 @@
 //
 // Not here: the checked, resolved form that contexts and stores work with (ManagedObjectModel).
 
-/// What happens to the other side of a relationship when an object is deleted (semantics MC-13 ... MC-16).
+/// What happens to the other side of a relationship when an object is deleted (semantics MC-13 to MC-16).
 public enum DeleteRule: UInt8, Sendable, Hashable, CaseIterable {
     /// The destination is left as it is; the caller keeps integrity. On disk: never renumber.
     case noAction = 0
@@ -79,7 +79,9 @@ public struct RelationshipDescription: Sendable, Hashable {
     public var isOptional: Bool
     /// The least number of destinations of a non-empty relationship; 0 = no limit (MD-29).
     public var minCount: Int
-    /// The greatest number of destinations; 0 = no limit. Always 1 for a to-one relationship.
+    /// The greatest number of destinations; 0 = no limit.
+    ///
+    /// Always 1 for a to-one relationship.
     public var maxCount: Int
     /// The name in an older version of the model (MD-33).
     public var renamingIdentifier: String?

@@ -8,12 +8,14 @@
 public import FoundationEssentials
 import Synchronization
 
-/// The identity of a managed object (semantics ID-01 ... ID-08).
+/// The identity of a managed object (semantics ID-01 to ID-08).
 ///
 /// An ID is temporary from insertion until the first save (or `obtainPermanentIDs`), and permanent afterwards. IDs are
 /// the only thing that passes between contexts; live objects do not.
 public struct ObjectID: Hashable, Sendable {
-    /// Which store, as a number of this process; 0 = temporary. Not the store's business: see `storeIdentifier`.
+    /// Which store, as a number of this process; 0 = temporary.
+    ///
+    /// Not the store's business: see `storeIdentifier`.
     package let storeTag: UInt32
     /// Which concrete entity, as a number of this process; see `entityName`.
     package let entityTag: UInt32
@@ -68,7 +70,9 @@ package enum Interned {
     fileprivate static let temporaryKeys = Atomic<UInt64>(0)
 }
 
-/// Gives every distinct value a number from 1 up. Entries live as long as the process: only store UUIDs that were
+/// Gives every distinct value a number from 1 up.
+///
+/// Entries live as long as the process: only store UUIDs that were
 /// opened and entity names of loaded models are entered, never text from a URI.
 package final class InternTable<Value: Hashable & Sendable>: Sendable {
     private struct State {

@@ -21,7 +21,9 @@ public struct StoreType: RawRepresentable, Hashable, Sendable {
     public static let inMemory = StoreType(rawValue: "InMemory")
 }
 
-/// Where objects are kept (semantics PS-11 ... PS-17). Safe to use from several threads.
+/// Where objects are kept (semantics PS-11 to PS-17).
+///
+/// Safe to use from several threads.
 public protocol PersistentStore: AnyObject, Sendable {
     /// The store's UUID: part of every permanent object ID.
     var identifier: UUID { get }

@@ -29,7 +29,9 @@ public struct SaveRequest: Sendable {
         }
     }
 
-    /// A changed row. Its version goes up by one even if no value is listed (a change of links touches its owner).
+    /// A changed row.
+    ///
+    /// Its version goes up by one even if no value is listed (a change of links touches its owner).
     public struct Update: Sendable {
         /// Which row.
         public var id: ObjectID
