@@ -1,0 +1,34 @@
+// What machine, system and source a run was made with.
+
+import Foundation
+
+/// The facts a reader needs to judge a result.
+package func environmentFacts(peers: [String]) -> [(name: String, value: String)] {
+    let commit = output(of: ["git", "rev-parse", "--short", "HEAD"])
+    let isClean = output(of: ["git", "status", "--porcelain", "--untracked-files=no"]).isEmpty
+    let processor = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8))?
+        .split(separator: "\n").first { $0.hasPrefix("model name") }?
+        .split(separator: ":").last.map { $0.trimmingCharacters(in: .whitespaces) }
+    let fileSystem = output(of: ["stat", "-f", "-c", "%T", FileManager.default.temporaryDirectory.path])
+    return [
+        ("date", ISO8601DateFormatter().string(from: Date())),
+        ("commit", commit + (isClean ? "" : " with uncommitted changes")),
+        ("system", output(of: ["uname", "-sr"])),
+        ("processor", (processor ?? "unknown") + ", \(ProcessInfo.processInfo.activeProcessorCount) cores"),
+        ("file system", fileSystem),
+        ("peers", peers.isEmpty ? "none found" : peers.joined(separator: ", ")),
+    ]
+}
+
+private func output(of command: [String]) -> String {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = command
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return "unknown" }
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return text.trimmingCharacters(in: .whitespacesAndNewlines)
+}

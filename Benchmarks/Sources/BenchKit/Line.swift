@@ -1,0 +1,71 @@
+// One line of the table: the same work done by several contenders.
+//
+// Invariants
+//   1. Contenders run in turn (A B C A B C ...), so that a machine that slows down slows all of them.
+//   2. A contender times only the work the line names; setting up and clearing away stand outside its clock.
+
+/// Work that several contenders do, each in its own way.
+package struct Line {
+    /// One who does the work.
+    package struct Contender {
+        /// "espalier", "sqlite", "lmdb" ...
+        package let name: String
+        /// Does the work once and returns its nanoseconds.
+        package let run: () throws -> Double
+
+        /// A contender.
+        package init(_ name: String, run: @escaping () throws -> Double) {
+            self.name = name
+            self.run = run
+        }
+    }
+
+    /// What is measured, under its db_bench name where there is one.
+    package let name: String
+    /// A few words on how the contenders were made equal.
+    package let note: String
+    /// How many operations one run does.
+    package let operationCount: Int
+    /// Who takes part; the first is the one the ratios are about.
+    package let contenders: [Contender]
+
+    /// A line.
+    package init(_ name: String, note: String, operationCount: Int, contenders: [Contender]) {
+        self.name = name
+        self.note = note
+        self.operationCount = operationCount
+        self.contenders = contenders
+    }
+
+    /// Runs everybody `repetitions` times in turn, after `warmUps` turns that are not counted.
+    package func measure(repetitions: Int, warmUps: Int) throws -> Result {
+        var values = [[Double]](repeating: [], count: contenders.count)
+        for turn in 0..<(warmUps + repetitions) {
+            for (index, contender) in contenders.enumerated() {
+                let time = try contender.run()
+                if turn >= warmUps { values[index].append(time / Double(operationCount)) }
+            }
+        }
+        return Result(
+            name: name, note: note, operationCount: operationCount,
+            figures: zip(contenders, values).map { ($0.name, Samples($1)) })
+    }
+
+    /// What was measured.
+    package struct Result {
+        /// The line's name.
+        package let name: String
+        /// The line's note.
+        package let note: String
+        /// Operations of one run.
+        package let operationCount: Int
+        /// Nanoseconds per operation, by contender in the line's order.
+        package let figures: [(name: String, samples: Samples)]
+
+        /// The median of `name` divided by the median of the first contender: above 1, the first one is faster.
+        package func ratio(to name: String) -> Double? {
+            guard let first = figures.first, let other = figures.first(where: { $0.name == name }) else { return nil }
+            return other.samples.median / first.samples.median
+        }
+    }
+}

@@ -1,0 +1,208 @@
+// The engine lines under their db_bench names: what is loaded, in which order, how much a transaction.
+//
+// Invariants
+//   1. Every contender gets the same seed, so the same keys in the same order.
+//   2. Write lines begin with an empty store, or with the loaded one where they overwrite or delete; loading stands
+//      outside the clock.
+
+import BenchKit
+import Foundation
+import Peers
+
+/// How large a run is.
+struct Scale {
+    var records: Int
+    var durableCommits: Int
+    var reads: Int
+    var repetitions: Int
+    /// The size of a quick run of about two minutes.
+    static let quick = Scale(records: 100_000, durableCommits: 500, reads: 200_000, repetitions: 3)
+    /// The size of a full run.
+    static let full = Scale(records: 500_000, durableCommits: 2_000, reads: 500_000, repetitions: 5)
+}
+
+struct EngineLines {
+    let scale: Scale
+    let folder: URL
+    private let cacheByteCount = 64 << 20
+    private let value = (0..<100).map { UInt8(truncatingIfNeeded: $0 &* 37) }
+
+    private var sequential: [UInt64] { (1...UInt64(scale.records)).map(\.self) }
+
+    private func random(_ count: Int, seed: UInt64) -> [UInt64] {
+        var generator = SplitMix64(state: seed)
+        return (0..<count).map { _ in UInt64.random(in: 1...UInt64(scale.records), using: &generator) }
+    }
+
+    private func shuffled() -> [UInt64] {
+        var generator = SplitMix64(state: 1)
+        return sequential.shuffled(using: &generator)
+    }
+
+    /// All lines, for both shapes of keys.
+    func all() -> [() -> Line] {
+        KeyShape.allCases.flatMap { shape in
+            [
+                { writes("fillseq", shape, .never, sequential, batch: 1000, "1000 a transaction, not synced") },
+                { writes("fillrandom", shape, .never, shuffled(), batch: 1000, "1000 a transaction, not synced") },
+                {
+                    writes(
+                        "overwrite", shape, .never, random(scale.records, seed: 2), batch: 1000, isLoaded: true,
+                        "random keys of a loaded store, 1000 a transaction, not synced")
+                },
+                {
+                    writes(
+                        "fillsync", shape, .everyCommit, Array(random(scale.durableCommits, seed: 3)), batch: 1,
+                        "1 a transaction, synced: .durable, synchronous=FULL, LMDB's default")
+                },
+                {
+                    writes(
+                        "deleterandom", shape, .never, shuffled(), batch: 1000, isLoaded: true, isRemoval: true,
+                        "all keys of a loaded store, 1000 a transaction, not synced")
+                },
+                { reads("readrandom", shape, "one read transaction") { try $0.get($1, transactionPerRead: false) } },
+                {
+                    reads("readrandom txn", shape, "a read transaction each") {
+                        try $0.get($1, transactionPerRead: true)
+                    }
+                },
+                {
+                    reads(
+                        "readhot", shape, "1 % of the keys", keys: { $0.map { $0 % UInt64(scale.records / 100) + 1 } }
+                    ) {
+                        try $0.get($1, transactionPerRead: false)
+                    }
+                },
+                {
+                    reads("readmissing", shape, "no key exists", keys: { $0.map { $0 + UInt64(scale.records) } }) {
+                        try $0.get($1, transactionPerRead: false)
+                    }
+                },
+                { reads("seekrandom", shape, "seek and 10 entries") { try $0.seek($1, length: 10) } },
+                { scans("readseq", shape, backward: false) },
+                { scans("readreverse", shape, backward: true) },
+            ]
+        }
+    }
+
+    private func writes(
+        _ name: String, _ shape: KeyShape, _ sync: Sync, _ keys: [UInt64], batch: Int, isLoaded: Bool = false,
+        isRemoval: Bool = false, _ note: String
+    ) -> Line {
+        func contender<C: KeyValueContender>(_ type: C.Type) -> Line.Contender {
+            Line.Contender(C.name) {
+                let place = try emptyFolder(C.name)
+                let store = try C(folder: place, shape: shape, sync: sync, cacheByteCount: cacheByteCount)
+                if isLoaded { try store.put(sequential, value: value, batch: 10_000) }
+                let time = try nanoseconds {
+                    if isRemoval {
+                        try store.remove(keys, batch: batch)
+                    } else {
+                        try store.put(keys, value: value, batch: batch)
+                    }
+                }
+                try store.close()
+                return time
+            }
+        }
+        return Line(
+            "\(name) \(shape.rawValue)", note: note, operationCount: keys.count,
+            contenders: contenderTypes.map { contender($0) })
+    }
+
+    private func reads(
+        _ name: String, _ shape: KeyShape, _ note: String, keys transform: ([UInt64]) -> [UInt64] = { $0 },
+        _ body: @escaping (any KeyValueContender, [UInt64]) throws -> UInt64
+    ) -> Line {
+        let keys = transform(random(scale.reads, seed: 4))
+        return Line(
+            "\(name) \(shape.rawValue)", note: note, operationCount: keys.count,
+            contenders: contenderTypes.map { type in
+                let store = LoadedStore { try loaded(type, shape) }
+                return Line.Contender(type.name) {
+                    let store = try store.value
+                    return try nanoseconds { blackHole(try body(store, keys)) }
+                }
+            })
+    }
+
+    private func scans(_ name: String, _ shape: KeyShape, backward: Bool) -> Line {
+        Line(
+            "\(name) \(shape.rawValue)", note: "the whole tree", operationCount: scale.records,
+            contenders: contenderTypes.map { type in
+                let store = LoadedStore { try loaded(type, shape) }
+                return Line.Contender(type.name) {
+                    let store = try store.value
+                    return try nanoseconds {
+                        let (count, sum) = try store.scan(backward: backward)
+                        guard count == scale.records else { throw WrongResult(expected: scale.records, found: count) }
+                        blackHole(sum)
+                    }
+                }
+            })
+    }
+
+    /// A store with all records, closed after loading and opened again, so that nobody reads from a fresh log.
+    private func loaded(_ type: any KeyValueContender.Type, _ shape: KeyShape) throws -> any KeyValueContender {
+        let place = folder.appendingPathComponent("loaded-\(type.name)-\(shape)").path
+        if !FileManager.default.fileExists(atPath: place) {
+            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+            let store = try type.init(folder: place, shape: shape, sync: .never, cacheByteCount: cacheByteCount)
+            try store.put(shuffled(), value: value, batch: 10_000)
+            try store.close()
+        }
+        return try type.init(folder: place, shape: shape, sync: .never, cacheByteCount: cacheByteCount)
+    }
+
+    private var contenderTypes: [any KeyValueContender.Type] {
+        var types: [any KeyValueContender.Type] = [EspalierContender.self]
+        if SQLite.shared != nil { types.append(SQLiteContender.self) }
+        if LMDB.shared != nil { types.append(LMDBContender.self) }
+        return types
+    }
+
+    private func emptyFolder(_ name: String) throws -> String {
+        let place = folder.appendingPathComponent("writes-\(name)")
+        try? FileManager.default.removeItem(at: place)
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        return place.path
+    }
+}
+
+/// A loaded store, opened when it is first needed and closed with the line.
+private final class LoadedStore {
+    private let open: () throws -> any KeyValueContender
+    private var opened: (any KeyValueContender)?
+
+    init(_ open: @escaping () throws -> any KeyValueContender) { self.open = open }
+
+    deinit { try? opened?.close() }
+
+    var value: any KeyValueContender {
+        get throws {
+            if let opened { return opened }
+            let store = try open()
+            opened = store
+            return store
+        }
+    }
+}
+
+/// A contender did other work than the line asks.
+struct WrongResult: Error {
+    let expected: Int
+    let found: Int
+}
+
+/// Steele, Lea and Flood's SplitMix64: the same keys everywhere.
+struct SplitMix64: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,124 @@
+// Espalier's engine as a contender: the public API, as an application calls it.
+
+import EspalierEngine
+
+final class EspalierContender: KeyValueContender {
+    static let name = "espalier"
+    private let database: Database
+    private let tree: Tree
+    private let durability: Durability
+
+    init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int) throws {
+        var options = DatabaseOptions()
+        options.cacheByteCount = cacheByteCount
+        durability = sync == .everyCommit ? .durable : .ordered
+        options.durability = durability
+        database = try Database.open(folder + "/bench.espalier", options: options)
+        var transaction = try database.beginWrite()
+        tree = try transaction.tree(named: "bench", orCreate: shape == .integer ? .integer : .bytes)
+        try transaction.commit()
+    }
+
+    func put(_ keys: [UInt64], value: [UInt8], batch: Int) throws {
+        let bytes = value.span.bytes
+        var index = 0
+        while index < keys.count {
+            var transaction = try database.beginWrite()
+            let end = min(index + batch, keys.count)
+            switch tree.kind {
+            case .integer:
+                while index < end {
+                    try transaction.put(bytes, for: keys[index], in: tree)
+                    index += 1
+                }
+            case .bytes:
+                while index < end {
+                    let key: InlineArray<2, UInt64> = [keyBytes(keys[index]).0, keyBytes(keys[index]).1]
+                    try transaction.put(bytes, for: key.span.bytes, in: tree)
+                    index += 1
+                }
+            }
+            try transaction.commit()
+        }
+    }
+
+    func remove(_ keys: [UInt64], batch: Int) throws {
+        var index = 0
+        while index < keys.count {
+            var transaction = try database.beginWrite()
+            let end = min(index + batch, keys.count)
+            while index < end {
+                switch tree.kind {
+                case .integer: try transaction.remove(keys[index], from: tree)
+                case .bytes:
+                    let key: InlineArray<2, UInt64> = [keyBytes(keys[index]).0, keyBytes(keys[index]).1]
+                    try transaction.remove(key.span.bytes, from: tree)
+                }
+                index += 1
+            }
+            try transaction.commit()
+        }
+    }
+
+    func get(_ keys: [UInt64], transactionPerRead: Bool) throws -> UInt64 {
+        guard transactionPerRead else { return try get(keys[...], in: try database.beginRead()) }
+        var sum: UInt64 = 0
+        for index in keys.indices { sum &+= try get(keys[index...index], in: try database.beginRead()) }
+        return sum
+    }
+
+    private func get(_ keys: ArraySlice<UInt64>, in transaction: borrowing ReadTransaction) throws -> UInt64 {
+        var sum: UInt64 = 0
+        for key in keys {
+            switch tree.kind {
+            case .integer: sum &+= try transaction.withValue(of: key, in: tree) { first($0) } ?? 0
+            case .bytes:
+                let bytes: InlineArray<2, UInt64> = [keyBytes(key).0, keyBytes(key).1]
+                sum &+= try transaction.withValue(of: bytes.span.bytes, in: tree) { first($0) } ?? 0
+            }
+        }
+        return sum
+    }
+
+    func scan(backward: Bool) throws -> (count: Int, sum: UInt64) {
+        let transaction = try database.beginRead()
+        var cursor = try transaction.cursor(over: tree)
+        var (count, sum): (Int, UInt64) = (0, 0)
+        var isOnEntry = backward ? try cursor.last() : try cursor.first()
+        while isOnEntry {
+            sum &+= try cursor.withValue { first($0) }
+            count += 1
+            isOnEntry = backward ? try cursor.previous() : try cursor.next()
+        }
+        return (count, sum)
+    }
+
+    func seek(_ keys: [UInt64], length: Int) throws -> UInt64 {
+        let transaction = try database.beginRead()
+        var cursor = try transaction.cursor(over: tree)
+        var sum: UInt64 = 0
+        for key in keys {
+            var isOnEntry: Bool
+            switch tree.kind {
+            case .integer: isOnEntry = try cursor.seek(key)
+            case .bytes:
+                let bytes: InlineArray<2, UInt64> = [keyBytes(key).0, keyBytes(key).1]
+                isOnEntry = try cursor.seek(bytes.span.bytes)
+            }
+            var left = length
+            while isOnEntry && left > 0 {
+                sum &+= try cursor.withValue { first($0) }
+                left -= 1
+                if left > 0 { isOnEntry = try cursor.next() }
+            }
+        }
+        return sum
+    }
+
+    func close() throws { try database.close() }
+}
+
+@inline(__always)
+private func first(_ value: RawSpan) -> UInt64 {
+    value.withUnsafeBytes { firstBytes($0.baseAddress, $0.count) }
+}

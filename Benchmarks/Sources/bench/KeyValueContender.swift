@@ -1,0 +1,51 @@
+// What each contender of the engine lines can do: whole loops, each written as a careful user of that library would.
+//
+// Invariants
+//   1. The same keys in the same order, the same value bytes, the same number of operations in a transaction.
+//   2. Reads return a sum over the value bytes they saw first, so that nobody can skip the value.
+
+/// The two shapes of keys.
+enum KeyShape: String, CaseIterable {
+    /// 64-bit integers: rowid tables, `MDB_INTEGERKEY`, integer trees.
+    case integer = "u64"
+    /// 16 bytes: `WITHOUT ROWID` blob keys, plain LMDB, bytes trees.
+    case bytes = "16 B"
+}
+
+/// How a commit is synced.
+enum Sync {
+    /// Every commit survives power loss.
+    case everyCommit
+    /// No commit waits for the disk; order is kept where the library can.
+    case never
+}
+
+/// A store with one tree of keys and values.
+protocol KeyValueContender: AnyObject {
+    static var name: String { get }
+    /// Creates or opens the store in `folder`.
+    init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int) throws
+    /// Stores `value` under each key, `batch` keys a transaction.
+    func put(_ keys: [UInt64], value: [UInt8], batch: Int) throws
+    /// Deletes each key, `batch` keys a transaction.
+    func remove(_ keys: [UInt64], batch: Int) throws
+    /// Reads each key, all in one read transaction, or each in one of its own.
+    func get(_ keys: [UInt64], transactionPerRead: Bool) throws -> UInt64
+    /// Walks the whole tree.
+    func scan(backward: Bool) throws -> (count: Int, sum: UInt64)
+    /// Seeks each key and reads `length` entries from there on, all in one read transaction.
+    func seek(_ keys: [UInt64], length: Int) throws -> UInt64
+    /// Ends it as an application would.
+    func close() throws
+}
+
+/// The first 8 bytes of a value, or fewer.
+@inline(__always)
+func firstBytes(_ base: UnsafeRawPointer?, _ count: Int) -> UInt64 {
+    guard let base, count >= 8 else { return UInt64(count) }
+    return base.loadUnaligned(as: UInt64.self)
+}
+
+/// The 16 bytes of a key: big-endian, so that byte order is numeric order, behind 8 fixed ones.
+@inline(__always)
+func keyBytes(_ key: UInt64) -> (UInt64, UInt64) { (0x6B65_795F_6B65_795F, key.bigEndian) }

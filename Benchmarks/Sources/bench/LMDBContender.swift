@@ -1,0 +1,155 @@
+// LMDB as a contender: one environment, one unnamed tree, a map large enough, read transactions renewed as its manual
+// advises, `MDB_NOSYNC` where no commit waits for the disk.
+
+import Peers
+
+final class LMDBContender: KeyValueContender {
+    static let name = "lmdb"
+    private let library: LMDB
+    private let environment: LMDB.Handle
+    private let shape: KeyShape
+    private let tree: UInt32
+
+    init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int) throws {
+        guard let library = LMDB.shared else { throw PeerError(peer: "lmdb", code: -1, message: "not installed") }
+        self.library = library
+        self.shape = shape
+        var environment: LMDB.Handle?
+        try LMDB.check(library.envCreate(&environment), "mdb_env_create")
+        guard let environment else { throw PeerError(peer: "lmdb", code: -1, message: "no environment") }
+        self.environment = environment
+        try LMDB.check(library.envSetMapSize(environment, 16 << 30), "mdb_env_set_mapsize")
+        try LMDB.check(
+            library.envOpen(environment, folder, sync == .everyCommit ? 0 : LMDB.noSync, 0o644), "mdb_env_open")
+        var transaction: LMDB.Handle?
+        try LMDB.check(library.txnBegin(environment, nil, 0, &transaction), "mdb_txn_begin")
+        guard let transaction else { throw PeerError(peer: "lmdb", code: -1, message: "no transaction") }
+        var tree: UInt32 = 0
+        try LMDB.check(
+            library.dbiOpen(transaction, nil, shape == .integer ? LMDB.integerKey : 0, &tree), "mdb_dbi_open")
+        try LMDB.check(library.txnCommit(transaction), "mdb_txn_commit")
+        self.tree = tree
+    }
+
+    private func transaction(readOnly: Bool) throws -> LMDB.Handle {
+        var transaction: LMDB.Handle?
+        try LMDB.check(library.txnBegin(environment, nil, readOnly ? LMDB.readOnly : 0, &transaction), "mdb_txn_begin")
+        guard let transaction else { throw PeerError(peer: "lmdb", code: -1, message: "no transaction") }
+        return transaction
+    }
+
+    @inline(__always)
+    private func withKey<R>(_ key: UInt64, _ body: (inout LMDB.Value) throws -> R) rethrows -> R {
+        switch shape {
+        case .integer:
+            var number = key
+            return try withUnsafeBytes(of: &number) {
+                var value = LMDB.Value($0)
+                return try body(&value)
+            }
+        case .bytes:
+            var bytes = keyBytes(key)
+            return try withUnsafeBytes(of: &bytes) {
+                var value = LMDB.Value($0)
+                return try body(&value)
+            }
+        }
+    }
+
+    func put(_ keys: [UInt64], value: [UInt8], batch: Int) throws {
+        try value.withUnsafeBytes { bytes in
+            var index = 0
+            while index < keys.count {
+                let transaction = try transaction(readOnly: false)
+                let end = min(index + batch, keys.count)
+                while index < end {
+                    try withKey(keys[index]) { key in
+                        var value = LMDB.Value(bytes)
+                        try LMDB.check(library.put(transaction, tree, &key, &value, 0), "mdb_put")
+                    }
+                    index += 1
+                }
+                try LMDB.check(library.txnCommit(transaction), "mdb_txn_commit")
+            }
+        }
+    }
+
+    func remove(_ keys: [UInt64], batch: Int) throws {
+        var index = 0
+        while index < keys.count {
+            let transaction = try transaction(readOnly: false)
+            let end = min(index + batch, keys.count)
+            while index < end {
+                try withKey(keys[index]) { key in
+                    let code = library.delete(transaction, tree, &key, nil)
+                    if code != LMDB.notFound { try LMDB.check(code, "mdb_del") }
+                }
+                index += 1
+            }
+            try LMDB.check(library.txnCommit(transaction), "mdb_txn_commit")
+        }
+    }
+
+    func get(_ keys: [UInt64], transactionPerRead: Bool) throws -> UInt64 {
+        let transaction = try transaction(readOnly: true)
+        defer { library.txnAbort(transaction) }
+        var sum: UInt64 = 0
+        for (index, key) in keys.enumerated() {
+            if transactionPerRead && index > 0 {
+                library.txnReset(transaction)
+                try LMDB.check(library.txnRenew(transaction), "mdb_txn_renew")
+            }
+            withKey(key) { key in
+                var value = LMDB.Value()
+                if library.get(transaction, tree, &key, &value) == 0 { sum &+= firstBytes(value.data, value.size) }
+            }
+        }
+        return sum
+    }
+
+    private func withCursor<R>(_ body: (LMDB.Handle) throws -> R) throws -> R {
+        let transaction = try transaction(readOnly: true)
+        defer { library.txnAbort(transaction) }
+        var cursor: LMDB.Handle?
+        try LMDB.check(library.cursorOpen(transaction, tree, &cursor), "mdb_cursor_open")
+        guard let cursor else { throw PeerError(peer: "lmdb", code: -1, message: "no cursor") }
+        defer { library.cursorClose(cursor) }
+        return try body(cursor)
+    }
+
+    func scan(backward: Bool) throws -> (count: Int, sum: UInt64) {
+        try withCursor { cursor in
+            var key = LMDB.Value()
+            var value = LMDB.Value()
+            var (count, sum): (Int, UInt64) = (0, 0)
+            var code = library.cursorGet(cursor, &key, &value, backward ? LMDB.last : LMDB.first)
+            while code == 0 {
+                sum &+= firstBytes(value.data, value.size)
+                count += 1
+                code = library.cursorGet(cursor, &key, &value, backward ? LMDB.previous : LMDB.next)
+            }
+            return (count, sum)
+        }
+    }
+
+    func seek(_ keys: [UInt64], length: Int) throws -> UInt64 {
+        try withCursor { cursor in
+            var sum: UInt64 = 0
+            for key in keys {
+                withKey(key) { key in
+                    var value = LMDB.Value()
+                    var code = library.cursorGet(cursor, &key, &value, LMDB.setRange)
+                    var left = length
+                    while code == 0 && left > 0 {
+                        sum &+= firstBytes(value.data, value.size)
+                        left -= 1
+                        if left > 0 { code = library.cursorGet(cursor, &key, &value, LMDB.next) }
+                    }
+                }
+            }
+            return sum
+        }
+    }
+
+    func close() throws { library.envClose(environment) }
+}
