@@ -56,7 +56,8 @@ let package = Package(
         .target(name: "EspalierModel", swiftSettings: strict),
         .target(name: "EspalierStore", dependencies: ["EspalierEngine", "EspalierModel"], swiftSettings: strict),
         .target(
-            name: "Espalier", dependencies: ["EspalierModel", "EspalierStore", "EspalierMacros"], swiftSettings: strict),
+            name: "Espalier", dependencies: ["EspalierModel", "EspalierStore", "EspalierMacros"],
+            swiftSettings: strict),
         .macro(
             name: "EspalierMacros",
             swiftSettings: strict + [.unsafeFlags(["-I", swiftSyntaxFolder])],

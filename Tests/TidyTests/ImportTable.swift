@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. The C library is imported in one file of the engine and nowhere else in the product.
-//   2. `Espalier` and `EspalierEngine` never meet: what applications use knows no pages.
+//   2. `Espalier` and `EspalierEngine` never meet: what applications use knows no pages. Only this table holds that:
+//      the build's own import check lets a module import what its dependencies depend on.
 
 /// One import of a file.
 struct Import: Equatable {

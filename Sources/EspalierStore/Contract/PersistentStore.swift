@@ -44,7 +44,8 @@ public protocol PersistentStore: AnyObject, Sendable {
     func count(_ fetch: StoreFetch) throws(StoreError) -> Int
     /// The rows with these IDs, in this order; `nil` where there is none.
     func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?]
-    /// The destinations of a to-many relationship for each owner; in the kept order if the relationship is ordered, else by ascending key.
+    /// The destinations of a to-many relationship for each owner; in the kept order if the relationship is ordered,
+    /// else by ascending key.
     func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) -> [[ObjectID]]
     /// Permanent IDs for objects that will be inserted (MC-37).
     func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID]
