@@ -1,1 +1,6 @@
-// dbtool: looks into Espalier files from a command line.
+// dbtool: looks into Espalier files from a command line. Everything it does stands in `DBTool.run`, which tests call too.
+
+import Foundation
+
+let console = Console(output: FileSink(.standardOutput), errors: FileSink(.standardError))
+exit(DBTool.run(arguments: Array(CommandLine.arguments.dropFirst()), console: console).rawValue)

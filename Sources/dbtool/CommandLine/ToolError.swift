@@ -1,0 +1,89 @@
+// Every way a run can fail, with its message and its exit code; `DBTool.run` is the only place that shows one.
+
+import EspalierEngine
+
+/// A command line that cannot be understood.
+struct UsageError: Error, Equatable, CustomStringConvertible {
+    /// What is wrong.
+    let message: String
+    /// What was probably meant.
+    var suggestion: String?
+    /// What would be right; further lines.
+    var hint: String?
+
+    var description: String {
+        let question = suggestion.map { ": did you mean '\($0)'?" } ?? ""
+        return message + question + (hint.map { "\n\($0)" } ?? "")
+    }
+}
+
+/// A name that a store's model does not have.
+struct UnknownName: Error, Equatable, CustomStringConvertible {
+    /// What the name was to name, such as `entity` or `property of Track`.
+    let kind: String
+    /// The name.
+    let name: String
+    /// The names there are.
+    let candidates: [String]
+
+    var description: String {
+        if let suggestion = Suggestion.closest(to: name, among: candidates) {
+            return "there is no \(kind) '\(name)': did you mean '\(suggestion)'?"
+        }
+        let shown = candidates.sorted().prefix(30).joined(separator: ", ")
+        return "there is no \(kind) '\(name)'; there are: \(candidates.isEmpty ? "none" : shown)"
+    }
+}
+
+/// Why a run failed.
+enum ToolError: Error, CustomStringConvertible {
+    /// The command line is wrong.
+    case usage(UsageError)
+    /// A name in it is unknown to the store.
+    case unknownName(UnknownName)
+    /// The engine could not open or read the file.
+    case storage(StorageError, path: String)
+    /// The tool will not do this to the file; the reason says what to do instead.
+    case refused(path: String, reason: String)
+    /// A file that is no store could not be read or written.
+    case file(path: String, reason: String)
+
+    var description: String {
+        switch self {
+        case .usage(let error): error.description
+        case .unknownName(let error): error.description
+        case .storage(.noSuchStore, let path): "\(path): there is no such file"
+        case .storage(let error, let path): "\(path): \(error)"
+        case .refused(let path, let reason), .file(let path, let reason): "\(path): \(reason)"
+        }
+    }
+
+    /// What the process ends with.
+    var exitCode: ExitCode {
+        switch self {
+        case .usage, .unknownName, .refused: .usage
+        case .storage(let error, _): Self.exitCode(of: error)
+        case .file: .unavailable
+        }
+    }
+
+    /// Damage is 1 in every verb, not only in `check`; a lock is 4; all other failures of a file are 3.
+    static func exitCode(of error: StorageError) -> ExitCode {
+        switch error {
+        case .corruption, .logCorrupt, .notAStore(.damagedSuperblock), .notAStore(.textMangled): .difference
+        case .storeBusy: .locked
+        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .invalidOption: .usage
+        case .io, .notAStore, .unsupportedFormat, .unsupportedFeatures, .noSuchStore, .readOnly, .closed,
+            .transactionsOpen, .transactionEnded, .transactionFailed, .poisoned, .commitOutcomeUnknown,
+            .snapshotExpired, .diskFull, .logFull, .notClean:
+            .unavailable
+        }
+    }
+}
+
+/// Runs `body`, naming `path` in what it throws.
+func naming<R: ~Copyable>(
+    _ path: String, _ body: () throws(StorageError) -> R
+) throws(ToolError) -> R {
+    do throws(StorageError) { return try body() } catch { throw .storage(error, path: path) }
+}

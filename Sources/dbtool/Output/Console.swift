@@ -1,0 +1,76 @@
+// Where text goes: two sinks that are files in the tool and strings in tests.
+
+import Foundation
+
+/// Something that takes text.
+protocol TextSink: AnyObject {
+    /// Appends text.
+    func write(_ text: String)
+    /// Hands on what is buffered.
+    func flush()
+    /// Whether a person is looking.
+    var isTerminal: Bool { get }
+    /// Why text was lost, if some was.
+    var failure: String? { get }
+}
+
+/// The two places a run writes to.
+struct Console {
+    /// Results.
+    let output: any TextSink
+    /// Errors and progress.
+    let errors: any TextSink
+
+    /// Writes a line of results.
+    func print(_ line: String = "") { output.write(line + "\n") }
+
+    /// Writes a JSON value as one line of results.
+    func print(_ json: JSONValue) { output.write(json.compact + "\n") }
+}
+
+/// A sink on a file descriptor.
+///
+/// Buffers up to 64 KiB; standard error is flushed with each write, so that nothing is lost if the process is killed.
+final class FileSink: TextSink {
+    private let file: FileHandle
+    private let isUnbuffered: Bool
+    private var buffer: [UInt8] = []
+    private(set) var failure: String?
+
+    /// A sink on `file`.
+    init(_ file: FileHandle) {
+        self.file = file
+        isUnbuffered = file === FileHandle.standardError || isatty(file.fileDescriptor) == 1
+    }
+
+    var isTerminal: Bool { isatty(file.fileDescriptor) == 1 }
+
+    func write(_ text: String) {
+        buffer.append(contentsOf: text.utf8)
+        if isUnbuffered || buffer.count >= 1 << 16 { flush() }
+    }
+
+    func flush() {
+        guard !buffer.isEmpty, failure == nil else { return }
+        do {
+            try file.write(contentsOf: Data(buffer))
+        } catch {
+            failure = (error as NSError).localizedDescription
+        }
+        buffer.removeAll(keepingCapacity: true)
+    }
+}
+
+/// A sink that keeps the text, for tests.
+final class StringSink: TextSink {
+    /// All that was written.
+    private(set) var text = ""
+    let isTerminal: Bool
+    let failure: String? = nil
+
+    /// An empty sink.
+    init(isTerminal: Bool = false) { self.isTerminal = isTerminal }
+
+    func write(_ text: String) { self.text += text }
+    func flush() {}
+}

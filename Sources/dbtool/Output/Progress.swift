@@ -1,0 +1,30 @@
+// How far a long task is: one line on standard error that overwrites itself, and only where a person looks.
+
+/// A line of progress.
+struct Progress {
+    private let sink: (any TextSink)?
+    private let clock = ContinuousClock()
+    private var lastUpdate: ContinuousClock.Instant?
+
+    /// Progress on the console's error sink; silent unless that is a terminal.
+    init(_ console: Console) { sink = console.errors.isTerminal ? console.errors : nil }
+
+    /// Shows `done` of `total` things; at most ten times a second, so that calling it often costs little.
+    mutating func show(_ label: String, _ done: some BinaryInteger, of total: some BinaryInteger) {
+        guard let sink else { return }
+        let now = clock.now
+        if let lastUpdate, now - lastUpdate < .milliseconds(100) { return }
+        lastUpdate = now
+        let percent = total == 0 ? 100 : Int(done) * 100 / Int(total)
+        // Carriage return, then "erase to the end of the line" (ECMA-48 EL).
+        sink.write(
+            "\r\u{1B}[K\(label): \(DisplayText.grouped(done)) of \(DisplayText.grouped(total)) (\(percent) %)")
+    }
+
+    /// Removes the line.
+    mutating func finish() {
+        guard let sink, lastUpdate != nil else { return }
+        sink.write("\r\u{1B}[K")
+        lastUpdate = nil
+    }
+}

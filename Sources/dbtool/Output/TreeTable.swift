@@ -1,0 +1,40 @@
+// How trees are shown, the same in every verb.
+
+import EspalierEngine
+
+/// The table of a store's trees.
+enum TreeTable {
+    /// One line for each tree.
+    static func rendered(_ trees: [TreeSummary]) -> String {
+        var table = TextTable([
+            .text("tree"), .number("id"), .text("keys"), .number("entries"), .number("height"),
+            .number("leaf pages"), .number("root page"),
+        ])
+        for summary in trees {
+            table.append([
+                summary.tree.name, "\(summary.tree.id)", keyText(summary.tree.kind),
+                DisplayText.grouped(summary.entryCount), "\(summary.height)",
+                DisplayText.grouped(summary.leafPageCount), "\(summary.root)",
+            ])
+        }
+        return table.rendered()
+    }
+
+    /// A tree for programs.
+    static func json(_ summary: TreeSummary) -> JSONValue {
+        [
+            "name": .string(summary.tree.name), "id": .count(summary.tree.id),
+            "keys": .string(keyText(summary.tree.kind)), "entries": .count(summary.entryCount),
+            "height": .count(summary.height), "leafPages": .count(summary.leafPageCount),
+            "root": .count(summary.root),
+        ]
+    }
+
+    /// What the keys are, in one word.
+    static func keyText(_ kind: KeyKind) -> String {
+        switch kind {
+        case .integer: "integer"
+        case .bytes: "bytes"
+        }
+    }
+}

@@ -1,0 +1,134 @@
+// `dbtool check`: is every byte of a store in order, and if not, which page and which tree are damaged?
+
+import EspalierEngine
+
+/// The verb `check`.
+enum CheckVerb: Verb {
+    static let usage = Usage(
+        name: "check", summary: "check a whole store; name the page and tree of all damage",
+        parameters: [.required("FILE", "the store")], options: [.json],
+        discussion: """
+            Reads every page: its checksum and structure, the order and counts of every tree, and that each page
+            is used exactly once or free. Nothing is written. Exit code 0: all in order; 1: damage was found.
+            """,
+        examples: [
+            .init(command: "dbtool check chinook.espalier", meaning: "\"ok\" and counts, or one line for each damage"),
+            .init(
+                command: "dbtool check chinook.espalier --json && echo fine",
+                meaning: "for scripts: the exit code tells whether the store is in order"),
+        ])
+
+    static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
+        let path = arguments.required("FILE")
+        let outcome: Outcome
+        do throws(ToolError) {
+            outcome = try check(path, console)
+        } catch {
+            // A store too damaged to open is a finding as well; what is no store at all stays an error.
+            guard error.exitCode == .difference, case .storage(let cause, _) = error else { throw error }
+            outcome = Outcome(findings: [Finding(cause)])
+        }
+        if arguments.wantsJSON {
+            console.print(outcome.json(path))
+        } else {
+            outcome.print(path, console)
+        }
+        return outcome.findings.isEmpty ? .ok : .difference
+    }
+
+    private static func check(_ path: String, _ console: Console) throws(ToolError) -> Outcome {
+        let database = try openForReading(path)
+        var progress = Progress(console)
+        let report = try naming(path) { () throws(StorageError) in
+            try database.check { state in
+                progress.show("checking pages", state.pagesChecked, of: state.pageCount)
+                return true
+            }
+        }
+        progress.finish()
+        try naming(path) { () throws(StorageError) in try database.close() }
+        return Outcome(
+            findings: report.findings.map(Finding.init), trees: report.trees, pageCount: report.pageCount,
+            freePageCount: report.freePageCount)
+    }
+}
+
+extension CheckVerb {
+    /// Something that is wrong, from whichever level found it.
+    struct Finding {
+        /// A complete sentence.
+        let text: String
+        /// Where, if the damage is in a page or in the log.
+        var corruption: Corruption?
+        /// The tree's name, if it is known.
+        var treeName: String?
+
+        /// What the engine's check found.
+        init(_ finding: CheckReport.Finding) {
+            (text, corruption, treeName) = (finding.description, finding.corruption, finding.treeName)
+        }
+
+        /// Why the store could not even be opened.
+        init(_ error: StorageError) {
+            text = error.description
+            if case .corruption(let corruption) = error { self.corruption = corruption }
+        }
+
+        /// The finding for programs.
+        var json: JSONValue {
+            [
+                "page": corruption.map { .count($0.page) } ?? .null, "tree": .optional(treeName),
+                "treeID": corruption.map { .count($0.treeID) } ?? .null,
+                "byteOffset": corruption.map { .count($0.byteOffset) } ?? .null,
+                "rule": corruption.map { .count($0.rule.rawValue) } ?? .null, "text": .string(text),
+            ]
+        }
+    }
+
+    /// What a check found and counted.
+    struct Outcome {
+        var findings: [Finding]
+        var trees: [CheckReport.TreeCount] = []
+        var pageCount: UInt64 = 0
+        var freePageCount: UInt64 = 0
+
+        /// Findings first, then the verdict, then what was counted.
+        func print(_ path: String, _ console: Console) {
+            for finding in findings { console.print("\(path): \(finding.text)") }
+            switch findings.count {
+            case 0: console.print("\(path): ok")
+            case 1: console.print("\(path): 1 problem")
+            default: console.print("\(path): \(DisplayText.grouped(findings.count)) problems")
+            }
+            guard pageCount > 0 else { return }
+            let entries = trees.reduce(0) { $0 + $1.entryCount }
+            console.print(
+                "\(DisplayText.grouped(pageCount)) pages (\(DisplayText.grouped(freePageCount)) free), "
+                    + "\(trees.count) trees, \(DisplayText.grouped(entries)) entries\n")
+            var table = TextTable([.text("tree"), .number("id"), .text("keys"), .number("entries"), .number("pages")])
+            for tree in trees {
+                table.append([
+                    tree.summary.tree.name, "\(tree.summary.tree.id)", TreeTable.keyText(tree.summary.tree.kind),
+                    DisplayText.grouped(tree.entryCount), DisplayText.grouped(tree.pageCount),
+                ])
+            }
+            console.output.write(table.rendered())
+        }
+
+        /// The outcome for programs.
+        func json(_ path: String) -> JSONValue {
+            [
+                "file": .string(path), "ok": .boolean(findings.isEmpty), "pages": .count(pageCount),
+                "freePages": .count(freePageCount), "findings": .array(findings.map(\.json)),
+                "trees": .array(
+                    trees.map { tree in
+                        [
+                            "name": .string(tree.summary.tree.name), "id": .count(tree.summary.tree.id),
+                            "keys": .string(TreeTable.keyText(tree.summary.tree.kind)),
+                            "entries": .count(tree.entryCount), "pages": .count(tree.pageCount),
+                        ]
+                    }),
+            ]
+        }
+    }
+}

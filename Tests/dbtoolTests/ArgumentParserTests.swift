@@ -1,0 +1,111 @@
+// The command line: what is understood, and how precisely the rest is refused.
+
+import Testing
+
+@testable import dbtool
+
+@Suite struct ArgumentParserTests {
+    private static let usage = Usage(
+        name: "fetch", summary: "fetch rows",
+        parameters: [.required("FILE", "the store"), .optional("PREDICATE", "a condition")],
+        options: [
+            .json, .integer("--limit", "N", in: 0...1000, "at most N rows"), .text("--sort", "KEYS", "the order"),
+        ],
+        examples: [.init(command: "dbtool fetch x", meaning: "all")])
+
+    private func parse(_ words: String...) throws -> Arguments { try ArgumentParser(Self.usage).parse(words) }
+
+    private func message(_ words: String...) -> String {
+        do throws(ToolError) {
+            _ = try ArgumentParser(Self.usage).parse(words)
+            return "parsed"
+        } catch {
+            return error.description.split(separator: "\n").first.map(String.init) ?? ""
+        }
+    }
+
+    @Test func `options stand anywhere and take their value as the next word or behind an equals sign`() throws {
+        let arguments = try parse("--limit", "5", "a.espalier", "--sort=name desc", "x > 1", "--json")
+
+        #expect(arguments.required("FILE") == "a.espalier")
+        #expect(arguments["PREDICATE"] == "x > 1")
+        #expect(arguments.integer("--limit") == 5)
+        #expect(arguments.text("--sort") == "name desc")
+        #expect(arguments.wantsJSON)
+    }
+
+    @Test func `after two dashes everything is positional`() throws {
+        let arguments = try parse("--", "--json", "--limit")
+
+        #expect(arguments.required("FILE") == "--json")
+        #expect(arguments["PREDICATE"] == "--limit")
+        #expect(!arguments.wantsJSON)
+    }
+
+    @Test func `each word that does not fit is named`() {
+        #expect(message("f", "--jsn") == "unknown option '--jsn': did you mean '--json'?")
+        #expect(message("f", "--frobnicate") == "unknown option '--frobnicate'")
+        #expect(message("f", "--limit") == "--limit needs a value: --limit N")
+        #expect(message("f", "--limit", "ten") == "--limit needs a whole number from 0 to 1000, not 'ten'")
+        #expect(message("f", "--limit=1001") == "--limit needs a whole number from 0 to 1000, not '1001'")
+        #expect(message("f", "--json", "--json") == "--json is given twice")
+        #expect(message("f", "--json=yes") == "--json takes no value, but was given 'yes'")
+        #expect(message("f", "a", "b") == "unexpected argument 'b'; a predicate must be quoted as one argument")
+        #expect(message() == "FILE is missing: the store")
+    }
+
+    @Test func `suggestions are near misses, prefixes or nothing`() {
+        #expect(Suggestion.closest(to: "chekc", among: ["check", "info"]) == "check")
+        #expect(Suggestion.closest(to: "artst", among: ["Artist", "Album"]) == "Artist")
+        #expect(Suggestion.closest(to: "invoicel", among: ["Track", "InvoiceLine"]) == "InvoiceLine")
+        #expect(Suggestion.closest(to: "zebra", among: ["check", "info"]) == nil)
+        #expect(Suggestion.distance("abcd", "acbd") == 1)
+        #expect(Suggestion.distance("", "abc") == 3)
+        #expect(Suggestion.distance("kitten", "sitting") == 3)
+    }
+}
+
+@Suite struct DBToolTests {
+    @Test func `without arguments the overview goes to the errors and the code is 2`() {
+        let run = ToolRun()
+
+        #expect(run.code == 2)
+        #expect(run.output.isEmpty)
+        #expect(run.errors.contains("usage: dbtool VERB"))
+    }
+
+    @Test func `help and version are results`() {
+        #expect(ToolRun("--version").output == "dbtool \(DBTool.version)\n")
+        #expect(ToolRun("--help").output == ToolRun("help").output)
+        #expect(ToolRun("check", "--help").output == ToolRun("help", "check").output)
+        #expect(ToolRun("help").code == 0)
+    }
+
+    @Test func `every verb is listed and has a help page with an example of itself`() {
+        let overview = ToolRun("help").output
+        for verb in DBTool.verbs {
+            let page = ToolRun("help", verb.usage.name).output
+
+            #expect(overview.contains("  \(verb.usage.name) "))
+            #expect(page.contains("usage: \(verb.usage.synopsis)"))
+            #expect(!verb.usage.examples.isEmpty)
+            for example in verb.usage.examples { #expect(example.command.hasPrefix("dbtool \(verb.usage.name)")) }
+        }
+    }
+
+    @Test func `help fits a terminal of 110 columns`() {
+        for verb in DBTool.verbs {
+            for line in ToolRun("help", verb.usage.name).output.split(separator: "\n") {
+                #expect(DisplayText.width(of: String(line)) <= 110, "\(line)")
+            }
+        }
+    }
+
+    @Test func `unknown verbs and options are refused with a suggestion and code 2`() {
+        #expect(ToolRun("chek").code == 2)
+        #expect(ToolRun("chek").errors.hasPrefix("dbtool: unknown verb 'chek': did you mean 'check'?\n"))
+        #expect(ToolRun("--versoin").errors.hasPrefix("dbtool: unknown option '--versoin': did you mean '--version'?"))
+        #expect(ToolRun("help", "chek").code == 2)
+        #expect(ToolRun("help", "check", "info").code == 2)
+    }
+}
