@@ -1,0 +1,1 @@
+extension PageView { var slotsEnd: Int { 48 } }

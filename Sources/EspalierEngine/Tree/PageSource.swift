@@ -1,0 +1,61 @@
+// Where the tree's pages come from: the seam between the tree above and the pager (or an array, in tests) below.
+//
+// Invariants
+//   1. A pinned page stays where it is, and readable, until its pin is gone. An operation of the tree holds at most
+//      eight pins at a time, and none between two operations, except a cursor: it keeps its leaf pinned.
+//   2. `pin` and `edit` give only pages that `PageValidation` accepted; what two pages say about each other
+//      (tree, level, fences) is the tree's to check.
+
+package import Synchronization
+
+/// A pinned page: its bytes stay in place while the pin lives, and may be written if it came from `edit`.
+@safe
+package struct PagePin: ~Copyable {
+    /// The page's number.
+    package let number: PageNumber
+    /// The page's bytes, valid as long as this pin.
+    package let view: PageView
+    /// A pin counter that goes down by one with this pin, if the source counts pins.
+    ///
+    /// A plain pointer into memory that the source keeps for its whole life: unpinning costs no reference counting.
+    private let counter: UnsafeMutablePointer<Atomic<Int32>>?
+
+    /// States a pin; the source has already counted it.
+    @inline(__always)
+    package init(number: PageNumber, view: PageView, counter: UnsafeMutablePointer<Atomic<Int32>>?) {
+        self.number = number
+        self.view = view
+        unsafe self.counter = counter
+    }
+
+    @inline(__always)
+    deinit {
+        // SAFETY: the source keeps counters for its whole life, and sources outlive their pins.
+        if let counter = unsafe counter { unsafe counter.pointee.subtract(1, ordering: .releasing) }
+    }
+}
+
+/// Something pages can be read from: a snapshot, a write transaction, an array.
+package protocol PageSource: AnyObject {
+    /// Bytes per page.
+    var pageSize: Int { get }
+    /// The number of pages of the store; no reference to a page at or beyond it is followed.
+    var pageCount: UInt32 { get }
+    /// How often pages of this source have been changed: constant for a snapshot, higher after each `edit`,
+    /// `allocate` and `free` of a write transaction. Cursors compare it to know whether their place still stands.
+    var changeCount: UInt64 { get }
+    /// Pins the newest version of `page` that this source sees.
+    func pin(_ page: PageNumber) throws(StorageError) -> PagePin
+}
+
+/// Something whose pages can be changed: a write transaction, an array.
+package protocol WritablePageSource: PageSource {
+    /// Pins `page` for writing (a private copy of the transaction, made at the first call).
+    func edit(_ page: PageNumber) throws(StorageError) -> PagePin
+    /// Takes 1 to `count` fresh pages that follow each other, zeroed, if possible close after `near`.
+    ///
+    /// The tree writes their headers; LSN and checksum are the source's business (`PageView.seal`).
+    func allocate(near: PageNumber, count: Int) throws(StorageError) -> (first: PageNumber, count: Int)
+    /// Gives `page` back.
+    func free(_ page: PageNumber) throws(StorageError)
+}
