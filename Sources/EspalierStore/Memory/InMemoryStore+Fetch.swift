@@ -1,0 +1,78 @@
+// Reading from an in-memory store: look at every row, sort, cut.
+
+public import EspalierModel
+internal import FoundationEssentials
+
+extension InMemoryStore {
+    /// The rows that match, in order, within offset and limit.
+    ///
+    /// - Complexity: O(n log n) in the number of rows of the hierarchy.
+    public func fetch(_ fetch: StoreFetch) throws(StoreError) -> [ObjectSnapshot] {
+        try rows(fetch).map(\.snapshot)
+    }
+
+    /// The IDs of the rows that match, in order, within offset and limit.
+    public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try rows(fetch).map(\.id) }
+
+    /// How many rows `fetch` would give.
+    public func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
+        var unsorted = fetch
+        unsorted.sort = []
+        return try rows(unsorted).count
+    }
+
+    /// The rows with these IDs, in this order; `nil` where there is none.
+    public func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
+        let state = try snapshot()
+        var snapshots: [ObjectSnapshot?] = []
+        for id in ids {
+            _ = try PreparedSave.entity(of: id, schema: schema, storeTag: storeTag)
+            snapshots.append(state.row(id, schema)?.snapshot)
+        }
+        return snapshots
+    }
+
+    /// The destinations of a to-many relationship for each owner; in the kept order if it is ordered, else by key.
+    public func destinations(
+        of relationship: Relationship, for owners: [ObjectID]
+    ) throws(StoreError) -> [[ObjectID]] {
+        guard relationship.isToMany else {
+            throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
+        }
+        let state = try snapshot()
+        var lists: [[ObjectID]] = []
+        for owner in owners {
+            let entity = try PreparedSave.entity(of: owner, schema: schema, storeTag: storeTag)
+            guard entity.isKind(of: model.entities[relationship.declaredBy]) else {
+                throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
+            }
+            lists.append(state.links(of: owner, relationship))
+        }
+        return lists
+    }
+
+    /// The steps to answer `fetch`: always the same ones.
+    public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
+        let root = model.entities[fetch.entity.root]
+        var steps = ["look at all \(try snapshot().rows[root.index].count) rows of \(root.name)"]
+        if fetch.predicate != nil { steps.append("test each row") }
+        steps.append(fetch.sort.isEmpty ? "sort by primary key" : "sort by \(fetch.sort.count) sort keys")
+        return steps
+    }
+
+    private func rows(_ fetch: StoreFetch) throws(StoreError) -> [MemoryState.Row] {
+        guard model.entity(named: fetch.entity.name) === fetch.entity else {
+            throw .invalidRequest(reason: "entity \(fetch.entity.name) is not of the store's model")
+        }
+        guard fetch.offset >= 0, fetch.limit ?? 0 >= 0 else {
+            throw .invalidRequest(reason: "offset \(fetch.offset) and limit \(fetch.limit ?? 0) must not be negative")
+        }
+        guard fetch.predicate == nil, fetch.sort.isEmpty else {
+            throw .invalidRequest(reason: "predicates and sort keys cannot be evaluated yet")
+        }
+        let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
+        let rows = try snapshot().rows[fetch.entity.root].values.filter { wanted.contains($0.entity) }
+        return Array(
+            rows.sorted { $0.id.key < $1.id.key }.dropFirst(fetch.offset).prefix(fetch.limit ?? Int.max))
+    }
+}

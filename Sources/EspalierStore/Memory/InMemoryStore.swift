@@ -1,0 +1,87 @@
+// The store that keeps everything in memory: for caches and tests, and the oracle that other stores are compared with.
+//
+// Invariants
+//   1. Reads work on a copy of the state and never wait for a save.
+//   2. A save changes a copy of the state and replaces the state at its end: it does everything or nothing.
+//   3. A primary key is given out once, even if the save that asked for it fails: key counters are never turned back.
+
+public import EspalierModel
+public import FoundationEssentials
+internal import Synchronization
+
+/// A store without a file; its rows are gone when it is closed (semantics PS-17).
+public final class InMemoryStore: PersistentStore {
+    /// The store's UUID, a new one for each store.
+    public let identifier: UUID
+    /// The model the store was made with.
+    public let model: ManagedObjectModel
+    let schema: StoreSchema
+    let storeTag: UInt32
+    /// Guards all content.
+    let state: Mutex<MemoryState>
+
+    /// An empty store.
+    public init(model: ManagedObjectModel, identifier: UUID = UUID()) {
+        self.model = model
+        self.identifier = identifier
+        let schema = StoreSchema(model: model)
+        self.schema = schema
+        storeTag = Interned.stores.tag(of: identifier)
+        state = Mutex(MemoryState(schema: schema))
+    }
+
+    /// `StoreType.inMemory`.
+    public var type: StoreType { .inMemory }
+    /// `nil`: there is no file.
+    public var path: String? { nil }
+    /// `false`.
+    public var isReadOnly: Bool { false }
+
+    /// Permanent IDs for objects that will be inserted (MC-37).
+    public func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID] {
+        guard model.entity(named: entity.name) === entity, !entity.isAbstract, count >= 0 else {
+            throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
+        }
+        return try withState { state throws(StoreError) in
+            let first = state.lastKeys[entity.root] + 1
+            state.lastKeys[entity.root] += UInt64(count)
+            return (0..<UInt64(count)).map {
+                ObjectID(storeTag: storeTag, entityTag: entity.tag, key: first + $0)
+            }
+        }
+    }
+
+    /// Values the application keeps with the store.
+    public func metadata() throws(StoreError) -> [String: AttributeValue] { try snapshot().metadata }
+
+    /// Replaces the application's values.
+    public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
+        try withState { state throws(StoreError) in state.metadata = metadata }
+    }
+
+    /// Ends the store and drops its content.
+    public func close() throws(StoreError) {
+        try withState { state throws(StoreError) in
+            state = MemoryState(schema: schema)
+            state.isClosed = true
+        }
+    }
+
+    /// The state as it is now.
+    func snapshot() throws(StoreError) -> MemoryState {
+        try withState { state throws(StoreError) in state }
+    }
+
+    /// Calls `body` with the state, unless the store was closed.
+    func withState<R>(_ body: (inout MemoryState) throws(StoreError) -> R) throws(StoreError) -> R {
+        let result = state.withLock { state -> Result<R, StoreError> in
+            guard !state.isClosed else { return .failure(.closed) }
+            do throws(StoreError) {
+                return .success(try body(&state))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,66 @@
+// The whole content of an in-memory store: plain dictionaries, so that it is obviously right.
+//
+// Invariants
+//   1. `lists` holds exactly the non-empty to-many lists; unordered ones are in ascending key order.
+//   2. `groups[g]` maps values to the rows that have them, for uniqueness constraints and rows without a null in them.
+//   3. Copying the state is O(1) and the copy never changes: it is a snapshot.
+
+internal import EspalierModel
+
+struct MemoryState: Sendable {
+    /// One row.
+    struct Row: Sendable {
+        let id: ObjectID
+        let entity: ManagedObjectModel.EntityIndex
+        var version: UInt64
+        var values: [AttributeValue]
+        var destinations: [ObjectID?]
+
+        var snapshot: ObjectSnapshot {
+            ObjectSnapshot(id: id, version: version, values: values, destinations: destinations)
+        }
+
+        func value(of property: Entity.Property) -> AttributeValue {
+            switch property {
+            case .attribute(let slot): values[slot]
+            case .relationship(let slot): destinations[slot].map(AttributeValue.objectID) ?? .null
+            }
+        }
+    }
+
+    /// The rows of each hierarchy, by the index of its root entity and by primary key.
+    var rows: [[UInt64: Row]]
+    /// The greatest primary key given out in each hierarchy, by the index of its root entity.
+    var lastKeys: [UInt64]
+    /// The lists behind to-many relationships.
+    var lists: [LinkEdit.Key: [ObjectID]] = [:]
+    /// For each relationship without inverse, the owners that lead to an object.
+    var owners: [LinkEdit.Key: Set<ObjectID>] = [:]
+    /// The rows that have certain values, for each uniqueness constraint.
+    var groups: [[[AttributeValue]: Set<ObjectID>]]
+    /// The application's metadata.
+    var metadata: [String: AttributeValue] = [:]
+    /// Whether the store was closed.
+    var isClosed = false
+
+    init(schema: StoreSchema) {
+        rows = Array(repeating: [:], count: schema.model.entities.count)
+        lastKeys = Array(repeating: 0, count: schema.model.entities.count)
+        groups = Array(repeating: [:], count: schema.groups.count)
+    }
+
+    func row(_ id: ObjectID, _ schema: StoreSchema) -> Row? {
+        guard let entity = schema.entity(of: id), let row = rows[entity.root][id.key], row.id == id else { return nil }
+        return row
+    }
+}
+
+extension MemoryState: LinkSource {
+    func links(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
+        lists[LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)] ?? []
+    }
+
+    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) -> [ObjectID] {
+        Array(owners[LinkEdit.Key(relationship: RelationshipID(relationship), owner: destination)] ?? [])
+    }
+}

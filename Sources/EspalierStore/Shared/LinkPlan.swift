@@ -1,0 +1,153 @@
+// What a save does to the lists behind to-many relationships, worked out once for every kind of store.
+//
+// Rules
+//   1. A to-many relationship with a to-one inverse lists exactly the rows whose to-one leads to the owner; only its
+//      order can be sent.
+//   2. A pair of a many-to-many relationship stands in the lists of both ends, or in neither.
+//   3. Within one list: removals, then additions at the end, then the order that was sent. What an order names beyond
+//      the members is ignored; members it does not name keep their places behind those it does.
+//   4. Links of and to a deleted row go, except those that follow from a to-one value of a row that stays.
+
+internal import EspalierModel
+
+/// What the plan asks of a store about the state before the save.
+protocol LinkSource {
+    /// The destinations of a to-many relationship, in order.
+    func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
+    /// The owners whose relationship without inverse leads to `destination`.
+    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
+}
+
+/// A changed list: one to-many relationship of one owner.
+struct LinkEdit {
+    struct Key: Hashable {
+        let relationship: RelationshipID
+        let owner: ObjectID
+    }
+    /// The relationship, as its declaring entity has it.
+    let relationship: Relationship
+    private(set) var added: [ObjectID] = []
+    private(set) var removed = Set<ObjectID>()
+    fileprivate(set) var order: [ObjectID]?
+
+    fileprivate init(_ relationship: Relationship) { self.relationship = relationship }
+
+    fileprivate mutating func add(_ id: ObjectID) { added.append(id) }
+    fileprivate mutating func remove(_ id: ObjectID) { removed.insert(id) }
+    fileprivate mutating func dropAdditions(where isGone: (ObjectID) -> Bool) { added.removeAll(where: isGone) }
+
+    /// The list after this edit (rule 3). Unordered lists are in ascending key order.
+    func applied(to old: [ObjectID]) -> [ObjectID] {
+        var list = removed.isEmpty ? old : old.filter { !removed.contains($0) }
+        var members = Set(list)
+        for id in added where members.insert(id).inserted { list.append(id) }
+        guard relationship.isOrdered else {
+            return list.sorted { $0.key < $1.key }
+        }
+        guard let order else { return list }
+        var placed = Set<ObjectID>(minimumCapacity: order.count)
+        let front = order.filter { members.contains($0) && placed.insert($0).inserted }
+        return front + list.filter { !placed.contains($0) }
+    }
+}
+
+/// All lists that a save changes.
+struct LinkPlan {
+    private(set) var edits: [LinkEdit.Key: LinkEdit] = [:]
+    private let model: ManagedObjectModel
+
+    /// Works out the edits of `save`.
+    ///
+    /// - Parameters:
+    ///   - updated: the stored rows of `save.updates`, in the same order.
+    ///   - deleted: the stored rows of `save.deletions`, in the same order.
+    init<Source: LinkSource>(
+        _ save: PreparedSave, schema: StoreSchema, updated: [ObjectSnapshot], deleted: [ObjectSnapshot],
+        source: Source
+    ) throws(StoreError) {
+        model = schema.model
+        for insertion in save.insertions {
+            for relationship in insertion.entity.relationships {
+                guard let destination = insertion.destinations[relationship.slot] else { continue }
+                follow(relationship, of: insertion.id, from: nil, to: destination)
+            }
+        }
+        for (update, row) in zip(save.updates, updated) {
+            for (slot, destination) in update.destinations {
+                follow(
+                    update.entity.relationships[slot], of: update.id, from: row.destination(at: slot), to: destination)
+            }
+        }
+        for change in save.links { try apply(change, source) }
+        for (deletion, row) in zip(save.deletions, deleted) {
+            try delete(deletion.entity, row, schema, source)
+        }
+        guard !save.deletions.isEmpty else { return }
+        let gone = Set(save.deletions.map(\.id))
+        for (key, edit) in edits {
+            let isDerived = model.inverse(of: edit.relationship)?.isToMany == false
+            edits[key]?.dropAdditions { gone.contains($0) || (!isDerived && gone.contains(key.owner)) }
+        }
+    }
+
+    /// Notes a to-one relationship's change in the list of its to-many inverse.
+    private mutating func follow(_ relationship: Relationship, of id: ObjectID, from old: ObjectID?, to new: ObjectID?)
+    {
+        guard old != new, !relationship.isToMany, let inverse = model.inverse(of: relationship), inverse.isToMany
+        else { return }
+        if let old { edit(inverse, old) { $0.remove(id) } }
+        if let new { edit(inverse, new) { $0.add(id) } }
+    }
+
+    private mutating func apply<Source: LinkSource>(
+        _ change: PreparedSave.LinkChange, _ source: Source
+    ) throws(StoreError) {
+        let inverse = model.inverse(of: change.relationship)
+        if let inverse, !inverse.isToMany {
+            edit(change.relationship, change.owner) { $0.order = change.order }
+            return
+        }
+        var (added, removed) = (change.added, change.removed)
+        if let order = change.order {
+            let current = try source.links(of: change.owner, change.relationship)
+            let (old, new) = (Set(current), Set(order))
+            added = order.filter { !old.contains($0) }
+            removed = current.filter { !new.contains($0) }
+        }
+        edit(change.relationship, change.owner) { edit in
+            for id in removed { edit.remove(id) }
+            for id in added { edit.add(id) }
+            if let order = change.order { edit.order = order }
+        }
+        guard let inverse else { return }
+        for id in removed { edit(inverse, id) { $0.remove(change.owner) } }
+        for id in added { edit(inverse, id) { $0.add(change.owner) } }
+    }
+
+    private mutating func delete<Source: LinkSource>(
+        _ entity: Entity, _ row: ObjectSnapshot, _ schema: StoreSchema, _ source: Source
+    ) throws(StoreError) {
+        for relationship in entity.relationships {
+            let inverse = model.inverse(of: relationship)
+            guard relationship.isToMany else {
+                follow(relationship, of: row.id, from: row.destination(at: relationship.slot), to: nil)
+                continue
+            }
+            if let inverse, !inverse.isToMany { continue }
+            for destination in try source.links(of: row.id, relationship) {
+                edit(relationship, row.id) { $0.remove(destination) }
+                if let inverse { edit(inverse, destination) { $0.remove(row.id) } }
+            }
+        }
+        for relationship in schema.oneWayLinksTo[entity.index] {
+            for owner in try source.owners(leadingTo: row.id, relationship) {
+                edit(relationship, owner) { $0.remove(row.id) }
+            }
+        }
+    }
+
+    private mutating func edit(_ relationship: Relationship, _ owner: ObjectID, _ change: (inout LinkEdit) -> Void) {
+        let key = LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)
+        change(&edits[key, default: LinkEdit(relationship)])
+    }
+}

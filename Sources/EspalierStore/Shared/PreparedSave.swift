@@ -1,0 +1,232 @@
+// A save request made safe to carry out: every ID permanent, every slot and type checked against the model.
+//
+// Invariants
+//   1. No ID is temporary, every ID is this store's, every entity is the model's and concrete.
+//   2. No row is inserted, updated or deleted twice.
+//   3. Every value fits its attribute; transient attributes are null; to-many slots have no inline destination.
+// Not here: versions, uniqueness, existence of rows (each store asks its own rows).
+
+internal import EspalierModel
+
+struct PreparedSave {
+    struct Insertion {
+        let id: ObjectID
+        let entity: Entity
+        var values: [AttributeValue]
+        var destinations: [ObjectID?]
+    }
+    struct Update {
+        let id: ObjectID
+        let entity: Entity
+        let expectedVersion: UInt64
+        var values: [(slot: Int, value: AttributeValue)]
+        var destinations: [(slot: Int, destination: ObjectID?)]
+    }
+    struct Deletion {
+        let id: ObjectID
+        let entity: Entity
+        let expectedVersion: UInt64
+    }
+    struct LinkChange {
+        let owner: ObjectID
+        let relationship: Relationship
+        let added: [ObjectID]
+        let removed: [ObjectID]
+        let order: [ObjectID]?
+    }
+
+    private(set) var insertions: [Insertion] = []
+    private(set) var updates: [Update] = []
+    private(set) var deletions: [Deletion] = []
+    private(set) var locks: [Deletion] = []
+    private(set) var links: [LinkChange] = []
+    private(set) var permanentIDs: [ObjectID: ObjectID] = [:]
+
+    private let schema: StoreSchema
+    private let storeTag: UInt32
+
+    /// Checks `request` and gives permanent IDs to its insertions.
+    ///
+    /// - Parameter newKey: a primary key never given out before, in the hierarchy of an entity.
+    /// - Throws: `StoreError.invalidRequest` for the first thing that does not fit, or what `newKey` throws.
+    init(
+        _ request: SaveRequest, schema: StoreSchema, storeTag: UInt32,
+        newKey: (Entity) throws(StoreError) -> UInt64
+    ) throws(StoreError) {
+        self.schema = schema
+        self.storeTag = storeTag
+        try assignIDs(request.insertions, newKey)
+        try prepareInsertions(request.insertions)
+        try prepareUpdates(request.updates)
+        for deletion in request.deletions { deletions.append(try expectation(deletion)) }
+        for lock in request.locks { locks.append(try expectation(lock)) }
+        for link in request.links { links.append(try prepare(link)) }
+        try refuseDuplicates()
+    }
+
+    /// The entity of a permanent ID of this store.
+    static func entity(of id: ObjectID, schema: StoreSchema, storeTag: UInt32) throws(StoreError) -> Entity {
+        guard id.storeTag == storeTag else {
+            throw .invalidRequest(reason: "\(id) is not an ID of this store")
+        }
+        guard let entity = schema.entity(of: id) else {
+            throw .invalidRequest(reason: "\(id): the store's model has no entity \(id.entityName)")
+        }
+        return entity
+    }
+
+    private mutating func assignIDs(
+        _ requested: [SaveRequest.Insertion], _ newKey: (Entity) throws(StoreError) -> UInt64
+    ) throws(StoreError) {
+        for insertion in requested where insertion.id.isTemporary {
+            guard let entity = schema.entity(of: insertion.id) else {
+                throw .invalidRequest(reason: "the store's model has no entity \(insertion.id.entityName)")
+            }
+            guard permanentIDs[insertion.id] == nil else {
+                throw .invalidRequest(reason: "\(insertion.id) is inserted twice")
+            }
+            permanentIDs[insertion.id] = ObjectID(
+                storeTag: storeTag, entityTag: insertion.id.entityTag, key: try newKey(entity))
+        }
+    }
+
+    private mutating func prepareInsertions(_ requested: [SaveRequest.Insertion]) throws(StoreError) {
+        insertions.reserveCapacity(requested.count)
+        for insertion in requested {
+            let id = try permanent(insertion.id)
+            let entity = try entity(of: id)
+            guard !entity.isAbstract else {
+                throw .invalidRequest(reason: "entity \(entity.name) is abstract and has no rows of its own")
+            }
+            guard insertion.values.count == entity.attributes.count,
+                insertion.destinations.count == entity.relationships.count
+            else {
+                throw .invalidRequest(
+                    reason: "\(entity.name) has \(entity.attributes.count) attributes and "
+                        + "\(entity.relationships.count) relationships, the insertion of \(id) has "
+                        + "\(insertion.values.count) and \(insertion.destinations.count)")
+            }
+            var (values, destinations) = (insertion.values, insertion.destinations)
+            for slot in values.indices where !values[slot].isNull {
+                values[slot] = try checked(values[slot], for: entity.attributes[slot], of: entity)
+            }
+            for slot in destinations.indices {
+                guard let destination = destinations[slot] else { continue }
+                destinations[slot] = try checked(destination, for: entity.relationships[slot], inline: true)
+            }
+            insertions.append(Insertion(id: id, entity: entity, values: values, destinations: destinations))
+        }
+    }
+
+    private mutating func prepareUpdates(_ requested: [SaveRequest.Update]) throws(StoreError) {
+        updates.reserveCapacity(requested.count)
+        for update in requested {
+            let id = try permanent(update.id)
+            let entity = try entity(of: id)
+            var prepared = Update(
+                id: id, entity: entity, expectedVersion: update.expectedVersion, values: [], destinations: [])
+            for (slot, value) in update.values {
+                guard entity.attributes.indices.contains(slot) else {
+                    throw .invalidRequest(reason: "\(entity.name) has no attribute slot \(slot)")
+                }
+                let attribute = entity.attributes[slot]
+                prepared.values.append((slot, value.isNull ? .null : try checked(value, for: attribute, of: entity)))
+            }
+            for (slot, destination) in update.destinations {
+                guard entity.relationships.indices.contains(slot) else {
+                    throw .invalidRequest(reason: "\(entity.name) has no relationship slot \(slot)")
+                }
+                guard let destination else {
+                    prepared.destinations.append((slot, nil))
+                    continue
+                }
+                let relationship = entity.relationships[slot]
+                prepared.destinations.append((slot, try checked(destination, for: relationship, inline: true)))
+            }
+            updates.append(prepared)
+        }
+    }
+
+    private func expectation(_ expectation: SaveRequest.Expectation) throws(StoreError) -> Deletion {
+        let id = try permanent(expectation.id)
+        return Deletion(id: id, entity: try entity(of: id), expectedVersion: expectation.expectedVersion)
+    }
+
+    private func prepare(_ link: SaveRequest.LinkChange) throws(StoreError) -> LinkChange {
+        let owner = try permanent(link.owner)
+        let entity = try entity(of: owner)
+        guard entity.relationships.indices.contains(link.slot), entity.relationships[link.slot].isToMany else {
+            throw .invalidRequest(reason: "\(entity.name) has no to-many relationship in slot \(link.slot)")
+        }
+        let relationship = entity.relationships[link.slot]
+        guard link.order == nil || relationship.isOrdered else {
+            throw .invalidRequest(reason: "\(entity.name).\(relationship.name) is not ordered")
+        }
+        let inverse = schema.model.inverse(of: relationship)
+        guard inverse?.isToMany != false || relationship.isOrdered else {
+            throw .invalidRequest(
+                reason: "links of \(entity.name).\(relationship.name) follow from its to-one inverse")
+        }
+        func permanentList(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
+            var list: [ObjectID] = []
+            list.reserveCapacity(ids.count)
+            for id in ids { list.append(try checked(id, for: relationship, inline: false)) }
+            return list
+        }
+        return LinkChange(
+            owner: owner, relationship: relationship, added: try permanentList(link.added),
+            removed: try permanentList(link.removed), order: try link.order.map(permanentList))
+    }
+
+    private func permanent(_ id: ObjectID) throws(StoreError) -> ObjectID {
+        guard id.isTemporary else { return id }
+        guard let permanent = permanentIDs[id] else {
+            throw .invalidRequest(reason: "\(id) is temporary and not among the insertions")
+        }
+        return permanent
+    }
+
+    private func entity(of id: ObjectID) throws(StoreError) -> Entity {
+        try Self.entity(of: id, schema: schema, storeTag: storeTag)
+    }
+
+    /// `destination` made permanent, if it may stand in `relationship`.
+    private func checked(
+        _ destination: ObjectID, for relationship: Relationship, inline: Bool
+    ) throws(StoreError) -> ObjectID {
+        let id = try permanent(destination)
+        guard !inline || !relationship.isToMany else {
+            throw .invalidRequest(reason: "to-many relationship \(relationship.name) does not travel with its row")
+        }
+        let (entity, expected) = (try entity(of: id), schema.model.destination(of: relationship))
+        guard entity.isKind(of: expected) else {
+            throw .invalidRequest(
+                reason: "relationship \(relationship.name) leads to \(expected.name), not to \(entity.name)")
+        }
+        return id
+    }
+
+    /// `value` as it is stored in `attribute`.
+    private func checked(
+        _ value: AttributeValue, for attribute: Attribute, of entity: Entity
+    ) throws(StoreError) -> AttributeValue {
+        guard !attribute.isTransient else { return .null }
+        guard value.fits(attribute.description) else {
+            throw .invalidRequest(
+                reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), \(value) does not fit")
+        }
+        return value
+    }
+
+    private func refuseDuplicates() throws(StoreError) {
+        var seen = Set<ObjectID>(minimumCapacity: insertions.count + updates.count + deletions.count)
+        func note(_ id: ObjectID) throws(StoreError) {
+            guard seen.insert(id).inserted else {
+                throw .invalidRequest(reason: "\(id) is inserted, updated or deleted more than once")
+            }
+        }
+        for insertion in insertions { try note(insertion.id) }
+        for update in updates { try note(update.id) }
+        for deletion in deletions { try note(deletion.id) }
+    }
+}

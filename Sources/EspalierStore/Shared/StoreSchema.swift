@@ -1,0 +1,106 @@
+// What every store derives from a model: key groups to keep, links to keep, and how to find them for a row.
+//
+// Invariants
+//   1. Computed from the model alone: two stores with the same model have the same schema.
+//   2. A key group or link belongs to the entity that declares it and covers the rows of that entity's family.
+// Not here: names and numbers of trees (StoreCatalog), encoding of keys (KeyCoding).
+
+package import EspalierModel
+
+/// One relationship, the same whichever subentity it is seen through.
+package struct RelationshipID: Hashable, Sendable {
+    /// The entity that declares it.
+    package let declaredBy: ManagedObjectModel.EntityIndex
+    /// Its slot there and in all subentities.
+    package let slot: Int
+
+    init(_ relationship: Relationship) { (declaredBy, slot) = (relationship.declaredBy, relationship.slot) }
+}
+
+/// Properties whose values together are an ordered key: an index or a uniqueness constraint.
+package struct KeyGroup: Sendable {
+    /// One property of a group.
+    package struct Element: Sendable, Hashable {
+        /// The attribute or to-one relationship.
+        package let property: Entity.Property
+        /// The type of the attribute; `objectID` for a to-one relationship.
+        package let type: AttributeType
+        /// Whether smaller values come first.
+        package let isAscending: Bool
+    }
+    /// The name: of the index, or the properties joined by commas.
+    package let name: String
+    /// The entity that declares it; rows of its family take part.
+    package let entity: ManagedObjectModel.EntityIndex
+    /// The properties, most significant first.
+    package let elements: [Element]
+    /// The names of the properties.
+    package let properties: [String]
+    /// Whether no two rows may share values (MD-12). Rows with a null among the values do not take part, as in SQL.
+    package let isUnique: Bool
+}
+
+/// What a store keeps for a model besides rows.
+package final class StoreSchema: Sendable {
+    /// The model.
+    package let model: ManagedObjectModel
+    /// All indexes and uniqueness constraints.
+    package let groups: [KeyGroup]
+    /// For each entity, the groups that rows of exactly this entity belong to, as positions in `groups`.
+    package let groupsByEntity: [[Int]]
+    /// For each entity, the to-many relationships without inverse that may lead to its rows.
+    package let oneWayLinksTo: [[Relationship]]
+    private let entityByTag: [UInt32: ManagedObjectModel.EntityIndex]
+
+    package init(model: ManagedObjectModel) {
+        self.model = model
+        var groups: [KeyGroup] = []
+        for entity in model.entities { groups += Self.groups(declaredBy: entity) }
+        self.groups = groups
+        groupsByEntity = model.entities.map { entity in
+            groups.indices.filter { entity.isKind(of: model.entities[groups[$0].entity]) }
+        }
+        let oneWay = model.entities.flatMap { entity in
+            entity.relationships.filter { $0.declaredBy == entity.index && $0.isToMany && $0.inverse == nil }
+        }
+        oneWayLinksTo = model.entities.map { entity in
+            oneWay.filter { entity.isKind(of: model.entities[$0.destination]) }
+        }
+        entityByTag = Dictionary(
+            model.entities.map { ($0.tag, $0.index) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The entity of the row `id` names, if the model has it.
+    package func entity(of id: ObjectID) -> Entity? { entityByTag[id.entityTag].map { model.entities[$0] } }
+
+    private static func groups(declaredBy entity: Entity) -> [KeyGroup] {
+        let description = entity.description
+        let single = description.attributes.filter(\.isIndexed).map {
+            EntityDescription.Index($0.name, on: [.init($0.name)])
+        }
+        let indexes = (single + description.indexes).map { index in
+            KeyGroup(
+                name: index.name, entity: entity.index,
+                elements: index.elements.compactMap { element(named: $0.property, in: entity, $0.isAscending) },
+                properties: index.elements.map(\.property), isUnique: false)
+        }
+        let constraints = description.uniquenessConstraints.map { properties in
+            KeyGroup(
+                name: properties.joined(separator: ","), entity: entity.index,
+                elements: properties.compactMap { element(named: $0, in: entity, true) },
+                properties: properties, isUnique: true)
+        }
+        return indexes + constraints
+    }
+
+    private static func element(named name: String, in entity: Entity, _ isAscending: Bool) -> KeyGroup.Element? {
+        switch entity.property(named: name) {
+        case .attribute(let slot)?:
+            KeyGroup.Element(
+                property: .attribute(slot), type: entity.attributes[slot].type, isAscending: isAscending)
+        case .relationship(let slot)?:
+            KeyGroup.Element(property: .relationship(slot), type: .objectID, isAscending: isAscending)
+        case nil: nil
+        }
+    }
+}
