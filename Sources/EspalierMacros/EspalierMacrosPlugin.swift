@@ -13,10 +13,21 @@ struct EspalierMacrosPlugin: PluginProvider {
         try listener.main()
     }
 
-    func resolveMacro(moduleName: String, typeName: String) throws -> any Macro.Type { throw UnknownMacro(typeName) }
+    /// Every macro by the name that its declaration in `Espalier/Macros.swift` gives.
+    func resolveMacro(moduleName: String, typeName: String) throws -> any Macro.Type {
+        switch typeName {
+        case "EntityMacro": EntityMacro.self
+        case "PropertyAccessorMacro": PropertyAccessorMacro.self
+        case "PropertyMarkMacro": PropertyMarkMacro.self
+        default: throw UnknownMacro(module: moduleName, name: typeName)
+        }
+    }
 }
 
-struct UnknownMacro: Error {
-    let typeName: String
-    init(_ typeName: String) { self.typeName = typeName }
+/// The compiler asked for a macro that this plug-in does not have: declarations and plug-in are of different versions.
+struct UnknownMacro: Error, CustomStringConvertible {
+    let module: String
+    let name: String
+
+    var description: String { "\(module) has no macro \(name); clean the build folder and build again" }
 }

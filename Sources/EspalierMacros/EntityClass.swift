@@ -1,0 +1,83 @@
+// An entity class as `@Entity` reads it: its properties, what is wrong with it, and the description that comes out.
+//
+// Invariants
+//   1. Every breach is reported at its own place, all in one pass.
+//   2. With a breach in the class itself nothing is generated; a breach in one property leaves that property out.
+
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+struct EntityClass {
+    private let declaration: ClassDeclSyntax
+    private let attribute: AttributeSyntax
+
+    /// Reads the class; `nil`, and a report, if `declaration` is none or inherits from nothing.
+    init?(
+        _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
+    ) {
+        guard let classDeclaration = declaration.as(ClassDeclSyntax.self) else {
+            context.report(.notAClass(found: declaration.introducer.text), at: attribute)
+            return nil
+        }
+        guard classDeclaration.inheritanceClause != nil else {
+            let name = classDeclaration.name
+            let fixed = TokenSyntax.identifier("\(name.text): ManagedObject", trailingTrivia: name.trailingTrivia)
+            context.report(
+                .inheritsNothing(name: name.text), at: name,
+                fix: EntityFix("inherit from ManagedObject", replacing: name, by: fixed))
+            return nil
+        }
+        (self.declaration, self.attribute) = (classDeclaration, attribute)
+    }
+
+    /// The class property that names the entity.
+    var entityName: DeclSyntax {
+        "\(raw: accessLevel)override class var entityName: String { \(literal: name) }"
+    }
+
+    /// The class property that describes the entity.
+    func entityDescription(in context: some MacroExpansionContext) -> DeclSyntax {
+        let properties = properties(in: context).map { $0.description(in: context) }
+        let list = properties.isEmpty ? "[]" : "[\n\(properties.map { "            \($0),\n" }.joined())        ]"
+        let arguments = [
+            "entityName", option("isAbstract"), "properties: \(list)",
+            option("uniquenessConstraints"), option("indexes"), option("originalName", as: "renamingIdentifier"),
+        ]
+        return """
+            \(raw: accessLevel)override class var entityDescription: EntityDescription {
+                EntityDescription(
+                    \(raw: arguments.compactMap(\.self).joined(separator: ", ")))
+            }
+            """
+    }
+
+    /// The argument of `@Entity` called `label`, as an argument of the description.
+    private func option(_ label: String, as name: String? = nil) -> String? {
+        let argument = attribute.labeledArguments.first { $0.label?.text == label }
+        return argument.map { "\(name ?? label): \($0.expression.trimmedDescription)" }
+    }
+
+    private var name: String { declaration.name.text.trimmingBackticks }
+
+    /// The class's own access level where its members must have it too.
+    private var accessLevel: String {
+        let levels = declaration.modifiers.map(\.name.text)
+        if levels.contains("public") || levels.contains("open") { return "public " }
+        return levels.contains("package") ? "package " : ""
+    }
+
+    /// The modelled properties in source order; what is none and looks like one is reported.
+    private func properties(in context: some MacroExpansionContext) -> [ModelledProperty] {
+        declaration.memberBlock.members.compactMap { item in
+            guard let variable = item.decl.as(VariableDeclSyntax.self) else { return nil }
+            switch ModelledProperty.read(variable) {
+            case .modelled(let property): return property
+            case .ignored: return nil
+            case .rejected(let diagnostic, let place, let fix):
+                context.report(diagnostic, at: place, fix: fix)
+                return nil
+            }
+        }
+    }
+}

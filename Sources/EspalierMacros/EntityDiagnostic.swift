@@ -1,0 +1,79 @@
+// Everything the macros can find wrong, each with a text that says what would be right, and a fix where there is one.
+
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+enum EntityDiagnostic: DiagnosticMessage {
+    case notAClass(found: String)
+    case inheritsNothing(name: String)
+    case constant(name: String)
+    case untyped(name: String)
+    case implicitlyUnwrapped(name: String)
+    case observed
+    case modified(name: String, modifier: String)
+    case severalInOneDeclaration
+    case momentaryDefault(name: String)
+    case contradictingMarks(name: String, other: String)
+    case relationshipMarkOnAttribute(name: String, type: String)
+    case optionNotLiteral
+    case inverseNotLiteral
+    case markOutsideEntity(mark: String)
+    case markOnUnmodelledProperty(mark: String)
+
+    var message: String {
+        switch self {
+        case .notAClass(let found):
+            "@Entity belongs on a class that inherits from ManagedObject, and this is declared with '\(found)'"
+        case .inheritsNothing(let name): "\(name) must inherit from ManagedObject or from another entity's class"
+        case .constant(let name):
+            "\(name) is a property of the model and must be a 'var'; a constant of the class is a 'static let'"
+        case .untyped(let name): "\(name) needs its type written out: the model is made from it"
+        case .implicitlyUnwrapped(let name):
+            "\(name) cannot be implicitly unwrapped; write '?' if it may be without a value"
+        case .observed: "a property of the model has no observers; override willSave(), or use a computed property"
+        case .modified(let name, let modifier): "\(name) is a property of the model and cannot be '\(modifier)'"
+        case .severalInOneDeclaration: "declare one property of the model in each 'var'"
+        case .momentaryDefault(let name):
+            "the default of \(name) is computed once for the model, not for each object; set it in awakeFromInsert()"
+        case .contradictingMarks(let name, let other):
+            "\(name) cannot be a relationship and have @\(other), which is for attributes"
+        case .relationshipMarkOnAttribute(let name, let type):
+            "\(name) is an attribute, since \(type) is no entity; @Relationship is for entity classes"
+        case .optionNotLiteral: "write the options out, such as '.indexed' and '.unique': the macro reads their names"
+        case .inverseNotLiteral: "write the inverse as a key path of one property, such as '\\Album.tracks'"
+        case .markOutsideEntity(let mark): "@\(mark) belongs on a stored property of a class with @Entity"
+        case .markOnUnmodelledProperty(let mark): "@\(mark) belongs on a stored property; this is no part of the model"
+        }
+    }
+
+    var diagnosticID: MessageID {
+        let name = String(describing: self).prefix { $0 != "(" }
+        return MessageID(domain: "Espalier", id: String(name))
+    }
+
+    var severity: DiagnosticSeverity { .error }
+}
+
+/// One change of the source that would make a diagnostic go away.
+struct EntityFix: FixItMessage {
+    let message: String
+    let old: Syntax
+    let new: Syntax
+
+    var fixItID: MessageID { MessageID(domain: "Espalier", id: "fix") }
+
+    /// A fix that puts `replacement` in the place of `old`.
+    init(_ message: String, replacing old: some SyntaxProtocol, by replacement: some SyntaxProtocol) {
+        (self.message, self.old, new) = (message, Syntax(old), Syntax(replacement))
+    }
+}
+
+extension MacroExpansionContext {
+    /// Reports `diagnostic` at `place`.
+    func report(_ diagnostic: EntityDiagnostic, at place: some SyntaxProtocol, fix: EntityFix? = nil) {
+        let fixIts = fix.map { [FixIt(message: $0, changes: [.replace(oldNode: $0.old, newNode: $0.new)])] } ?? []
+        diagnose(Diagnostic(node: place, message: diagnostic, fixIts: fixIts))
+    }
+}

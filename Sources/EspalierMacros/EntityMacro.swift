@@ -1,0 +1,42 @@
+// `@Entity`: makes a class with plain stored properties an entity of the model.
+//
+// Invariants
+//   1. The class gets `entityName` and `entityDescription`, each modelled property the attribute `@_EntityProperty`.
+//   2. A property's index is its position among the modelled properties of its own class, in source order.
+//   3. Whether a property is an attribute or a relationship is decided by overloads in the runtime, never here: a
+//      macro sees the name of a type and not the type.
+//   4. What is wrong is said by the member expansion, once; the attribute expansion passes over it in silence.
+
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+enum EntityMacro {}
+
+extension EntityMacro: MemberMacro {
+    static func expansion(
+        of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
+        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        guard let entityClass = EntityClass(declaration, attribute: node, in: context) else { return [] }
+        return [entityClass.entityName, entityClass.entityDescription(in: context)]
+    }
+}
+
+extension EntityMacro: MemberAttributeMacro {
+    static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws -> [AttributeSyntax] {
+        guard declaration.is(ClassDeclSyntax.self), let variable = member.as(VariableDeclSyntax.self) else { return [] }
+        guard case .modelled(let property) = ModelledProperty.read(variable) else { return [] }
+        let names = declaration.memberBlock.members.compactMap { item -> String? in
+            guard let variable = item.decl.as(VariableDeclSyntax.self) else { return nil }
+            guard case .modelled(let property) = ModelledProperty.read(variable) else { return nil }
+            return property.name
+        }
+        guard let index = names.firstIndex(of: property.name) else { return [] }
+        return ["@_EntityProperty(at: \(raw: index))"]
+    }
+}

@@ -1,0 +1,43 @@
+// The macros on single properties: the accessors of a modelled property, and the marks that say more about it.
+
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// `@_EntityProperty(at:)`: reads and writes a property through the object's context.
+enum PropertyAccessorMacro: AccessorMacro {
+    static func expansion(
+        of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        guard let variable = declaration.as(VariableDeclSyntax.self),
+            case .modelled(let property) = ModelledProperty.read(variable),
+            let index = node.arguments?.as(LabeledExprListSyntax.self)?.first?.expression
+        else { return [] }
+        return [
+            "get { _get(\(literal: property.name), at: \(index)) }",
+            "set { _set(\(literal: property.name), at: \(index), newValue) }",
+        ]
+    }
+}
+
+/// The marks `@Attribute`, `@Relationship` and `@Transient`, which add nothing: `@Entity` reads them.
+///
+/// Where `@Entity` does not read them they are an error.
+enum PropertyMarkMacro: PeerMacro {
+    static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        let mark = node.attributeName.trimmedDescription
+        let owner = context.lexicalContext.first?.as(ClassDeclSyntax.self)
+        guard owner?.attributes.attribute(named: "Entity") != nil else {
+            context.report(.markOutsideEntity(mark: mark), at: node)
+            return []
+        }
+        guard let variable = declaration.as(VariableDeclSyntax.self), case .ignored = ModelledProperty.read(variable)
+        else { return [] }
+        context.report(.markOnUnmodelledProperty(mark: mark), at: node)
+        return []
+    }
+}
