@@ -70,6 +70,11 @@ let package = Package(
             name: "dbtool", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
             exclude: ["Chinook/LICENSE.md"], resources: [.copy("Chinook/ChinookData.json")], swiftSettings: strict),
         .target(
+            name: "FuzzBodies", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore"], path: "Fuzz/Bodies",
+            swiftSettings: strict),
+        .testTarget(
+            name: "FuzzCorpusTests", dependencies: ["FuzzBodies", "TestSupport"], swiftSettings: strict),
+        .target(
             name: "TestSupport", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
             path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(
