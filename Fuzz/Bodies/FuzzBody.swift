@@ -8,7 +8,7 @@ public struct FuzzBody: Sendable {
     /// The name: of the target, of its corpus folder and of its folder of past crashes.
     public let name: String
     /// Does what an application might do with these bytes; traps if the outcome breaks a promise.
-    public let run: @Sendable (UnsafeRawBufferPointer) -> Void
+    public let run: @Sendable ([UInt8]) -> Void
 
     /// All bodies.
     public static let all: [FuzzBody] = [canary]

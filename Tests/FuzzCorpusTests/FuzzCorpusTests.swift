@@ -15,15 +15,16 @@ import Testing
 
         for folder in ["Corpus", "Crashes"] {
             let place = Self.folder.appendingPathComponent(folder).appendingPathComponent(name)
-            for file in (try? FileManager.default.contentsOfDirectory(at: place, includingPropertiesForKeys: nil)) ?? [] {
-                try Data(contentsOf: file).withUnsafeBytes { body.run($0) }
+            let files = try? FileManager.default.contentsOfDirectory(at: place, includingPropertiesForKeys: nil)
+            for file in files ?? [] {
+                body.run([UInt8](try Data(contentsOf: file)))
             }
         }
     }
 
     @Test func `the canary fails`() async {
         await #expect(processExitsWith: .failure) {
-            [UInt8]([0x42, 0x2D, 0x54]).withUnsafeBytes { FuzzBody.canary.run($0) }
+            FuzzBody.canary.run([0x42, 0x2D, 0x54])
         }
     }
 }
