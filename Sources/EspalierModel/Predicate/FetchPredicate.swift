@@ -83,6 +83,8 @@ public indirect enum FetchExpression: Sendable, Hashable {
     case variable(String)
     /// A function of other expressions, by the name of the grammar (`add:to:`, `uppercase`, `count` ...).
     case function(String, [FetchExpression])
+    /// `TERNARY(condition, then, else)`.
+    case conditional(FetchPredicate, FetchExpression, FetchExpression)
     /// `SUBQUERY(collection, $variable, predicate)`.
     case subquery(FetchKeyPath, variable: String, FetchPredicate)
 }
@@ -91,14 +93,18 @@ public indirect enum FetchExpression: Sendable, Hashable {
 public struct FetchKeyPath: Sendable, Hashable {
     /// The names.
     public let components: [String]
-    /// The 1-based column of each component in the text it was parsed from; empty if there is no text.
+    /// The 1-based column of each component in `text`; empty if there is no text.
     public let columns: [Int]
+    /// The text that the path stood in; for messages.
+    package let text: String?
 
-    /// A path built in code.
-    public init(_ components: [String]) { (self.components, columns) = (components, []) }
+    /// A path built in code; `SELF` and `$variable` may be its first component.
+    public init(_ components: [String]) { (self.components, columns, text) = (components, [], nil) }
 
     /// A path that stood in a text.
-    package init(_ components: [String], columns: [Int]) { (self.components, self.columns) = (components, columns) }
+    package init(_ components: [String], columns: [Int], in text: String) {
+        (self.components, self.columns, self.text) = (components, columns, text)
+    }
 
     /// Whether the names are the same.
     public static func == (left: FetchKeyPath, right: FetchKeyPath) -> Bool { left.components == right.components }

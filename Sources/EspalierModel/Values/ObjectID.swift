@@ -56,6 +56,22 @@ public struct ObjectID: Hashable, Sendable {
         if let storeIdentifier { return "x-espalier://\(storeIdentifier.uuidString)/\(entityName)/p\(key)" }
         return "x-espalier:///\(entityName)/t\(key)"
     }
+
+    /// The ID that `uri` names (ID-07); `nil` if it is malformed, or if no store or entity of this process has its name.
+    public init?(uriRepresentation uri: String) {
+        let parts = uri.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 5, parts[0] == "x-espalier:", parts[1].isEmpty,
+            let entityTag = Interned.entities.existingTag(of: String(parts[3])),
+            let key = UInt64(parts[4].dropFirst()), key != 0, String(key) == parts[4].dropFirst()
+        else { return nil }
+        switch (UUID(uuidString: String(parts[2])), parts[4].first) {
+        case (let store?, "p"):
+            guard let storeTag = Interned.stores.existingTag(of: store) else { return nil }
+            (self.storeTag, self.entityTag, self.key) = (storeTag, entityTag, key)
+        case (nil, "t") where parts[2].isEmpty: (storeTag, self.entityTag, self.key) = (0, entityTag, key)
+        default: return nil
+        }
+    }
 }
 
 extension ObjectID: CustomStringConvertible {

@@ -1,0 +1,86 @@
+// Readings of a value that evaluation needs: as a double, as plain text, as a member of a set.
+
+package import FoundationEssentials
+
+extension AttributeValue {
+    /// The number as the nearest double; `nil` if the value is no number.
+    var approximation: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .double(let value): value
+        case .float(let value): Double(value)
+        case .decimal(let value): Double(value.description)
+        case .null, .string, .boolean, .date, .binary, .uuid, .uri, .transformable, .objectID, .composite: nil
+        }
+    }
+
+    /// A value that is `==` for all values that compare the same: numbers lose their type.
+    package var canonical: AttributeValue {
+        switch self {
+        case .double(let value):
+            if let whole = Int64(exactly: value) { .integer(whole) } else { value.isNaN ? .decimal(.nan) : self }
+        case .float(let value): AttributeValue.double(Double(value)).canonical
+        case .decimal(let value):
+            if let whole = ExactNumber.decimal(value).integer {
+                .integer(whole)
+            } else if let double = Double(value.description), compare(.double(double)) == .orderedSame {
+                .double(double)
+            } else {
+                self
+            }
+        default: self
+        }
+    }
+
+    /// The value as the text that CAST gives.
+    var plainText: String {
+        switch self {
+        case .string(let value): value
+        case .binary(let value), .transformable(let value): value.hexDigits
+        default: shortText
+        }
+    }
+}
+
+extension [AttributeValue] {
+    /// The values in their order, without those that equal an earlier one.
+    func withoutRepetition() -> [AttributeValue] {
+        var seen: Set<AttributeValue> = []
+        return filter { seen.insert($0.canonical).inserted }
+    }
+}
+
+extension Data {
+    /// The bytes as two lower-case hexadecimal digits each.
+    package var hexDigits: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// The bytes that pairs of hexadecimal digits name.
+    package init?(hexDigits text: String) {
+        let digits = text.utf8.map { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var bytes = Data(capacity: digits.count / 2)
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = digits[index], let low = digits[index + 1] else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        self = bytes
+    }
+}
+
+extension Decimal {
+    /// The decimal number that the whole of `text` spells, digit for digit.
+    init?(exactly text: String) {
+        let body = text.hasPrefix("-") ? text.dropFirst() : text[...]
+        let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard !body.isEmpty, parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (48...57).contains($0) } }) else {
+            if text.lowercased() == "nan" { self = .nan } else { return nil }
+            return
+        }
+        guard let significand = UInt128(parts.joined()) else { return nil }
+        let fractionCount = parts.count == 2 ? parts[1].count : 0
+        self.init(isNegative: body.count < text.count, significand: significand, exponent: -fractionCount)
+    }
+}

@@ -1,0 +1,169 @@
+// Key paths: property names, `SELF`, variables, `entity`, `objectID` and the collection operators (semantics PR-11).
+
+extension PredicateResolver {
+    /// The collection operators, and the aggregates they stand for; `nil` = another meaning.
+    private static let operators: [String: ResolvedExpression.Aggregate?] = [
+        "@count": .count, "@sum": .sum, "@avg": .average, "@min": .min, "@max": .max,
+        "@distinctUnionOfObjects": nil, "@unionOfObjects": nil,
+    ]
+
+    func resolve(sortKey key: SortKey) throws(PredicateError) -> ResolvedKeyPath {
+        let operand = try resolve(key.keyPath)
+        let name = key.keyPath.components.joined(separator: ".")
+        guard case .path(let path) = operand.expression, !path.isToMany else {
+            throw located(.toManyPath(name, advice: "a sort key has to be one value of each object"), at: key.keyPath)
+        }
+        guard ![.composite, .transformable].contains(operand.family) else {
+            throw located(
+                .typeMismatch(found: operand.description, expected: "a sort key whose values have an order"),
+                at: key.keyPath)
+        }
+        guard !key.options.contains(.localeSensitive) else {
+            throw located(.unsupported("order by locale, [l],", instead: "use [cd]"), at: key.keyPath)
+        }
+        return path
+    }
+
+    /// The path that a key path means, with its collection operator if it has one.
+    func resolve(_ keyPath: FetchKeyPath) throws(PredicateError) -> Operand {
+        guard let position = keyPath.components.firstIndex(where: { $0.hasPrefix("@") }) else {
+            return try resolve(keyPath, keyPath.components.indices)
+        }
+        let name = keyPath.components[position]
+        guard let aggregate = PredicateResolver.operators[name] else {
+            throw located(
+                .collectionOperator(name, problem: "there is no such operator"), at: keyPath, component: position,
+                suggestion: NearMiss.nearest(to: name, among: PredicateResolver.operators.keys.sorted()))
+        }
+        let remaining = keyPath.components.indices.filter { $0 != position }
+        guard !remaining.contains(where: { keyPath.components[$0].hasPrefix("@") }) else {
+            let problem = "only one operator can stand in a key path; use SUBQUERY for more"
+            throw located(.collectionOperator(name, problem: problem), at: keyPath, component: position)
+        }
+        if aggregate == .count, position != keyPath.components.count - 1 {
+            throw located(
+                .collectionOperator(name, problem: "has to be the last component"), at: keyPath, component: position)
+        }
+        let collection = try resolve(keyPath, remaining)
+        guard collection.isCollection else {
+            let problem = "there is no to-many relationship in '\(keyPath.components.joined(separator: "."))'"
+            throw located(.collectionOperator(name, problem: problem), at: keyPath, component: position)
+        }
+        guard let aggregate else {
+            guard name == "@distinctUnionOfObjects" else { return collection }
+            var distinct = collection
+            distinct.expression = .function(.distinct, [collection.expression])
+            return distinct
+        }
+        return try self.aggregate(aggregate, of: collection, named: name)
+    }
+
+    /// The operand for an aggregate of a collection.
+    func aggregate(
+        _ aggregate: ResolvedExpression.Aggregate, of collection: Operand, named name: String
+    ) throws(PredicateError) -> Operand {
+        let expression = ResolvedExpression.aggregate(aggregate, collection.expression)
+        switch aggregate {
+        case .count:
+            return Operand(expression: expression, family: .number, type: .integer64, keyPath: collection.keyPath)
+        case .min, .max, .mode:
+            return Operand(
+                expression: expression, family: collection.family, type: collection.type, keyPath: collection.keyPath)
+        case .sum, .average, .median, .stddev:
+            guard collection.family == .number || collection.family == .any else {
+                throw located(
+                    .collectionOperator(name, problem: "needs numbers, found \(collection.description)"),
+                    at: collection.keyPath)
+            }
+            return Operand(expression: expression, family: .number, keyPath: collection.keyPath)
+        }
+    }
+
+    /// Walks the components at `positions` through the model.
+    private func resolve(_ keyPath: FetchKeyPath, _ positions: some Collection<Int>) throws(PredicateError) -> Operand {
+        var base = ResolvedKeyPath.Base.evaluatedObject
+        var current = entity
+        var steps: [ResolvedKeyPath.Step] = []
+        for position in positions {
+            let name = keyPath.components[position]
+            if position == 0, name.hasPrefix("$") {
+                guard let number = variables.lastIndex(where: { "$" + $0.name == name }) else {
+                    throw located(.unboundVariable(String(name.dropFirst())), at: keyPath)
+                }
+                (base, current) = (.variable(number), model.entities[variables[number].entity])
+                continue
+            }
+            switch current.property(named: name) {
+            case .relationship(let slot)?:
+                let relationship = current.relationships[slot]
+                steps.append(
+                    .init(
+                        source: current.index, slot: slot, destination: relationship.destination,
+                        isToMany: relationship.isToMany))
+                current = model.entities[relationship.destination]
+            case .attribute(let slot)?:
+                let rest = positions.drop { $0 <= position }.map { keyPath.components[$0] }
+                let (type, elements) = try attribute(current.attributes[slot], rest, keyPath, position, in: current)
+                return operand(
+                    base, steps, .attribute(slot, type: type, elements: elements), Family(type), type, keyPath)
+            case nil:
+                let isLast = positions.allSatisfy { $0 <= position }
+                if name.uppercased() == "SELF" { continue }
+                if name == "objectID", isLast { continue }
+                if name == "entity", positions.allSatisfy({ $0 <= position || keyPath.components[$0] == "name" }) {
+                    return operand(base, steps, .entityName, .text, .string, keyPath)
+                }
+                throw unknown(name, in: current, keyPath, position)
+            }
+        }
+        return operand(base, steps, .object, .object, .objectID, keyPath)
+    }
+
+    private func operand(
+        _ base: ResolvedKeyPath.Base, _ steps: [ResolvedKeyPath.Step], _ terminal: ResolvedKeyPath.Terminal,
+        _ family: Family, _ type: AttributeType, _ keyPath: FetchKeyPath
+    ) -> Operand {
+        let path = ResolvedKeyPath(base: base, steps: steps, terminal: terminal)
+        return Operand(
+            expression: .path(path), family: family, type: type, isCollection: path.isToMany, keyPath: keyPath)
+    }
+
+    /// The type at the end of an attribute, and the names of composite elements on the way there (MD-26).
+    private func attribute(
+        _ attribute: Attribute, _ rest: [String], _ keyPath: FetchKeyPath, _ position: Int, in entity: Entity
+    ) throws(PredicateError) -> (AttributeType, [String]) {
+        guard !attribute.isTransient else {
+            throw located(
+                .transientProperty(attribute.name, entity: entity.name), at: keyPath, component: position)
+        }
+        var description = attribute.description
+        for (index, name) in rest.enumerated() {
+            let next = position + 1 + index
+            guard description.type == .composite else {
+                throw located(
+                    .pathBeyondAttribute(description.name, next: name), at: keyPath, component: next)
+            }
+            guard let element = description.elements.first(where: { $0.name == name }) else {
+                throw located(
+                    .pathBeyondAttribute(description.name, next: name), at: keyPath, component: next,
+                    suggestion: NearMiss.nearest(to: name, among: description.elements.map(\.name)))
+            }
+            description = element
+        }
+        return (description.type, rest)
+    }
+
+    private func unknown(_ name: String, in entity: Entity, _ keyPath: FetchKeyPath, _ position: Int) -> PredicateError
+    {
+        for index in entity.family where model.entities[index].property(named: name) != nil {
+            let subentity = model.entities[index].name
+            return located(
+                .propertyOfSubentity(name, entity: entity.name, subentity: subentity), at: keyPath,
+                component: position)
+        }
+        let names = entity.attributes.map(\.name) + entity.relationships.map(\.name)
+        return located(
+            .unknownProperty(name, entity: entity.name), at: keyPath, component: position,
+            suggestion: NearMiss.nearest(to: name, among: names))
+    }
+}

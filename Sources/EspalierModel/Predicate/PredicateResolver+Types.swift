@@ -1,0 +1,223 @@
+// The types of operands: which go together, and constants made values of the other side's type.
+
+import FoundationEssentials
+
+extension PredicateResolver {
+    /// What can be compared with what.
+    enum Family: Hashable {
+        /// Nil, and functions whose type depends on their arguments.
+        case any
+        case number, text, boolean, date, bytes, uuid, uri, transformable, object, composite
+    }
+
+    /// A resolved operand and what is known of its values.
+    struct Operand {
+        var expression: ResolvedExpression
+        var family: Family
+        /// The type of the attribute whose values these are.
+        var type: AttributeType?
+        var isCollection = false
+        /// The key path it was made of; for messages.
+        var keyPath: FetchKeyPath?
+
+        /// Whether it is a list written out.
+        var isList: Bool {
+            switch expression {
+            case .values, .list: true
+            default: false
+            }
+        }
+
+        var isConstant: Bool {
+            switch expression {
+            case .value, .values: true
+            default: false
+            }
+        }
+
+        /// What it is, in words.
+        var description: String {
+            switch expression {
+            case .value(let value): return value.kindDescription
+            case .values, .list: return "a list"
+            default: break
+            }
+            let name = keyPath.map { "'\($0.components.joined(separator: "."))', which is " } ?? ""
+            return name + (type.map { "of type \($0)" } ?? family.description)
+        }
+    }
+
+    /// Whether the sides are collections where the operator and the modifier want them.
+    func checkShape(_ sides: Sides) throws(PredicateError) {
+        let (left, right) = (sides.left, sides.right)
+        let leftPath = left.keyPath?.components.joined(separator: ".") ?? "the left side"
+        if sides.modifier == .direct, left.isCollection {
+            let advice = "put ANY, ALL or NONE in front, or use an operator like @count"
+            throw located(.toManyPath(leftPath, advice: advice), at: left.keyPath)
+        }
+        if sides.modifier != .direct, !left.isCollection {
+            throw located(.modifierWithoutCollection("\(sides.modifier)".uppercased()), at: left.keyPath)
+        }
+        switch sides.operator {
+        case .in:
+            guard right.isCollection else {
+                throw located(.typeMismatch(found: right.description, expected: "a list after IN"), at: left.keyPath)
+            }
+        case .between:
+            let count =
+                switch right.expression {
+                case .values(let bounds): bounds.count
+                case .list(let bounds): bounds.count
+                default: 0
+                }
+            guard count == 2 else {
+                let found = right.isList ? "a list of \(count)" : right.description
+                throw located(
+                    .typeMismatch(found: found, expected: "{lower, upper} after BETWEEN"), at: left.keyPath)
+            }
+        default:
+            guard !right.isCollection else {
+                let path = right.keyPath?.components.joined(separator: ".") ?? "the right side"
+                let advice = "only IN takes a collection on the right"
+                throw located(.toManyPath(path, advice: advice), at: right.keyPath ?? left.keyPath)
+            }
+        }
+    }
+
+    /// Makes constants values of the other side's type (invariant 2 of ResolvedPredicate).
+    func convertConstants(of sides: inout Sides) throws(PredicateError) {
+        let (left, right) = (sides.left, sides.right)
+        sides.right = try converted(right, to: left)
+        if left.isConstant { sides.left = try converted(left, to: right) }
+    }
+
+    private func converted(_ operand: Operand, to other: Operand) throws(PredicateError) -> Operand {
+        var result = operand
+        switch operand.expression {
+        case .value(let value): result.expression = .value(try converted(value, to: other))
+        case .values(let values):
+            var converted: [AttributeValue] = []
+            for value in values { converted.append(try self.converted(value, to: other)) }
+            result.expression = .values(converted)
+        case .list(let elements):
+            var converted: [ResolvedExpression] = []
+            for element in elements {
+                if case .value(let value) = element {
+                    converted.append(.value(try self.converted(value, to: other)))
+                } else {
+                    converted.append(element)
+                }
+            }
+            result.expression = .list(converted)
+        default: return operand
+        }
+        if other.family != .any, operand.family != .any { result.family = other.family }
+        return result
+    }
+
+    private func converted(_ value: AttributeValue, to other: Operand) throws(PredicateError) -> AttributeValue {
+        if value.isNull || other.family == .any { return value }
+        if let type = other.type, let converted = try? type.converting(value) { return converted }
+        switch (other.family, value) {
+        case (.number, _) where value.number != nil: return value
+        // Dates, UUIDs and URIs have no literals: their text stands for them.
+        case (.date, .string), (.uuid, .string), (.uri, .string):
+            let type: AttributeType = other.family == .date ? .date : other.family == .uuid ? .uuid : .uri
+            let converted = ResolvedFunction.cast(value, to: type)
+            if !converted.isNull { return converted }
+        case (.text, .string), (.boolean, .boolean), (.date, .date), (.bytes, .binary), (.uuid, .uuid), (.uri, .uri),
+            (.transformable, .transformable), (.object, .objectID):
+            return value
+        default: break
+        }
+        let mismatch = PredicateError.Reason.typeMismatch(
+            found: value.kindDescription, expected: other.family.expectation(for: other))
+        throw located(mismatch, at: other.keyPath)
+    }
+
+    /// Whether the operator takes values of these types.
+    func checkTypes(_ sides: Sides) throws(PredicateError) {
+        let (left, right) = (sides.left, sides.right)
+        if left.family != .any, right.family != .any, left.family != right.family {
+            throw located(
+                .typeMismatch(found: right.description, expected: left.family.expectation(for: left)),
+                at: right.keyPath ?? left.keyPath)
+        }
+        for side in [left, right] {
+            if sides.operator.isTextual, side.family != .text, side.family != .any {
+                throw located(
+                    .typeMismatch(found: side.description, expected: "text for \(sides.operator.keyword)"),
+                    at: side.keyPath ?? left.keyPath)
+            }
+            if sides.operator.isOrdering, [.object, .composite, .transformable].contains(side.family) {
+                throw located(
+                    .typeMismatch(
+                        found: side.description, expected: "values with an order for \(sides.operator.keyword)"),
+                    at: side.keyPath ?? left.keyPath)
+            }
+        }
+    }
+}
+
+extension PredicateResolver.Family {
+    init(_ type: AttributeType) {
+        switch type {
+        case .undefined: self = .any
+        case .integer16, .integer32, .integer64, .decimal, .double, .float: self = .number
+        case .string: self = .text
+        case .boolean: self = .boolean
+        case .date: self = .date
+        case .binary: self = .bytes
+        case .uuid: self = .uuid
+        case .uri: self = .uri
+        case .transformable: self = .transformable
+        case .objectID: self = .object
+        case .composite: self = .composite
+        }
+    }
+
+    init(_ value: AttributeValue) {
+        switch value {
+        case .null: self = .any
+        case .integer, .decimal, .double, .float: self = .number
+        case .string: self = .text
+        case .boolean: self = .boolean
+        case .date: self = .date
+        case .binary: self = .bytes
+        case .uuid: self = .uuid
+        case .uri: self = .uri
+        case .transformable: self = .transformable
+        case .objectID: self = .object
+        case .composite: self = .composite
+        }
+    }
+
+    /// What values of the family are, in words.
+    var description: String {
+        switch self {
+        case .any: "any value"
+        case .number: "a number"
+        case .text: "text"
+        case .boolean: "a boolean"
+        case .date: "a date"
+        case .bytes: "bytes"
+        case .uuid: "a UUID"
+        case .uri: "a URI"
+        case .transformable: "a transformable value"
+        case .object: "an object"
+        case .composite: "a composite"
+        }
+    }
+
+    /// What has to stand beside `operand`, in words.
+    fileprivate func expectation(for operand: PredicateResolver.Operand) -> String {
+        let name = operand.keyPath.map { " to compare with '\($0.components.joined(separator: "."))'" } ?? ""
+        switch self {
+        case .boolean: return "YES or NO" + name
+        case .date: return "a date" + name + ", such as a %@ argument or '2009-01-31T12:00:00Z'"
+        case .object: return "an object or its ID" + name + ", or a path on to one of its properties"
+        case .composite: return "one of its elements: a composite as a whole cannot be compared"
+        default: return description + name
+        }
+    }
+}

@@ -1,0 +1,183 @@
+// Binds a predicate to an entity: looks up names, checks types, converts constants, brings comparisons into one form.
+//
+// Invariants
+//   1. The result keeps the invariants of ResolvedPredicate, or a PredicateError says which name or value is wrong.
+// Not here: key paths (PredicateResolver+KeyPath), functions (PredicateResolver+Expression), types
+// (PredicateResolver+Types).
+
+import FoundationEssentials
+
+struct PredicateResolver {
+    typealias Comparison = FetchPredicate.Comparison
+
+    let entity: Entity
+    let model: ManagedObjectModel
+    /// The variables of the SUBQUERYs around the current place, outermost first, and the entities of their elements.
+    var variables: [(name: String, entity: ManagedObjectModel.EntityIndex)] = []
+    /// How deep the current place is nested.
+    private var depth = 0
+
+    init(entity: Entity, model: ManagedObjectModel) { (self.entity, self.model) = (entity, model) }
+
+    mutating func resolve(_ predicate: FetchPredicate) throws(PredicateError) -> ResolvedPredicate.Node {
+        try enter()
+        defer { depth -= 1 }
+        switch predicate {
+        case .constant(let truth): return .constant(truth)
+        case .and(let predicates): return try resolve(all: predicates, isConjunction: true)
+        case .or(let predicates): return try resolve(all: predicates, isConjunction: false)
+        case .not(let predicate):
+            let node = try resolve(predicate)
+            if case .constant(let truth) = node { return .constant(!truth) }
+            return .not(node)
+        case .comparison(let comparison): return .comparison(try resolve(comparison))
+        }
+    }
+
+    /// Counts one level of nesting; `leave` with `depth -= 1`.
+    private mutating func enter() throws(PredicateError) {
+        guard depth < ResolvedPredicate.depthMax else {
+            throw PredicateError(.tooDeep(limit: ResolvedPredicate.depthMax))
+        }
+        depth += 1
+    }
+
+    /// Does `body` one level deeper.
+    mutating func nested<Result>(
+        _ body: (inout PredicateResolver) throws(PredicateError) -> Result
+    ) throws(PredicateError) -> Result {
+        try enter()
+        defer { depth -= 1 }
+        return try body(&self)
+    }
+
+    /// AND or OR: nested ones of the same kind are joined, constants are folded.
+    private mutating func resolve(
+        all predicates: [FetchPredicate], isConjunction: Bool
+    ) throws(PredicateError) -> ResolvedPredicate.Node {
+        var nodes: [ResolvedPredicate.Node] = []
+        var isDecided = false
+        for predicate in predicates {
+            switch try resolve(predicate) {
+            case .constant(let truth): isDecided = isDecided || truth != isConjunction
+            case .and(let inner) where isConjunction: nodes += inner
+            case .or(let inner) where !isConjunction: nodes += inner
+            case let node: nodes.append(node)
+            }
+        }
+        if isDecided || nodes.isEmpty { return .constant(isDecided != isConjunction) }
+        return nodes.count == 1 ? nodes[0] : isConjunction ? .and(nodes) : .or(nodes)
+    }
+
+    private mutating func resolve(_ comparison: Comparison) throws(PredicateError) -> ResolvedComparison {
+        guard !comparison.options.contains(.localeSensitive) else {
+            throw PredicateError(.unsupported("comparison by locale, [l],", instead: "use [cd]"))
+        }
+        var sides = Sides(
+            left: try resolve(comparison.left), right: try resolve(comparison.right),
+            operator: comparison.operator, modifier: comparison.modifier)
+        sides.normalize()
+        try checkShape(sides)
+        try convertConstants(of: &sides)
+        try checkTypes(sides)
+        return ResolvedComparison(
+            sides.left.expression, sides.operator,
+            sides.right.expression.sortedMembers(sides.operator, comparison.options),
+            sides.modifier, comparison.options, pattern: try pattern(of: sides, comparison.options))
+    }
+
+    private func pattern(of sides: Sides, _ options: Comparison.Options) throws(PredicateError) -> TextPattern? {
+        guard sides.operator.isTextual, case .value(.string(let text)) = sides.right.expression else { return nil }
+        do {
+            return try TextPattern(sides.operator, text, options)
+        } catch {
+            throw located(.invalidPattern(error.pattern, problem: error.reason), at: sides.left.keyPath)
+        }
+    }
+
+    /// An error that says where `keyPath` stood, or that component of it.
+    func located(
+        _ reason: PredicateError.Reason, at keyPath: FetchKeyPath?, component: Int = 0, suggestion: String? = nil
+    ) -> PredicateError {
+        let columns = keyPath?.columns ?? []
+        return PredicateError(
+            reason, text: keyPath?.text,
+            column: columns.indices.contains(component) ? columns[component] : columns.last,
+            suggestion: suggestion)
+    }
+}
+
+/// A comparison on its way to its final form.
+struct Sides {
+    var left: PredicateResolver.Operand
+    var right: PredicateResolver.Operand
+    var `operator`: FetchPredicate.Comparison.Operator
+    var modifier: FetchPredicate.Comparison.Modifier
+
+    /// Brings the key path to the left and gives CONTAINS and IN their one meaning (PR-08, PX-13).
+    mutating func normalize() {
+        guard modifier == .direct else { return }
+        switch `operator` {
+        case .contains where left.isList: exchange(.in)
+        case .contains where left.isCollection: (modifier, `operator`) = (.any, .equal)
+        case .in where right.isList: break
+        case .in where right.isCollection:
+            exchange(.equal)
+            modifier = .any
+        case .in: exchange(.contains)
+        default:
+            guard left.isConstant, !right.isConstant, let mirrored = `operator`.mirrored else { return }
+            exchange(mirrored)
+        }
+    }
+
+    private mutating func exchange(_ operator: FetchPredicate.Comparison.Operator) {
+        swap(&left, &right)
+        self.operator = `operator`
+    }
+}
+
+extension FetchPredicate.Comparison.Operator {
+    /// The operator that asks the same with the sides exchanged.
+    var mirrored: Self? {
+        switch self {
+        case .equal, .notEqual: self
+        case .lessThan: .greaterThan
+        case .lessThanOrEqual: .greaterThanOrEqual
+        case .greaterThan: .lessThan
+        case .greaterThanOrEqual: .lessThanOrEqual
+        case .between, .in, .contains, .beginsWith, .endsWith, .like, .matches: nil
+        }
+    }
+
+    /// Whether the operator is about text.
+    var isTextual: Bool {
+        switch self {
+        case .contains, .beginsWith, .endsWith, .like, .matches: true
+        case .equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .between, .in: false
+        }
+    }
+
+    /// Whether the operator asks which side is smaller.
+    var isOrdering: Bool {
+        switch self {
+        case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .between: true
+        case .equal, .notEqual, .in, .contains, .beginsWith, .endsWith, .like, .matches: false
+        }
+    }
+}
+
+extension ResolvedExpression {
+    /// Constant members of IN in ascending order, each once; other expressions as they are.
+    fileprivate func sortedMembers(
+        _ operator: FetchPredicate.Comparison.Operator, _ options: FetchPredicate.Comparison.Options
+    ) -> ResolvedExpression {
+        guard `operator` == .in, case .values(let values) = self else { return self }
+        var members: [AttributeValue] = []
+        for value in values.sorted(by: { $0.compare($1, options: options) == .orderedAscending })
+        where members.last?.compare(value, options: options) != .orderedSame {
+            members.append(value)
+        }
+        return .values(members)
+    }
+}

@@ -1,0 +1,76 @@
+// Text as it is compared: canonical composition, and folding for [c] and [d].
+//
+// Invariants
+//   1. Two strings are equal under options exactly if `folded` gives the same bytes; their order is that of the bytes.
+//   2. `folded` is idempotent and never depends on locale, environment or platform tables other than the standard
+//      library's Unicode data.
+//   3. [c] maps each scalar of the canonical decomposition to the lower case of its upper case (ß = SS, ς = σ); the
+//      Turkish dotless i stays itself.
+//   4. [d] removes scalars of the canonical decomposition whose combining class is 1 (overlays) or at least 10: accents
+//      and vowel points. Nukta, kana voicing and virama (7, 8, 9) make other letters and stay, as do ø, đ and ł, which
+//      have no decomposition.
+//   5. [n] says the text is normalized already: bytes are compared as they are.
+// Not here: the order-preserving key encoding of a store's indexes, which is made of `folded(_:_:).utf8`.
+
+package import FoundationEssentials
+// The standard library normalizes text to compare it, and shows that only under this name.
+@_spi(_Unicode) import Swift
+
+/// Makes text comparable (semantics PR-05).
+package enum TextFolding {
+    package typealias Options = FetchPredicate.Comparison.Options
+
+    /// The text whose UTF-8 bytes decide equality and order under `options`.
+    ///
+    /// - Complexity: O(n); text below U+0300 without [c] and [d], and ASCII text, take a fast path.
+    package static func folded(_ text: String, _ options: Options) -> String {
+        let ignoresCase = options.contains(.caseInsensitive)
+        let ignoresMarks = options.contains(.diacriticInsensitive)
+        guard ignoresCase || ignoresMarks else { return options.contains(.normalized) ? text : composed(text) }
+        if isASCII(text) { return ignoresCase ? text.lowercased() : text }
+        var scalars = String.UnicodeScalarView()
+        for scalar in text._nfd where !(ignoresMarks && isDiacritic(scalar)) {
+            if ignoresCase { scalars.append(contentsOf: caseFolded(scalar)) } else { scalars.append(scalar) }
+        }
+        return composed(String(scalars))
+    }
+
+    /// The canonical composition (NFC) of `text`.
+    package static func composed(_ text: String) -> String {
+        // Every scalar below U+0300 (lead byte 0xCC in UTF-8) stands for itself in NFC and combines with none of them.
+        if text.utf8.allSatisfy({ $0 < 0xCC }) { return text }
+        var scalars = String.UnicodeScalarView()
+        for scalar in text._nfc { scalars.append(scalar) }
+        return String(scalars)
+    }
+
+    /// How `left` stands to `right` under `options`.
+    package static func compare(_ left: String, _ right: String, _ options: Options) -> ComparisonResult {
+        if options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) {
+            // The standard library's `<` is the order of the NFC scalars.
+            return options.contains(.normalized) ? compareBytes(left, right) : ordered(left, right)
+        }
+        return ordered(folded(left, options), folded(right, options))
+    }
+
+    private static func compareBytes(_ left: String, _ right: String) -> ComparisonResult {
+        if left.utf8.lexicographicallyPrecedes(right.utf8) { return .orderedAscending }
+        return left.utf8.elementsEqual(right.utf8) ? .orderedSame : .orderedDescending
+    }
+
+    private static func isASCII(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
+
+    private static func isDiacritic(_ scalar: Unicode.Scalar) -> Bool {
+        let combiningClass = scalar.properties.canonicalCombiningClass.rawValue
+        return combiningClass == 1 || combiningClass >= 10
+    }
+
+    private static func caseFolded(_ scalar: Unicode.Scalar) -> String.UnicodeScalarView {
+        if scalar == "\u{131}" { return String(scalar).unicodeScalars }
+        var folded = String.UnicodeScalarView()
+        for upper in scalar.properties.uppercaseMapping.unicodeScalars {
+            folded.append(contentsOf: upper.properties.lowercaseMapping.unicodeScalars)
+        }
+        return folded
+    }
+}
