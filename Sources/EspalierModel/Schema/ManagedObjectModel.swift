@@ -16,18 +16,30 @@ public final class ManagedObjectModel: Sendable {
     public let entities: [Entity]
     /// Names the developer gave this version of the model.
     public let versionIdentifiers: [String]
+    /// The class of the objects of each entity, by entity name; empty for a model that was described without classes.
+    package let classes: [String: AnyClass]
     private let indexByName: [String: EntityIndex]
 
     /// Checks the descriptions as a whole and resolves them.
     ///
     /// - Throws: `ModelError` with every problem found, not only the first.
     /// - Complexity: O(entities x properties).
-    public init(entities descriptions: [EntityDescription], versionIdentifiers: [String] = []) throws(ModelError) {
+    public convenience init(
+        entities descriptions: [EntityDescription], versionIdentifiers: [String] = []
+    ) throws(ModelError) {
+        try self.init(entities: descriptions, versionIdentifiers: versionIdentifiers, classes: [:])
+    }
+
+    /// Checks and resolves as the public initializer does, and remembers which class stands for which entity.
+    package init(
+        entities descriptions: [EntityDescription], versionIdentifiers: [String], classes: [String: AnyClass]
+    ) throws(ModelError) {
         let problems = ModelChecker(descriptions).problems()
         guard problems.isEmpty else { throw ModelError(problems: problems) }
         entities = ModelResolver(descriptions).entities()
         indexByName = Dictionary(uniqueKeysWithValues: entities.enumerated().map { ($1.name, $0) })
         self.versionIdentifiers = versionIdentifiers
+        self.classes = classes
     }
 
     /// The entity called `name`.

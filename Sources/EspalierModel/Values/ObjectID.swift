@@ -42,6 +42,12 @@ public struct ObjectID: Hashable, Sendable {
         key = Interned.temporaryKeys.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
+    /// A fresh temporary ID for an entity of a model: the same without looking its name up.
+    package init(temporaryFor entity: Entity) {
+        (storeTag, entityTag) = (0, entity.tag)
+        key = Interned.temporaryKeys.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
     /// Whether the object has not been given its place in a store yet (ID-01).
     public var isTemporary: Bool { storeTag == 0 }
 

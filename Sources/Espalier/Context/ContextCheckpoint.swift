@@ -1,0 +1,74 @@
+// The unsaved state of a context, so that a call that fails can put everything back (F-5).
+//
+// Invariants
+//   1. After `restore`, sets, registry, and every object's row, changes, ID and flags are as they were at `init`.
+//   2. Making one costs O(changed objects); values are shared, not copied.
+
+import EspalierModel
+import EspalierStore
+
+/// What a context held unsaved at one moment.
+struct ContextCheckpoint {
+    private struct ObjectState {
+        let object: ManagedObject
+        let id: ObjectID
+        let row: ObjectSnapshot?
+        let values: ObjectChanges.Values?
+        let state: ManagedObject.State
+    }
+
+    private let objects: [ObjectState]
+    private let inserted: Set<ManagedObject>
+    private let updated: Set<ManagedObject>
+    private let deleted: Set<ManagedObject>
+    private let unpropagated: [ManagedObject]
+    private let recorded: [Violation]
+
+    init(_ context: ManagedObjectContext) {
+        objects = [context.inserted, context.updated, context.deleted].flatMap { objects in
+            objects.map {
+                ObjectState(
+                    object: $0, id: $0.storedID, row: $0.row, values: $0.changes?.values, state: $0.state)
+            }
+        }
+        inserted = context.inserted
+        updated = context.updated
+        deleted = context.deleted
+        unpropagated = context.unpropagated
+        recorded = context.recorded
+    }
+
+    /// Puts everything back.
+    func restore(_ context: ManagedObjectContext) {
+        let known = inserted.union(updated).union(deleted)
+        for object in [context.inserted, context.updated, context.deleted].joined() where !known.contains(object) {
+            object.changes = nil
+            if object.isInserted {
+                context.registry.remove(object.storedID)
+                object.leaveContext()
+            } else {
+                object.state.subtract([.updated, .deleted, .propagated])
+            }
+        }
+        for saved in objects {
+            let object = saved.object
+            if object.state.contains(.registered) { context.registry.remove(object.storedID) }
+            object.storedID = saved.id
+            object.row = saved.row
+            object.changes = saved.values.map { ObjectChanges($0) }
+            object.state = saved.state
+            object.rejoinContext(context)
+            context.registry.insert(object)
+        }
+        context.inserted = inserted
+        context.updated = updated
+        context.deleted = deleted
+        context.unpropagated = unpropagated
+        context.recorded = recorded
+    }
+}
+
+extension ManagedObject {
+    /// Belongs to a context again after a failed call had taken it out.
+    fileprivate func rejoinContext(_ context: ManagedObjectContext) { unsafe owner = context }
+}

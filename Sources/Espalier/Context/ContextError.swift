@@ -1,0 +1,149 @@
+// Everything that can go wrong above the store contract: facts in cases, text in one place.
+
+public import EspalierModel
+public import EspalierStore
+
+/// Why a context, coordinator or container could not do what it was asked. The context is as it was before.
+public enum ContextError: Error, Sendable {
+    /// Rules that unsaved objects break and changes that were refused; all of them (1550 ... 1600).
+    case violations([Violation])
+    /// Rows that somebody else has changed since they were read; all of them, with both values (133020).
+    case conflicts([MergeConflict])
+    /// Values that must be unique and are not; all of them (133021).
+    case constraints([ConstraintConflict])
+    /// `willSave` of some object keeps on changing objects.
+    case unsettledSave(rounds: Int)
+    /// The model has no entity of this name.
+    case unknownEntity(String, known: [String])
+    /// No object may be of exactly this entity.
+    case abstractEntity(String)
+    /// The object belongs to another context.
+    case objectOfOtherContext(ObjectID)
+    /// The object belongs to no context: it was never inserted, or is deleted, or its context was reset.
+    case objectWithoutContext(ObjectID)
+    /// No store holds such a row (133000).
+    case objectNotFound(ObjectID)
+    /// The objects of the entity are not of the class that the request promises.
+    case wrongResultType(entity: String, found: String, expected: String)
+    /// A relationship named for prefetching does not exist.
+    case unknownRelationship(String, entity: String)
+    /// No store takes objects of this entity.
+    case noStore(entity: String)
+    /// The store takes no writes (513).
+    case readOnlyStore(path: String?)
+    /// A relationship leads to an object of another store.
+    case relationshipAcrossStores(owner: ObjectID, property: String, destination: ObjectID)
+    /// Some stores have saved and then one failed; saving again writes the rest.
+    case partlySaved(underlying: StoreError)
+    /// The text is no URI of an object, or of none of the coordinator's stores.
+    case invalidURI(String)
+    /// The store could not do its part.
+    case store(StoreError)
+
+    /// Core Data's number for it (semantics 1.14).
+    public var code: Int {
+        switch self {
+        case .violations(let violations): violations.count == 1 ? violations[0].code : 1560
+        case .conflicts: 133020
+        case .constraints: 133021
+        case .objectNotFound: 133000
+        case .readOnlyStore: 513
+        case .partlySaved: 134040
+        case .store(.incompatibleModel): 134100
+        case .store: 134030
+        case .unsettledSave, .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext,
+            .wrongResultType, .unknownRelationship, .noStore, .relationshipAcrossStores,
+            .invalidURI:
+            134060
+        }
+    }
+}
+
+extension ContextError: CustomStringConvertible {
+    /// What was wrong, where, and what would be right.
+    public var description: String {
+        switch self {
+        case .violations(let violations): Self.list("the changes break these rules", violations)
+        case .conflicts(let conflicts): Self.list("these objects were changed by somebody else meanwhile", conflicts)
+        case .constraints(let conflicts):
+            Self.list("these values must be unique and are not", conflicts.map(Self.text))
+        case .unsettledSave(let rounds):
+            "after \(rounds) rounds willSave still changes objects; it must not set values that are set already"
+        case .unknownEntity(let name, let known):
+            "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
+        case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"
+        case .objectOfOtherContext(let id):
+            "\(id) belongs to another context; get it in this one with existingObject(with:)"
+        case .objectWithoutContext(let id):
+            "\(id) is in no context: it was never inserted, or is deleted, or its context was reset"
+        case .objectNotFound(let id): "no store holds \(id)"
+        case .wrongResultType(let entity, let found, let expected):
+            "objects of \(entity) are \(found), but the request asks for \(expected)"
+        case .unknownRelationship(let name, let entity): "\(entity) has no relationship \"\(name)\""
+        case .noStore(let entity): "no store takes objects of \(entity); add one to the coordinator first"
+        case .readOnlyStore(let path): "the store \(path ?? "in memory") is open for reading only"
+        case .relationshipAcrossStores(let owner, let property, let destination):
+            "\(property) of \(owner) leads to \(destination) in another store; both must be in one store"
+        case .partlySaved(let error): "other stores have saved, but one has not: \(error)"
+        case .invalidURI(let text):
+            "\"\(text)\" names no object; a URI looks like x-espalier://<store UUID>/<Entity>/p<key>, of an open store"
+        case .store(let error): "\(error)"
+        }
+    }
+
+    private static func list(_ title: String, _ items: [some CustomStringConvertible]) -> String {
+        title + ":\n" + items.map { "  \($0)" }.joined(separator: "\n")
+    }
+
+    private static func text(_ conflict: ConstraintConflict) -> String {
+        "\(conflict.entityName) (\(conflict.properties.joined(separator: ", "))) = "
+            + "(\(conflict.values.map(\.text).joined(separator: ", "))): \(conflict.object) and \(conflict.other)"
+    }
+}
+
+extension ContextError {
+    /// A store's error as the context's callers see it.
+    init(_ error: StoreError) {
+        switch error {
+        case .readOnly(let path): self = .readOnlyStore(path: path)
+        case .constraint(let conflicts): self = .constraints(conflicts)
+        case .conflict, .closed, .storage, .incompatibleModel, .damagedContent, .invalidRequest: self = .store(error)
+        }
+    }
+}
+
+/// An object that two sides have changed.
+public struct MergeConflict: Sendable, CustomStringConvertible {
+    /// One property that differs.
+    public struct Property: Sendable {
+        /// The name.
+        public let name: String
+        /// The value both sides began with; `nil` if it is not known.
+        public let base: AttributeValue?
+        /// The value in the context.
+        public let mine: AttributeValue
+        /// The value in the store; `nil` if the row is deleted.
+        public let stored: AttributeValue?
+    }
+    /// Which object.
+    public let object: ObjectID
+    /// Whether this context deletes the object.
+    public let isDeletedHere: Bool
+    /// The version the context has read.
+    public let oldVersion: UInt64
+    /// The version in the store; `nil` if the row is deleted.
+    public let newVersion: UInt64?
+    /// Properties that differ between context and store, to-one relationships as object IDs.
+    public let properties: [Property]
+
+    /// One line with all values.
+    public var description: String {
+        guard let newVersion else { return "\(object): read at version \(oldVersion), deleted in the store" }
+        let values = properties.map { property in
+            "\(property.name): here \(property.mine.text), in the store \(property.stored?.text ?? "nothing"), "
+                + "both began with \(property.base?.text ?? "an unknown value")"
+        }
+        return "\(object): read at version \(oldVersion), \(isDeletedHere ? "deleted here, " : "")"
+            + "version \(newVersion) in the store" + (values.isEmpty ? "" : "; " + values.joined(separator: "; "))
+    }
+}

@@ -1,0 +1,221 @@
+// A context: a set of objects in which an application reads, changes and saves a graph.
+//
+// Invariants
+//   1. There is one object per row (`registry`); the context keeps exactly its changed objects alive (MO-43).
+//   2. `inserted`, `updated` and `deleted` are disjoint, and each object's `state` says which set it is in.
+//   3. A call that throws leaves context, objects and store as they were (F-5).
+//   4. A context is not Sendable: it and its objects stay in one isolation region (F-1).
+// Not here: fetching (+Fetch), faults (+Faults), deleting (+Delete), saving (+Save), going back (+Rollback).
+
+public import EspalierModel
+import EspalierStore
+
+/// Where objects live (semantics MC-01 ... MC-64).
+public final class ManagedObjectContext {
+    /// Where the objects come from and go to.
+    public let persistentStoreCoordinator: PersistentStoreCoordinator
+    /// A name for messages and for the history of changes.
+    public var name: String?
+    /// What a save does when a row was changed by somebody else (MC-42).
+    public var mergePolicy = MergePolicy.error
+    /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
+    public internal(set) var faultTrips = 0
+    /// How many rows have come from stores, by fetches and by faults.
+    public internal(set) var rowsFetched = 0
+    /// Whether saves of other contexts are merged at the next `processPendingChanges`, fetch or save (MC-47).
+    public var automaticallyMergesChangesFromParent = false {
+        didSet { mailbox = automaticallyMergesChangesFromParent ? persistentStoreCoordinator.subscribe() : nil }
+    }
+
+    var registry = ObjectRegistry()
+    let cache = RowCache()
+    var inserted: Set<ManagedObject> = []
+    var updated: Set<ManagedObject> = []
+    var deleted: Set<ManagedObject> = []
+    /// Deleted objects whose delete rules have not run.
+    var unpropagated: [ManagedObject] = []
+    /// Refused changes and unreadable values, for the next save to report.
+    var recorded: [Violation] = []
+    /// Counts changes of values, so that a save sees whether `willSave` changed anything.
+    var changeCount = 0
+    /// What the initializer of `ManagedObject` shall become next, if it is not a new object.
+    var nextFault: FaultOrigin?
+    var mailbox: SaveMailbox?
+    private var shapes: [EntityShape?]
+    private var shapesByTag: [EntityShape?] = []
+
+    /// An object that is about to be made for a row.
+    struct FaultOrigin {
+        let id: ObjectID
+        let shape: EntityShape
+        let row: ObjectSnapshot?
+        let cohort: Cohort?
+    }
+
+    /// A context on a coordinator's stores.
+    public init(_ coordinator: PersistentStoreCoordinator) {
+        persistentStoreCoordinator = coordinator
+        shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
+    }
+
+    deinit {
+        for object in registry.objects { object.leaveContext() }
+    }
+
+    /// The model of the coordinator.
+    public var model: ManagedObjectModel { persistentStoreCoordinator.managedObjectModel }
+
+    // MARK: What it holds
+
+    /// New objects (MC-31).
+    public var insertedObjects: Set<ManagedObject> { inserted }
+    /// Stored objects with changes (MC-31).
+    public var updatedObjects: Set<ManagedObject> { updated }
+    /// Stored objects that will be deleted (MC-31); those that delete rules reach, after `processPendingChanges`.
+    public var deletedObjects: Set<ManagedObject> { deleted.filter { !$0.storedID.isTemporary } }
+    /// All objects in memory (MC-31).
+    public var registeredObjects: Set<ManagedObject> { Set(registry.objects) }
+    /// Whether there is something to save (MC-32).
+    public var hasChanges: Bool { !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty) }
+    /// What the next save will report besides broken rules: refused changes and values that could not be read.
+    public var recordedViolations: [Violation] { recorded }
+
+    /// The object with this ID if it is in memory (MC-23).
+    public func registeredObject(for id: ObjectID) -> ManagedObject? { registry[id] }
+
+    /// The object with this ID, as a fault if it is not in memory; never asks a store (MC-24).
+    ///
+    /// - Throws: `ContextError.unknownEntity` if the ID is of an entity that the model does not have.
+    public func object(with id: ObjectID) throws(ContextError) -> ManagedObject {
+        if let object = registry[id] { return object }
+        guard shape(ofTag: id.entityTag) != nil, !id.isTemporary else {
+            if id.isTemporary { throw .objectNotFound(id) }
+            throw .unknownEntity(id.entityName, known: model.entities.map(\.name))
+        }
+        return makeFault(id, row: cache.row(of: id), cohort: nil)
+    }
+
+    /// The object with this ID, with its values in memory (MC-25).
+    ///
+    /// - Throws: `ContextError.objectNotFound` if no store holds the row; `.store` if it could not be read.
+    public func existingObject(with id: ObjectID) throws(ContextError) -> ManagedObject {
+        let object = try object(with: id)
+        if object.isFault && object.row == nil { try loadRow(of: object) }
+        object.fireFault()
+        if object.isDeleted || object.isFault { throw .objectNotFound(id) }
+        return object
+    }
+
+    // MARK: New objects
+
+    /// Takes in an object that was made without a context (MC-08).
+    ///
+    /// - Throws: `ContextError` if the object is in another context, its entity is abstract or not of this model, or
+    ///   it was deleted before. An object that is in this context already is left as it is.
+    public func insert(_ object: ManagedObject) throws(ContextError) {
+        if let context = object.managedObjectContext {
+            guard context === self else { throw .objectOfOtherContext(object.storedID) }
+            return
+        }
+        guard object.state.isDisjoint(with: .ended) else { throw .objectWithoutContext(object.storedID) }
+        guard let entity = model.entity(named: object.entity.name) else {
+            throw .unknownEntity(object.entity.name, known: model.entities.map(\.name))
+        }
+        guard !entity.isAbstract else { throw .abstractEntity(entity.name) }
+        insertNew(object)
+    }
+
+    /// A new object of the entity called `entityName`: what tools use that know no classes.
+    ///
+    /// - Throws: `ContextError.unknownEntity` or `.abstractEntity`.
+    public func insertNewObject(forEntityName entityName: String) throws(ContextError) -> ManagedObject {
+        guard let entity = model.entity(named: entityName) else {
+            throw .unknownEntity(entityName, known: model.entities.map(\.name))
+        }
+        guard !entity.isAbstract else { throw .abstractEntity(entityName) }
+        return shape(at: entity.index).objectClass.init(entity: entity, insertInto: self)
+    }
+
+    /// Whether `insertNew` will take `object`.
+    func canInsert(_ object: ManagedObject) -> Bool {
+        object.state.isDisjoint(with: .ended) && model.entity(named: object.entity.name)?.isAbstract == false
+    }
+
+    /// Takes in a new object, or records why not.
+    func insertNew(_ object: ManagedObject) {
+        guard let entity = model.entity(named: object.entity.name) else {
+            record(Violation(object, nil, .unknownEntity(known: model.entities.map(\.name))))
+            return
+        }
+        guard !entity.isAbstract else {
+            record(Violation(object, nil, .abstractEntity))
+            return
+        }
+        object.shape = shape(at: entity.index)
+        object.joinContext(self)
+        registry.insert(object)
+        inserted.insert(object)
+        object.awakeFromInsert()
+    }
+
+    /// Notes what the next save has to report.
+    func record(_ violation: Violation) { recorded.append(violation) }
+
+    // MARK: Shapes and faults
+
+    /// The shape of an entity of this context's model, found by its name if the entity is of an equal model.
+    func shape(of entity: Entity) -> EntityShape? {
+        if entity.index < model.entities.count, model.entities[entity.index] === entity {
+            return shape(at: entity.index)
+        }
+        return model.entity(named: entity.name).map { shape(at: $0.index) }
+    }
+
+    private func shape(at index: Int) -> EntityShape {
+        if let shape = shapes[index] { return shape }
+        let entity = model.entities[index]
+        let shape = EntityShape(entity, model: model, objectClass: model.objectClass(of: entity))
+        shapes[index] = shape
+        return shape
+    }
+
+    /// The shape of the entity whose IDs carry `tag`; `nil` if it is not of this model.
+    func shape(ofTag tag: UInt32) -> EntityShape? {
+        let tag = Int(tag)
+        if tag < shapesByTag.count, let shape = shapesByTag[tag] { return shape }
+        guard let entity = model.entities.first(where: { Int($0.tag) == tag }) else { return nil }
+        while shapesByTag.count <= tag { shapesByTag.append(nil) }
+        let shape = shape(at: entity.index)
+        shapesByTag[tag] = shape
+        return shape
+    }
+
+    /// A new object for a row that no object stands for yet.
+    func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
+        guard let shape = shape(ofTag: id.entityTag) else {
+            preconditionFailure("an ID of \(id.entityName) came from a store whose model does not have it")
+        }
+        nextFault = FaultOrigin(id: id, shape: shape, row: row, cohort: cohort)
+        let object = shape.objectClass.init(entity: shape.entity, insertInto: self)
+        registry.insert(object)
+        return object
+    }
+}
+
+@available(*, unavailable) extension ManagedObjectContext: Sendable {}
+
+extension ManagedObject {
+    /// Becomes a new object of a context.
+    func joinContext(_ context: ManagedObjectContext) {
+        unsafe owner = context
+        state.formUnion([.registered, .inserted, .fulfilled])
+    }
+
+    /// Ends the life in a context: it is gone, was reset, or the object's deletion is saved (MO-04).
+    func leaveContext() {
+        unsafe owner = nil
+        state.subtract([.registered, .inserted, .updated, .deleted, .locked])
+        state.insert(.ended)
+        cohort = nil
+    }
+}

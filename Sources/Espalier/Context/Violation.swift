@@ -1,0 +1,178 @@
+// One thing that keeps a save from succeeding: which object, which property, what is wrong, what would be right.
+
+public import EspalierModel
+import FoundationEssentials
+
+/// A broken rule, or a change that was refused. A failed save reports all of them together (F-5).
+public struct Violation: Error, Sendable, CustomStringConvertible {
+    /// What is wrong.
+    public enum Reason: Sendable {
+        /// A property that must have a value has none.
+        case missingValue
+        /// An integer does not fit the attribute's type.
+        case outOfRange(value: AttributeValue, minimum: Int64, maximum: Int64)
+        /// A relationship has fewer destinations than it must have.
+        case tooFewDestinations(count: Int, minimum: Int)
+        /// A relationship has more destinations than it may have.
+        case tooManyDestinations(count: Int, maximum: Int)
+        /// The object is deleted, but a relationship with rule deny still has these destinations.
+        case deniedDelete(destinations: [ObjectID])
+        /// A hook of the class threw this.
+        case custom(String)
+        /// Refused: a value or an object of another type.
+        case wrongType(found: String, expected: String)
+        /// Refused: the entity has no such property.
+        case unknownKey(known: [String])
+        /// Refused: the object belongs to another context; fetch it in this one by its ID.
+        case objectOfOtherContext(ObjectID)
+        /// Refused: a deleted object cannot be a destination.
+        case destinationIsDeleted(ObjectID)
+        /// Refused: the object itself is deleted or belongs to no context any more.
+        case objectIsDeleted
+        /// Refused: the object's row is gone from the store.
+        case rowIsGone
+        /// Refused: neither object is in a context.
+        case noContext
+        /// Refused: the entity is abstract.
+        case abstractEntity
+        /// Refused: the model has no such entity.
+        case unknownEntity(known: [String])
+        /// The store could not read what a property needed.
+        case unreadable(String)
+    }
+
+    /// The object; `nil` if it never was in a context.
+    public let object: ObjectID?
+    /// Its entity.
+    public let entityName: String
+    /// The property, `nil` if the object as a whole is concerned.
+    public let property: String?
+    /// What is wrong.
+    public let reason: Reason
+
+    init(_ object: ManagedObject, _ property: String?, _ reason: Reason) {
+        (self.object, entityName, self.property) = (object.storedID, object.entity.name, property)
+        self.reason = reason
+    }
+
+    init(_ object: ObjectID?, entityName: String, property: String? = nil, _ reason: Reason) {
+        (self.object, self.entityName, self.property, self.reason) = (object, entityName, property, reason)
+    }
+
+    /// Core Data's number for it (semantics 1.14); 1550 where there is none of its own.
+    public var code: Int {
+        switch reason {
+        case .missingValue: 1570
+        case .outOfRange(let value, let minimum, _): value.isBelow(minimum) ? 1620 : 1610
+        case .tooFewDestinations: 1580
+        case .tooManyDestinations: 1590
+        case .deniedDelete: 1600
+        case .rowIsGone, .unreadable: 133000
+        case .custom, .wrongType, .unknownKey, .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted,
+            .noContext, .abstractEntity, .unknownEntity:
+            1550
+        }
+    }
+
+    /// `Entity.property of <ID>: what is wrong; what would be right`.
+    public var description: String {
+        let place = entityName + (property.map { ".\($0)" } ?? "") + (object.map { " of \($0)" } ?? "")
+        return "\(place): \(reason.text)"
+    }
+}
+
+extension Violation.Reason {
+    fileprivate var text: String {
+        switch self {
+        case .missingValue:
+            "has no value, but must have one"
+        case .outOfRange(let value, let minimum, let maximum):
+            "\(value.text) does not fit; it must be from \(minimum) to \(maximum)"
+        case .tooFewDestinations(let count, let minimum):
+            "has \(count) destinations; it must have at least \(minimum), or none if it is optional"
+        case .tooManyDestinations(let count, let maximum):
+            "has \(count) destinations; it may have at most \(maximum)"
+        case .deniedDelete(let destinations):
+            "the object cannot be deleted while this relationship has destinations: "
+                + destinations.prefix(5).map { "\($0)" }.joined(separator: ", ")
+                + (destinations.count > 5 ? " and \(destinations.count - 5) more" : "")
+        case .custom(let text):
+            text
+        case .wrongType(let found, let expected):
+            "the change was refused: found \(found), expected \(expected)"
+        case .unknownKey(let known):
+            "there is no such property; the entity has \(known.joined(separator: ", "))"
+        case .objectOfOtherContext(let id):
+            "the change was refused: \(id) belongs to another context; get it in this one with existingObject(with:)"
+        case .destinationIsDeleted(let id):
+            "the change was refused: \(id) is deleted; a destination must be an object that will stay"
+        case .objectIsDeleted:
+            "the change was refused: the object is deleted or no longer in a context"
+        case .rowIsGone:
+            "the change was refused: the store has no row for this object any more"
+        case .noContext:
+            "the change was refused: insert one of the two objects into a context first"
+        case .abstractEntity:
+            "the object was not inserted: its entity is abstract; insert an object of a subentity"
+        case .unknownEntity(let known):
+            "the object was not inserted: the model has no such entity; it has \(known.joined(separator: ", "))"
+        case .unreadable(let reason):
+            "could not be read, so it appeared empty: \(reason)"
+        }
+    }
+}
+
+extension AttributeValue {
+    fileprivate func isBelow(_ minimum: Int64) -> Bool {
+        if case .integer(let value) = self { value < minimum } else { false }
+    }
+
+    /// The value as a message shows it, shortened.
+    var text: String {
+        switch self {
+        case .null: "nil"
+        case .integer(let value): "\(value)"
+        case .decimal(let value): "\(value)"
+        case .double(let value): "\(value)"
+        case .float(let value): "\(value)"
+        case .string(let value): "\"\(value.prefix(60))\(value.count > 60 ? "…" : "")\""
+        case .boolean(let value): "\(value)"
+        case .date(let value): "\(value)"
+        case .binary(let value), .transformable(let value): "\(value.count) bytes"
+        case .uuid(let value): value.uuidString
+        case .uri(let value): value.absoluteString
+        case .objectID(let value): "\(value)"
+        case .composite(let parts): "{ " + parts.keys.sorted().joined(separator: ", ") + " }"
+        }
+    }
+
+    /// The kind of value as a message names it.
+    var typeName: String {
+        switch self {
+        case .null: "no value"
+        case .integer: "an integer"
+        case .decimal: "a decimal"
+        case .double: "a double"
+        case .float: "a float"
+        case .string: "a string"
+        case .boolean: "a boolean"
+        case .date: "a date"
+        case .binary: "binary data"
+        case .uuid: "a UUID"
+        case .uri: "a URI"
+        case .transformable: "transformable data"
+        case .objectID: "an object ID"
+        case .composite: "a composite"
+        }
+    }
+}
+
+extension AttributeType {
+    /// The type as a message names it.
+    var name: String { "\(self)" }
+}
+
+extension Entity {
+    /// All properties, for messages.
+    var propertyNames: [String] { attributes.map(\.name) + relationships.map(\.name) }
+}

@@ -1,0 +1,56 @@
+// What contexts ask of stores, with the store's errors turned into the context's.
+
+import EspalierModel
+import EspalierStore
+
+extension PersistentStoreCoordinator {
+    /// The rows that match in every store that may hold some, one array per store.
+    func fetch(_ fetch: StoreFetch) throws(ContextError) -> [[ObjectSnapshot]] {
+        var results: [[ObjectSnapshot]] = []
+        for store in stores(holding: fetch.entity) {
+            do { results.append(try store.fetch(fetch)) } catch { throw ContextError(error) }
+        }
+        return results
+    }
+
+    /// The IDs of the rows that match, one array per store.
+    func fetchIDs(_ fetch: StoreFetch) throws(ContextError) -> [[ObjectID]] {
+        var results: [[ObjectID]] = []
+        for store in stores(holding: fetch.entity) {
+            do { results.append(try store.fetchIDs(fetch)) } catch { throw ContextError(error) }
+        }
+        return results
+    }
+
+    /// How many rows match, in all stores together.
+    func count(_ fetch: StoreFetch) throws(ContextError) -> Int {
+        var sum = 0
+        for store in stores(holding: fetch.entity) {
+            do { sum += try store.count(fetch) } catch { throw ContextError(error) }
+        }
+        return sum
+    }
+
+    /// How stores answer a fetch, line by line.
+    func explain(_ fetch: StoreFetch) throws(ContextError) -> [String] {
+        var lines: [String] = []
+        for store in stores(holding: fetch.entity) {
+            do { lines += try store.explain(fetch) } catch { throw ContextError(error) }
+        }
+        return lines
+    }
+
+    /// Rows by ID, all of one store; `nil` where there is none.
+    func snapshots(of ids: [ObjectID]) throws(ContextError) -> [ObjectSnapshot?] {
+        guard let first = ids.first, let store = persistentStore(for: first) else { return ids.map { _ in nil } }
+        do { return try store.snapshots(of: ids) } catch { throw ContextError(error) }
+    }
+
+    /// Destinations of owners that are all of one store.
+    func destinations(
+        of relationship: Relationship, for owners: [ObjectID]
+    ) throws(ContextError) -> [[ObjectID]] {
+        guard let first = owners.first, let store = persistentStore(for: first) else { return owners.map { _ in [] } }
+        do { return try store.destinations(of: relationship, for: owners) } catch { throw ContextError(error) }
+    }
+}

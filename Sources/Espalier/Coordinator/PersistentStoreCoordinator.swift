@@ -1,0 +1,117 @@
+// Between contexts and stores: which store holds what, and who is told of a save.
+//
+// Invariants
+//   1. An object's ID says its store; a new object goes to the first writable store that takes its entity.
+//   2. All entities of one hierarchy go to one store, and no relationship leads from store to store.
+//   3. No lock is held while a store works or a mailbox is told.
+// Not here: what contexts ask of it (+Requests).
+
+public import EspalierModel
+public import EspalierStore
+import FoundationEssentials
+import Synchronization
+
+/// A model and its open stores (semantics PS-01 ... PS-29). Safe to use from several threads.
+public final class PersistentStoreCoordinator: Sendable {
+    private struct Member {
+        let store: any PersistentStore
+        /// Names of root entities; `nil` = all.
+        let rootNames: Set<String>?
+    }
+    private struct WeakMailbox {
+        weak var mailbox: SaveMailbox?
+    }
+    private struct State {
+        var members: [Member] = []
+        var mailboxes: [WeakMailbox] = []
+    }
+
+    /// The model of all stores.
+    public let managedObjectModel: ManagedObjectModel
+    /// Guards the lists of stores and of receivers.
+    private let state = Mutex(State())
+
+    /// A coordinator without stores.
+    public init(managedObjectModel: ManagedObjectModel) { self.managedObjectModel = managedObjectModel }
+
+    // MARK: Stores
+
+    /// The open stores, in the order they were added in.
+    public var persistentStores: [any PersistentStore] { state.withLock { $0.members.map(\.store) } }
+
+    /// Adds an open store that was made with this coordinator's model.
+    ///
+    /// - Parameter entityNames: the entities whose new objects it takes, each with its hierarchy; `nil` = all.
+    public func add(_ store: any PersistentStore, entityNames: Set<String>? = nil) {
+        let roots = entityNames.map { names in
+            Set(names.compactMap { managedObjectModel.entity(named: $0) }.map { rootName(of: $0) })
+        }
+        state.withLock { $0.members.append(Member(store: store, rootNames: roots)) }
+    }
+
+    /// Closes a store and takes it out; its objects can no longer be reached.
+    ///
+    /// - Throws: `ContextError.store` if closing failed; it is taken out nevertheless.
+    public func remove(_ store: any PersistentStore) throws(ContextError) {
+        state.withLock { $0.members.removeAll { $0.store === store } }
+        do { try store.close() } catch { throw ContextError(error) }
+    }
+
+    /// The store that holds the object; `nil` for a temporary ID or a store that is not open here (ID-04).
+    public func persistentStore(for id: ObjectID) -> (any PersistentStore)? {
+        guard let identifier = id.storeIdentifier else { return nil }
+        return state.withLock { $0.members.first { $0.store.identifier == identifier }?.store }
+    }
+
+    /// The ID that a URI stands for (ID-07).
+    ///
+    /// - Throws: `ContextError.invalidURI` if it is none, or of no open store and no entity of the model.
+    public func managedObjectID(forURIRepresentation text: String) throws(ContextError) -> ObjectID {
+        let prefix = "x-espalier://"
+        let parts = text.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
+        guard text.hasPrefix(prefix), parts.count == 3, parts[2].first == "p", let key = UInt64(parts[2].dropFirst()),
+            key != 0, let identifier = UUID(uuidString: String(parts[0])),
+            managedObjectModel.entity(named: String(parts[1])) != nil,
+            persistentStores.contains(where: { $0.identifier == identifier })
+        else { throw .invalidURI(text) }
+        return ObjectID(entityName: String(parts[1]), storeIdentifier: identifier, key: key)
+    }
+
+    /// The store a new object of `entity` goes to.
+    func storeForNewObjects(of entity: Entity) throws(ContextError) -> any PersistentStore {
+        let stores = stores(holding: entity)
+        if let store = stores.first(where: { !$0.isReadOnly }) { return store }
+        guard let store = stores.first else { throw .noStore(entity: entity.name) }
+        throw .readOnlyStore(path: store.path)
+    }
+
+    /// The stores that may hold objects of `entity`.
+    func stores(holding entity: Entity) -> [any PersistentStore] {
+        let name = rootName(of: entity)
+        return state.withLock { state in
+            state.members.filter { $0.rootNames?.contains(name) ?? true }.map(\.store)
+        }
+    }
+
+    private func rootName(of entity: Entity) -> String { managedObjectModel.entities[entity.root].name }
+
+    // MARK: Telling
+
+    /// A mailbox for saves of other contexts.
+    ///
+    /// - Parameter notice: called after each delivery, on the thread of the context that saved.
+    func subscribe(notice: (@Sendable () -> Void)? = nil) -> SaveMailbox {
+        let mailbox = SaveMailbox(notice: notice)
+        state.withLock { state in
+            state.mailboxes.removeAll { $0.mailbox == nil }
+            state.mailboxes.append(WeakMailbox(mailbox: mailbox))
+        }
+        return mailbox
+    }
+
+    /// Tells every receiver but the one that saved.
+    func tell(_ changes: SavedChanges, except sender: SaveMailbox?) {
+        let mailboxes = state.withLock { $0.mailboxes.compactMap(\.mailbox) }
+        for mailbox in mailboxes where mailbox !== sender { mailbox.deliver(changes) }
+    }
+}

@@ -1,0 +1,3 @@
+// Applications import Espalier only: schema types, values, predicates and requests come along.
+
+@_exported public import EspalierModel

@@ -1,0 +1,150 @@
+// Access by name, for tools and for code that knows no classes; refuses by throwing (MO-20).
+
+public import EspalierModel
+import EspalierStore
+
+/// The value of a property as dynamic access sees it.
+public enum PropertyValue {
+    /// The value of an attribute.
+    case attribute(AttributeValue)
+    /// The destination of a to-one relationship.
+    case toOne(ManagedObject?)
+    /// The destinations of a to-many relationship, in the kept order if it is ordered.
+    case toMany([ManagedObject])
+}
+
+extension ManagedObject {
+    /// The value of the property called `key`; fires the fault.
+    ///
+    /// - Throws: `ContextError.violations` if the entity has no such property.
+    public final func value(forKey key: String) throws(ContextError) -> PropertyValue {
+        switch entity.property(named: key) {
+        case .attribute(let slot)?: return .attribute(attributeValue(at: slot))
+        case .relationship(let slot)?:
+            return entity.relationships[slot].isToMany
+                ? .toMany(destinations(at: slot)) : .toOne(destination(at: slot))
+        case nil: throw .violations([Violation(self, key, .unknownKey(known: entity.propertyNames))])
+        }
+    }
+
+    /// Sets the property called `key`; for a relationship, both sides (MO-20).
+    ///
+    /// - Throws: `ContextError.violations` if the entity has no such property, the value is of another type, or the
+    ///   change is not allowed; then nothing has changed and nothing is recorded for `save()`.
+    public final func setValue(_ value: PropertyValue, forKey key: String) throws(ContextError) {
+        let reason: Violation.Reason?
+        switch (entity.property(named: key), value) {
+        case (.attribute(let slot)?, .attribute(let value)): reason = setAttributeValue(value, at: slot)
+        case (.relationship(let slot)?, .toOne(let object)): reason = setDestination(object, at: slot)
+        case (.relationship(let slot)?, .toMany(let objects)): reason = setDestinations(objects, at: slot)
+        case (.attribute(let slot)?, _):
+            reason = .wrongType(found: "an object", expected: entity.attributes[slot].type.name)
+        case (.relationship, .attribute(let value)):
+            reason = .wrongType(found: value.typeName, expected: "an object or objects")
+        case (nil, _): reason = .unknownKey(known: entity.propertyNames)
+        }
+        if let reason { throw .violations([Violation(self, key, reason)]) }
+    }
+
+    /// Sets the attribute called `key`.
+    ///
+    /// - Throws: as `setValue(_:forKey:)` with a `PropertyValue`.
+    public final func setValue(_ value: AttributeValue, forKey key: String) throws(ContextError) {
+        try setValue(.attribute(value), forKey: key)
+    }
+
+    /// The attribute called `key`; `.null` if the entity has no such attribute.
+    public final subscript(attribute key: String) -> AttributeValue {
+        guard case .attribute(let slot)? = entity.property(named: key) else { return .null }
+        return attributeValue(at: slot)
+    }
+
+    /// The IDs of the destinations of a relationship, without making objects of them (MO-14).
+    ///
+    /// - Throws: `ContextError.violations` if the entity has no such relationship.
+    public final func objectIDs(forRelationshipNamed name: String) throws(ContextError) -> [ObjectID] {
+        guard let relationship = entity.relationship(named: name) else {
+            throw .violations([Violation(self, name, .unknownKey(known: entity.relationships.map(\.name)))])
+        }
+        if relationship.isToMany { return destinationIDs(at: relationship.slot) }
+        return destinationID(at: relationship.slot).map { [$0] } ?? []
+    }
+
+    /// Adds destinations to a to-many relationship without touching the others (MO-25).
+    ///
+    /// - Throws: `ContextError.violations`; then none is added.
+    /// - Complexity: O(added) if the relationship is unordered and its inverse to-one, whatever it holds already.
+    public final func add(_ objects: [ManagedObject], toRelationshipNamed name: String) throws(ContextError) {
+        let slot = try toManySlot(name)
+        let checkpoint = managedObjectContext.map(ContextCheckpoint.init)
+        for object in objects {
+            guard let reason = addDestination(object, at: slot) else { continue }
+            if let context = managedObjectContext { checkpoint?.restore(context) }
+            throw .violations([Violation(self, name, reason)])
+        }
+    }
+
+    /// Removes destinations from a to-many relationship; those that are not there are ignored (MO-25).
+    ///
+    /// - Throws: `ContextError.violations` if there is no such relationship or the object takes no changes.
+    public final func remove(_ objects: [ManagedObject], fromRelationshipNamed name: String) throws(ContextError) {
+        let slot = try toManySlot(name)
+        if let reason = reasonNotToChange() { throw .violations([Violation(self, name, reason)]) }
+        for object in objects where object.managedObjectContext === managedObjectContext {
+            if let reason = removeDestination(object, at: slot) {
+                throw .violations([Violation(self, name, reason)])
+            }
+        }
+    }
+
+    private func toManySlot(_ name: String) throws(ContextError) -> Int {
+        guard let relationship = entity.relationship(named: name), relationship.isToMany else {
+            let known = entity.relationships.filter(\.isToMany).map(\.name)
+            throw .violations([Violation(self, name, .unknownKey(known: known))])
+        }
+        return relationship.slot
+    }
+
+    // MARK: Committed and changed
+
+    /// Whether the destinations of a relationship would have to be loaded (MO-13).
+    public final func hasFault(forRelationshipNamed name: String) -> Bool {
+        guard let relationship = entity.relationship(named: name), !isInserted else { return false }
+        if !relationship.isToMany { return row == nil }
+        if case .list? = changes?.values.toMany[relationship.slot] { return false }
+        let key = RowCache.ListKey(owner: storedID, slot: relationship.slot)
+        return managedObjectContext?.cache.list(key) == nil
+    }
+
+    /// The attributes and to-one destinations as they were last read or saved (MO-34); empty for a new object.
+    public final func committedValues() -> [String: AttributeValue] {
+        if isFault { fireFault() }
+        guard let row else { return [:] }
+        var result: [String: AttributeValue] = [:]
+        for attribute in entity.attributes where !attribute.isTransient {
+            result[attribute.name] = row.value(at: attribute.slot)
+        }
+        for relationship in entity.relationships where !relationship.isToMany {
+            result[relationship.name] = row.destination(at: relationship.slot).map { .objectID($0) } ?? .null
+        }
+        return result
+    }
+
+    /// Attributes and to-one destinations whose values differ from the committed ones (MO-35).
+    public final func changedValues() -> [String: AttributeValue] {
+        guard let values = changes?.values else { return [:] }
+        var result: [String: AttributeValue] = [:]
+        for (slot, value) in values.attributes.pairs where !entity.attributes[slot].isTransient {
+            if (row?.value(at: slot) ?? .null) != value { result[entity.attributes[slot].name] = value }
+        }
+        for (slot, id) in values.destinations.pairs where row?.destination(at: slot) != id {
+            result[entity.relationships[slot].name] = id.map { .objectID($0) } ?? .null
+        }
+        return result
+    }
+
+    /// Whether a stored property or relationship really differs from what is committed (MO-07).
+    public final var hasPersistentChangedValues: Bool {
+        !changedValues().isEmpty || changes?.values.toMany.isEmpty == false
+    }
+}

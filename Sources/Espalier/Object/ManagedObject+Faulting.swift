@@ -1,0 +1,37 @@
+// Faults: an object without its values, and how it gets them (MO-11 ... MO-17).
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObject {
+    /// Makes the values available; afterwards the object is no fault, or `inaccessible`, or the reason is recorded.
+    final func fireFault() {
+        guard isFault, let context = managedObjectContext, state.isDisjoint(with: [.inaccessible, .awakening]) else {
+            return
+        }
+        if row == nil {
+            do {
+                try context.loadRow(of: self)
+            } catch {
+                context.record(Violation(self, nil, .unreadable("\(error)")))
+                return
+            }
+        }
+        guard row != nil else {
+            state.insert(.inaccessible)
+            return
+        }
+        state.insert([.fulfilled, .awakening])
+        awakeFromFetch()
+        state.remove(.awakening)
+    }
+
+    /// Makes the object a fault without values and without unsaved changes.
+    final func turnIntoFault() {
+        willTurnIntoFault()
+        row = nil
+        changes = nil
+        state.subtract([.fulfilled, .updated, .inaccessible])
+        didTurnIntoFault()
+    }
+}

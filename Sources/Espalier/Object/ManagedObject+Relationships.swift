@@ -1,0 +1,197 @@
+// Relationships: reading destinations, and keeping both sides equal at once (MO-24).
+//
+// Invariants
+//   1. After `link` and `unlink`, `b` is a destination of `a` exactly if `a` is one of `b`'s inverse relationship.
+//   2. A change is checked as a whole before anything is written: a refused one leaves both sides as they were.
+//   3. The unordered to-many side is changed without loading what the store holds.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObject {
+    // MARK: Reading
+
+    /// The destination of a to-one relationship; fires the fault.
+    final func destinationID(at slot: Int) -> ObjectID? {
+        if let changes, let destination = changes.values.destinations[slot] { return destination }
+        if !state.contains(.fulfilled) { fireFault() }
+        if let changes, let destination = changes.values.destinations[slot] { return destination }
+        return row?.destination(at: slot)
+    }
+
+    /// The object at the other end of a to-one relationship.
+    final func destination(at slot: Int) -> ManagedObject? {
+        guard let id = destinationID(at: slot), let context = managedObjectContext else { return nil }
+        return context.object(for: id, from: self, across: entity.relationships[slot])
+    }
+
+    /// The destinations of a to-many relationship: in the kept order, or stored ones by key and then new ones.
+    final func destinationIDs(at slot: Int) -> [ObjectID] {
+        switch changes?.values.toMany[slot] {
+        case .list(let ids)?: ids
+        case .set(let added, let removed)?:
+            ToManyChange.set(added: added, removed: removed).applied(to: storedDestinationIDs(at: slot))
+        case nil: storedDestinationIDs(at: slot)
+        }
+    }
+
+    /// The objects at the other end of a to-many relationship.
+    final func destinations(at slot: Int) -> [ManagedObject] {
+        guard let context = managedObjectContext else { return [] }
+        let relationship = entity.relationships[slot]
+        return destinationIDs(at: slot).map { context.object(for: $0, from: self, across: relationship) }
+    }
+
+    /// What the store holds, without unsaved changes.
+    private func storedDestinationIDs(at slot: Int) -> [ObjectID] {
+        guard !storedID.isTemporary, state.isDisjoint(with: [.inserted, .inaccessible]),
+            let context = managedObjectContext
+        else { return [] }
+        let relationship = entity.relationships[slot]
+        do {
+            return try context.storedDestinations(of: relationship, for: self)
+        } catch {
+            context.record(Violation(self, relationship.name, .unreadable("\(error)")))
+            return []
+        }
+    }
+
+    // MARK: Writing
+
+    /// Makes `destination` the one destination of a to-one relationship, or refuses with the reason.
+    final func setDestination(_ destination: ManagedObject?, at slot: Int) -> Violation.Reason? {
+        let relationship = entity.relationships[slot]
+        guard !relationship.isToMany else { return .wrongType(found: "one object", expected: "several objects") }
+        if let reason = reasonNotToRelate(to: destination.map { [$0] } ?? [], across: relationship) { return reason }
+        let old = destinationID(at: slot)
+        if state.contains(.inaccessible) { return .rowIsGone }
+        guard old != destination?.storedID else {
+            noteChange()
+            return nil
+        }
+        if let old { unlink(old, across: relationship) }
+        if let destination { link(destination, across: relationship) }
+        return nil
+    }
+
+    /// Makes `destinations` the destinations of a to-many relationship, or refuses with the reason.
+    final func setDestinations(_ destinations: [ManagedObject], at slot: Int) -> Violation.Reason? {
+        let relationship = entity.relationships[slot]
+        guard relationship.isToMany else { return .wrongType(found: "several objects", expected: "one object") }
+        if let reason = reasonNotToRelate(to: destinations, across: relationship) { return reason }
+        if !state.contains(.fulfilled) { fireFault() }
+        if state.contains(.inaccessible) { return .rowIsGone }
+        let old = destinationIDs(at: slot)
+        let oldSet = Set(old)
+        var newSet = Set<ObjectID>()
+        let new = destinations.filter { newSet.insert($0.storedID).inserted }
+        for id in old where !newSet.contains(id) { unlink(id, across: relationship) }
+        for destination in new where !oldSet.contains(destination.storedID) { link(destination, across: relationship) }
+        if relationship.isOrdered { changeable().values.toMany[slot] = .list(new.map(\.storedID)) }
+        noteChange()
+        return nil
+    }
+
+    /// Adds one destination to a to-many relationship, at the end if it is ordered, or refuses with the reason.
+    final func addDestination(_ destination: ManagedObject, at slot: Int) -> Violation.Reason? {
+        let relationship = entity.relationships[slot]
+        if let reason = reasonNotToRelate(to: [destination], across: relationship) { return reason }
+        if !isLinked(to: destination, across: relationship) { link(destination, across: relationship) }
+        return nil
+    }
+
+    /// Removes one destination from a to-many relationship, or refuses with the reason.
+    final func removeDestination(_ destination: ManagedObject, at slot: Int) -> Violation.Reason? {
+        let relationship = entity.relationships[slot]
+        if let reason = reasonNotToChange() { return reason }
+        if isLinked(to: destination, across: relationship) { unlink(destination.storedID, across: relationship) }
+        return nil
+    }
+
+    /// Whether `destination` is a destination; asks the to-one side if there is one, which needs no list.
+    final func isLinked(to destination: ManagedObject, across relationship: Relationship) -> Bool {
+        if let inverse = shape.inverses[relationship.slot], !inverse.isToMany {
+            return destination.destinationID(at: inverse.slot) == storedID
+        }
+        return destinationIDs(at: relationship.slot).contains(destination.storedID)
+    }
+
+    /// Why these objects cannot be destinations, if they cannot. Objects outside of every context join this one.
+    private func reasonNotToRelate(
+        to destinations: [ManagedObject], across relationship: Relationship
+    ) -> Violation.Reason? {
+        if let reason = reasonNotToChange() { return reason }
+        guard let context = managedObjectContext ?? destinations.lazy.compactMap(\.managedObjectContext).first else {
+            return destinations.isEmpty ? nil : .noContext
+        }
+        guard managedObjectContext != nil || context.canInsert(self) else { return .objectOfOtherContext(storedID) }
+        let expected = context.model.entities[relationship.destination]
+        for destination in destinations {
+            if let other = destination.managedObjectContext, other !== context {
+                return .objectOfOtherContext(destination.storedID)
+            }
+            if !destination.state.isDisjoint(with: [.deleted, .ended, .inaccessible]) {
+                return .destinationIsDeleted(destination.storedID)
+            }
+            guard context.model.entity(named: destination.entity.name)?.isKind(of: expected) == true else {
+                return .wrongType(found: destination.entity.name, expected: expected.name)
+            }
+        }
+        for outside in [self] + destinations where outside.managedObjectContext == nil { context.insertNew(outside) }
+        return nil
+    }
+
+    // MARK: Both sides at once
+
+    /// Relates both sides; whom a to-one side was related to before is unrelated first.
+    private func link(_ other: ManagedObject, across relationship: Relationship) {
+        if !relationship.isToMany, let old = destinationID(at: relationship.slot), old != other.storedID {
+            unlink(old, across: relationship)
+        }
+        let inverse = shape.inverses[relationship.slot]
+        if let inverse, !inverse.isToMany, let old = other.destinationID(at: inverse.slot), old != storedID {
+            other.unlink(old, across: inverse)
+        }
+        addRaw(other.storedID, to: relationship)
+        if let inverse, !(other === self && inverse === relationship) { other.addRaw(storedID, to: inverse) }
+    }
+
+    /// Unrelates both sides.
+    final func unlink(_ id: ObjectID, across relationship: Relationship) {
+        removeRaw(id, from: relationship)
+        guard let inverse = shape.inverses[relationship.slot], let context = managedObjectContext else { return }
+        let other = context.object(for: id, from: self, across: relationship)
+        if other === self && inverse === relationship { return }
+        other.removeRaw(storedID, from: inverse)
+    }
+
+    private func addRaw(_ id: ObjectID, to relationship: Relationship) {
+        if !relationship.isToMany {
+            if !state.contains(.fulfilled) { fireFault() }
+            changeable().values.destinations[relationship.slot] = .some(id)
+        } else {
+            let start = startOfChange(of: relationship)
+            changeable().values.toMany.modify(relationship.slot, startingAs: start) { $0.add(id) }
+        }
+        noteChange()
+    }
+
+    /// Takes `id` out of this side only.
+    final func removeRaw(_ id: ObjectID, from relationship: Relationship) {
+        if state.contains(.inaccessible) { return }
+        if !relationship.isToMany {
+            guard destinationID(at: relationship.slot) == id else { return }
+            changeable().values.destinations[relationship.slot] = .some(nil)
+        } else {
+            let start = startOfChange(of: relationship)
+            changeable().values.toMany.modify(relationship.slot, startingAs: start) { $0.remove(id) }
+        }
+        noteChange()
+    }
+
+    /// An ordered relationship changes as a whole list, so that needs what the store holds; a set does not.
+    private func startOfChange(of relationship: Relationship) -> ToManyChange {
+        guard relationship.isOrdered, changes?.values.toMany[relationship.slot] == nil else { return .empty }
+        return .list(storedDestinationIDs(at: relationship.slot))
+    }
+}

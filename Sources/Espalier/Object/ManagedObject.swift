@@ -1,0 +1,178 @@
+// A managed object: one row of a store as one context sees it, with its unsaved changes.
+//
+// Invariants
+//   1. An object belongs to one context for life; in a context there is one object per row (MO-18).
+//   2. The context reaches a clean object by a reference that does not keep it alive, and a changed one by a strong
+//      one (MO-43). The object never keeps its context alive: when the context ends, `managedObjectContext` is nil.
+//   3. An object holds its committed row and, only if it is changed, an `ObjectChanges`. Other objects are held as IDs.
+//   4. Objects are not Sendable: they stay in the isolation region of their context (F-1). IDs travel.
+// Not here: how properties are read and written (+Attributes, +Relationships), how a fault fires (+Faulting).
+
+public import EspalierModel
+import EspalierStore
+
+/// An object of an entity, in a context (semantics MO-01 ... MO-43).
+///
+/// Reading a property of a fault loads the row. A row that is gone reads as empty (MO-17); so does one that cannot be
+/// read, and the next `save()` reports why. Writing a property cannot throw in Swift: what is not allowed (an object
+/// of another context, a deleted object, a wrong type) is refused, leaves everything as it was, and is reported by the
+/// next `save()` of the context as a `Violation`. `setValue(_:forKey:)` does the same and throws at once.
+open class ManagedObject {
+    /// Where an object stands in its life.
+    struct State: OptionSet {
+        let rawValue: UInt16
+        /// The context's registry knows the object.
+        static let registered = State(rawValue: 1)
+        /// The row has been asked for and `awakeFromFetch` called; otherwise the object is a fault.
+        static let fulfilled = State(rawValue: 2)
+        static let inserted = State(rawValue: 4)
+        static let updated = State(rawValue: 8)
+        static let deleted = State(rawValue: 16)
+        /// Delete rules have run.
+        static let propagated = State(rawValue: 32)
+        /// The store had no such row when the fault fired (MO-17).
+        static let inaccessible = State(rawValue: 64)
+        /// Was in a context and is no longer: deleted and saved, or the context was reset.
+        static let ended = State(rawValue: 128)
+        /// `awakeFromFetch` runs: changes do not make the object updated (MO-28).
+        static let awakening = State(rawValue: 256)
+        /// A save checks that the row is unchanged (MC-35).
+        static let locked = State(rawValue: 512)
+    }
+
+    var storedID: ObjectID
+    var shape: EntityShape
+    /// The committed values; `nil` for an unsaved object and for a fault whose row is not in memory.
+    var row: ObjectSnapshot?
+    var changes: ObjectChanges?
+    /// The objects it was fetched with: their faults fire together (F-2).
+    var cohort: Cohort?
+    var state: State = []
+    // SAFETY: set to nil by the context before it ends (ManagedObjectContext.deinit), for every registered object, and
+    // when an object leaves the registry; context and objects never leave their common isolation region.
+    unowned(unsafe) var owner: ManagedObjectContext?
+
+    /// What the class tells about its entity; `@Entity` overrides it. The name is empty for `ManagedObject` itself.
+    open class var entityDescription: EntityDescription { EntityDescription("") }
+
+    /// The name of the class's entity: the name of the class, unless overridden together with `entityDescription`.
+    open class var entityName: String { String(describing: self) }
+
+    /// Makes an object of `entity`, inserted into `context` (MO-01).
+    ///
+    /// Contexts use this initializer for fetched objects as well; subclasses add no arguments and touch no properties.
+    /// - Parameter context: `nil` for an object that joins a context later, by `insert(_:)`. If `entity` is abstract
+    ///   or not of the context's model, the object stays outside and the context's next `save()` says so.
+    public required init(entity: Entity, insertInto context: ManagedObjectContext?) {
+        if let context, let origin = context.nextFault {
+            context.nextFault = nil
+            (storedID, shape, row, cohort) = (origin.id, origin.shape, origin.row, origin.cohort)
+            unsafe owner = context
+            state = .registered
+            return
+        }
+        shape = context?.shape(of: entity) ?? EntityShape(entity, model: nil, objectClass: Self.self)
+        storedID = ObjectID(temporaryFor: entity)
+        context?.insertNew(self)
+    }
+
+    /// Inserts a new object of this class's entity into `context` (MO-02).
+    ///
+    /// If the context's model has no such entity, or it is abstract, the object stays outside of the context and the
+    /// context's next `save()` says so.
+    public convenience init(context: ManagedObjectContext) {
+        if let entity = context.model.entity(named: Self.entityName) {
+            self.init(entity: entity, insertInto: context)
+        } else {
+            self.init(entity: Entity(detached: Self.entityDescription, named: Self.entityName), insertInto: nil)
+            context.record(
+                Violation(nil, entityName: Self.entityName, .unknownEntity(known: context.model.entities.map(\.name))))
+        }
+    }
+
+    deinit {
+        guard state.contains(.registered), let owner = unsafe owner else { return }
+        owner.registry.remove(storedID)
+    }
+
+    // MARK: Who it is
+
+    /// The ID; it changes from temporary to permanent at the first save or `obtainPermanentIDs` (MO-05).
+    public final var objectID: ObjectID { storedID }
+    /// The entity.
+    public final var entity: Entity { shape.entity }
+    /// The context; `nil` after the deletion was saved, after `reset()` and when the context has ended (MO-04).
+    public final var managedObjectContext: ManagedObjectContext? { unsafe owner }
+
+    // MARK: Where it stands
+
+    /// Whether the object has unsaved changes, even to equal values (MO-06).
+    public final var hasChanges: Bool { !state.isDisjoint(with: [.inserted, .updated, .deleted]) }
+    /// Whether it was never saved (MO-08).
+    public final var isInserted: Bool { state.contains(.inserted) }
+    /// Whether a stored object was changed (MO-09).
+    public final var isUpdated: Bool { state.contains(.updated) && !state.contains(.deleted) }
+    /// Whether it is deleted and that is not saved yet, or its row turned out to be gone (MO-10, MO-17).
+    public final var isDeleted: Bool { !state.isDisjoint(with: [.deleted, .inaccessible]) }
+    /// Whether its values have not been used yet; asking does not load them (MO-11).
+    public final var isFault: Bool { state.contains(.registered) && state.isDisjoint(with: [.fulfilled, .inserted]) }
+
+    // MARK: Hooks
+
+    /// Called once in the object's life, when it has been inserted (MO-27). Values set here are its baseline.
+    open func awakeFromInsert() {}
+    /// Called when a fault has fired; attributes set here do not make the object changed (MO-28).
+    open func awakeFromFetch() {}
+    /// Called by `delete`, when relationships still stand (MO-30).
+    open func prepareForDeletion() {}
+    /// Called by `save` for every changed object, again as long as that changes something (MO-31).
+    open func willSave() {}
+    /// Called when a save has succeeded; changes made here are new ones (MO-32).
+    open func didSave() {}
+    /// Called before the object becomes a fault again (MO-33).
+    open func willTurnIntoFault() {}
+    /// Called when the object has become a fault again (MO-33).
+    open func didTurnIntoFault() {}
+    /// Checks what the model cannot say, before a first save (MO-38). Every thrown error is part of the save's report.
+    open func validateForInsert() throws {}
+    /// Checks what the model cannot say, before changes are saved (MO-38).
+    open func validateForUpdate() throws {}
+    /// Checks what the model cannot say, before a deletion is saved (MO-38).
+    open func validateForDelete() throws {}
+}
+
+@available(*, unavailable) extension ManagedObject: Sendable {}
+
+extension ManagedObject: Hashable {
+    /// Whether both are the same instance (MO-42).
+    public static func == (left: ManagedObject, right: ManagedObject) -> Bool { left === right }
+    /// Hashes the instance (MO-42).
+    public final func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension ManagedObject: CustomStringConvertible {
+    /// Entity, ID and, unless it is a fault, the attributes.
+    public final var description: String {
+        let head = "\(entity.name) \(storedID)"
+        guard !isFault else { return head + " (fault)" }
+        return head + " { "
+            + entity.attributes.map { "\($0.name): \(attributeValue(at: $0.slot).text)" }.joined(separator: ", ") + " }"
+    }
+}
+
+extension Entity {
+    /// An entity outside of every model, for an object whose context does not know its class.
+    convenience init(detached description: EntityDescription, named name: String) {
+        var description = description
+        description.name = name
+        self.init(
+            description: description, index: 0, superentity: nil, root: 0, family: [0],
+            attributes: description.attributes.enumerated().map {
+                Attribute(description: $1, slot: $0, declaredBy: 0)
+            },
+            relationships: description.relationships.enumerated().map {
+                Relationship(description: $1, slot: $0, declaredBy: 0, destination: 0, inverse: nil)
+            },
+            uniquenessConstraints: [], indexes: [])
+    }
+}

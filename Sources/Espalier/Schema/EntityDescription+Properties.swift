@@ -1,0 +1,88 @@
+// Builds entity descriptions from the stored properties of a class: what `@Entity` expands to.
+//
+// Invariants
+//   1. The overload of `_property` is chosen by the property's Swift type alone, at compile time.
+//   2. Describing a class never asks another class for its description (classes refer to each other in circles): a
+//      destination is known by `entityName` only.
+
+public import EspalierModel
+
+extension EntityDescription {
+    /// An entity with these properties; attributes marked unique become uniqueness constraints. For @Entity only.
+    public init(
+        _ name: String, superentity: String? = nil, isAbstract: Bool = false, properties: [_PropertyDescription],
+        uniquenessConstraints: [[String]] = [], indexes: [Index] = [], renamingIdentifier: String? = nil
+    ) {
+        self.init(
+            name, superentity: superentity, isAbstract: isAbstract, uniquenessConstraints: uniquenessConstraints,
+            indexes: indexes, renamingIdentifier: renamingIdentifier)
+        for property in properties {
+            switch property {
+            case .attribute(let attribute, let isUnique):
+                attributes.append(attribute)
+                if isUnique { self.uniquenessConstraints.append([attribute.name]) }
+            case .relationship(let relationship):
+                relationships.append(relationship)
+            }
+        }
+    }
+
+    /// An attribute that must have a value. For @Entity only.
+    public static func _property<Value: AttributeConvertible>(
+        _ name: String, _ type: Value.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()
+    ) -> _PropertyDescription {
+        attribute(name, Value.attributeType, isOptional: false, defaultValue?.attributeValue, options)
+    }
+
+    /// An attribute that may be without a value. For @Entity only.
+    public static func _property<Value: AttributeConvertible>(
+        _ name: String, _ type: Value?.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()
+    ) -> _PropertyDescription {
+        attribute(name, Value.attributeType, isOptional: true, defaultValue?.attributeValue, options)
+    }
+
+    /// A to-one relationship. For @Entity only.
+    public static func _property<Destination: ManagedObject>(
+        _ name: String, _ type: Destination?.Type, defaultValue: Destination? = nil,
+        options: PropertyOptions = .init()
+    ) -> _PropertyDescription {
+        relationship(name, to: Destination.entityName, .toOne, options)
+    }
+
+    /// A to-many relationship. For @Entity only.
+    public static func _property<Destination: ManagedObject>(
+        _ name: String, _ type: Set<Destination>.Type, defaultValue: Set<Destination>? = nil,
+        options: PropertyOptions = .init()
+    ) -> _PropertyDescription {
+        relationship(name, to: Destination.entityName, .toMany, options)
+    }
+
+    /// An ordered to-many relationship. For @Entity only.
+    public static func _property<Destination: ManagedObject>(
+        _ name: String, _ type: [Destination].Type, defaultValue: [Destination]? = nil,
+        options: PropertyOptions = .init()
+    ) -> _PropertyDescription {
+        relationship(name, to: Destination.entityName, .ordered, options)
+    }
+
+    private static func attribute(
+        _ name: String, _ type: AttributeType, isOptional: Bool, _ defaultValue: AttributeValue?,
+        _ options: PropertyOptions
+    ) -> _PropertyDescription {
+        let description = AttributeDescription(
+            name, type, isOptional: isOptional, isTransient: options.isTransient, defaultValue: defaultValue ?? .null,
+            isIndexed: options.isIndexed, renamingIdentifier: options.renamingIdentifier)
+        return .attribute(description, isUnique: options.isUnique)
+    }
+
+    private static func relationship(
+        _ name: String, to destination: String, _ cardinality: RelationshipDescription.Cardinality,
+        _ options: PropertyOptions
+    ) -> _PropertyDescription {
+        .relationship(
+            RelationshipDescription(
+                name, to: destination, inverse: options.inverse, cardinality, deleteRule: options.deleteRule,
+                isOptional: !options.isRequired, minCount: options.minCount, maxCount: options.maxCount,
+                renamingIdentifier: options.renamingIdentifier))
+    }
+}

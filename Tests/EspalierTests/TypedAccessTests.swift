@@ -1,0 +1,73 @@
+// Typed classes in a context, before anything is saved.
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct TypedAccessTests {
+    let context: ManagedObjectContext
+
+    init() throws {
+        let model = try ManagedObjectModel(for: musicClasses)
+        context = ManagedObjectContext(PersistentStoreCoordinator(managedObjectModel: model))
+    }
+
+    @Test func `a new object begins with defaults and reads back what is set`() {
+        let track = Track(context: context)
+        #expect(track.seconds == 180)
+        #expect(track.medium == .file)
+        #expect(track.name == "")
+
+        track.name = "Blue in Green"
+        track.medium = .vinyl
+
+        #expect(track.name == "Blue in Green")
+        #expect(track.medium == .vinyl)
+        #expect(track.isInserted && track.objectID.isTemporary && track.managedObjectContext === context)
+    }
+
+    @Test func `a subclass has the properties of its superclass and its own`() {
+        let track = LiveTrack(context: context)
+        track.name = "So What"
+        track.venue = "Blackhawk"
+
+        #expect(track.name == "So What")
+        #expect(track.venue == "Blackhawk")
+        #expect(track.entity.superentity == context.model.entity(named: "Track")?.index)
+    }
+
+    @Test func `setting one side of a relationship sets the other at once`() {
+        let artist = Artist(context: context)
+        let albums = [Album(context: context), Album(context: context)]
+
+        albums[0].artist = artist
+        artist.albums.insert(albums[1])
+
+        #expect(artist.albums == Set(albums))
+        #expect(albums[1].artist === artist)
+        albums[0].artist = nil
+        #expect(artist.albums == [albums[1]])
+    }
+
+    @Test func `an ordered relationship keeps its order, and a moved object leaves its old owner`() {
+        let (one, two) = (Album(context: context), Album(context: context))
+        let tracks = (0..<4).map { _ in Track(context: context) }
+
+        one.tracks = [tracks[2], tracks[0], tracks[1]]
+        tracks[3].album = one
+        two.tracks = [tracks[0]]
+
+        #expect(one.tracks == [tracks[2], tracks[1], tracks[3]])
+        #expect(tracks[0].album === two)
+    }
+
+    @Test func `a one-to-one relationship takes both partners from whom they had`() {
+        let listeners = (0..<4).map { _ in Listener(context: context) }
+        listeners[0].partner = listeners[1]
+        listeners[2].partner = listeners[3]
+
+        listeners[0].partner = listeners[2]
+
+        #expect(listeners.map { $0.partner } == [listeners[2], nil, listeners[0], nil])
+    }
+}
