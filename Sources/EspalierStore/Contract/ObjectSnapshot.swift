@@ -3,6 +3,7 @@
 // Invariants
 //   1. Slots are those of the concrete entity `id.entityName` in the store's model.
 //   2. A transient attribute reads `.null`; a to-many relationship has no value here (`PersistentStore.destinations`).
+//   3. A snapshot of encoded bytes decodes an attribute when it is read: making one costs no allocation.
 
 public import EspalierModel
 
@@ -16,6 +17,7 @@ public struct ObjectSnapshot: Sendable {
 
     private enum Storage: Sendable {
         case values([AttributeValue], destinations: [ObjectID?])
+        case encoded(EncodedRow)
     }
 
     /// A snapshot of values that are decoded already.
@@ -27,12 +29,18 @@ public struct ObjectSnapshot: Sendable {
         (self.id, self.version, storage) = (id, version, .values(values, destinations: destinations))
     }
 
+    /// A snapshot of the bytes of a row.
+    init(id: ObjectID, version: UInt64, row: EncodedRow) {
+        (self.id, self.version, storage) = (id, version, .encoded(row))
+    }
+
     /// The value of the attribute in `slot`.
     ///
     /// - Complexity: O(1) in the number of attributes.
     public func value(at slot: Int) -> AttributeValue {
         switch storage {
         case .values(let values, _): values[slot]
+        case .encoded(let row): row.value(at: slot)
         }
     }
 
@@ -40,6 +48,7 @@ public struct ObjectSnapshot: Sendable {
     public func destination(at slot: Int) -> ObjectID? {
         switch storage {
         case .values(_, let destinations): destinations[slot]
+        case .encoded(let row): row.destination(at: slot)
         }
     }
 }

@@ -67,12 +67,21 @@ extension InMemoryStore {
         guard fetch.offset >= 0, fetch.limit ?? 0 >= 0 else {
             throw .invalidRequest(reason: "offset \(fetch.offset) and limit \(fetch.limit ?? 0) must not be negative")
         }
-        guard fetch.predicate == nil, fetch.sort.isEmpty else {
-            throw .invalidRequest(reason: "predicates and sort keys cannot be evaluated yet")
-        }
+        let state = try snapshot()
         let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
-        let rows = try snapshot().rows[fetch.entity.root].values.filter { wanted.contains($0.entity) }
-        return Array(
-            rows.sorted { $0.id.key < $1.id.key }.dropFirst(fetch.offset).prefix(fetch.limit ?? Int.max))
+        var matches: [(subject: MemoryRow, sortValues: [AttributeValue])] = []
+        for row in state.rows[fetch.entity.root].values where wanted.contains(row.entity) {
+            let subject = MemoryRow(row: row, state: state, schema: schema)
+            guard fetch.predicate?.evaluate(on: subject) ?? true else { continue }
+            matches.append((subject, fetch.sort.map { $0.value(of: subject) }))
+        }
+        matches.sort { left, right in
+            for (index, key) in fetch.sort.enumerated() {
+                let order = left.sortValues[index].compare(right.sortValues[index], options: key.options)
+                if order != .orderedSame { return (order == .orderedAscending) == key.isAscending }
+            }
+            return left.subject.row.id.key < right.subject.row.id.key
+        }
+        return matches.dropFirst(fetch.offset).prefix(fetch.limit ?? Int.max).map(\.subject.row)
     }
 }

@@ -36,7 +36,9 @@ struct LinkEdit {
     fileprivate mutating func remove(_ id: ObjectID) { removed.insert(id) }
     fileprivate mutating func dropAdditions(where isGone: (ObjectID) -> Bool) { added.removeAll(where: isGone) }
 
-    /// The list after this edit (rule 3). Unordered lists are in ascending key order.
+    /// The list after this edit (rule 3).
+    ///
+    /// Unordered lists are in ascending key order.
     func applied(to old: [ObjectID]) -> [ObjectID] {
         var list = removed.isEmpty ? old : old.filter { !removed.contains($0) }
         var members = Set(list)

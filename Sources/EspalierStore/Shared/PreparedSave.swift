@@ -211,7 +211,7 @@ struct PreparedSave {
         _ value: AttributeValue, for attribute: Attribute, of entity: Entity
     ) throws(StoreError) -> AttributeValue {
         guard !attribute.isTransient else { return .null }
-        guard value.fits(attribute.description) else {
+        guard attribute.description.accepts(value) else {
             throw .invalidRequest(
                 reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), \(value) does not fit")
         }

@@ -36,7 +36,9 @@ package struct KeyGroup: Sendable {
     package let elements: [Element]
     /// The names of the properties.
     package let properties: [String]
-    /// Whether no two rows may share values (MD-12). Rows with a null among the values do not take part, as in SQL.
+    /// Whether no two rows may share values (MD-12).
+    ///
+    /// Rows with a null among the values do not take part, as in SQL.
     package let isUnique: Bool
 }
 

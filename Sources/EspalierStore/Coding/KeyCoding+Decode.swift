@@ -1,0 +1,126 @@
+// Reading normalized keys back, for tools and checks: exact for every type but folded text.
+
+package import EspalierModel
+internal import FoundationEssentials
+
+/// Values at the front of a normalized key, one after the other.
+package struct KeyReader {
+    private let bytes: [UInt8]
+    /// The offset of the next value.
+    package private(set) var offset = 0
+
+    /// Reads `bytes` from their beginning.
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The next value; `nil` if the bytes are not the code of a value of `type` (damaged, cut, or of a reference).
+    package mutating func next(as type: AttributeType, isAscending: Bool = true) -> AttributeValue? {
+        let mask: UInt8 = isAscending ? 0 : 0xFF
+        guard let mark = take(1, mask)?.first else { return nil }
+        guard mark == KeyCoding.valueMark else { return mark == KeyCoding.nullMark ? .null : nil }
+        switch type {
+        case .integer16: return number(UInt16.self, mask).map { .integer(Int64(Int16(bitPattern: $0 ^ 0x8000))) }
+        case .integer32: return number(UInt32.self, mask).map { .integer(Int64(Int32(bitPattern: $0 ^ 1 << 31))) }
+        case .integer64: return number(UInt64.self, mask).map { .integer(Int64(bitPattern: $0 ^ 1 << 63)) }
+        case .boolean: return take(1, mask).flatMap { $0[0] > 1 ? nil : .boolean($0[0] == 1) }
+        case .double: return double(mask).map { .double($0) }
+        case .date: return double(mask).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+        case .float:
+            return number(UInt32.self, mask).map { .float(Float(bitPattern: $0 >> 31 == 1 ? $0 & ~(1 << 31) : ~$0)) }
+        case .string: return text(mask).map { .string($0) }
+        case .uri: return text(mask).flatMap { URL(string: $0) }.map { .uri($0) }
+        case .binary: return escaped(mask).map { .binary(Data($0)) }
+        case .transformable: return escaped(mask).map { .transformable(Data($0)) }
+        case .composite: return escaped(mask).flatMap { TaggedValue.decode($0) }
+        case .decimal: return decimal(mask).map { .decimal($0) }
+        case .uuid: return take(16, mask).map { .uuid(UUID(bytes: $0)) }
+        case .undefined, .objectID: return nil
+        }
+    }
+
+    /// The next value, a reference: `.some(nil)` is null, `nil` is not a reference.
+    package mutating func nextReference(isAscending: Bool = true) -> (entity: UInt16, key: UInt64)?? {
+        let mask: UInt8 = isAscending ? 0 : 0xFF
+        guard let mark = take(1, mask)?.first else { return nil }
+        if mark == KeyCoding.nullMark { return .some(nil) }
+        guard mark == KeyCoding.valueMark, let entity = number(UInt16.self, mask), let key = number(UInt64.self, mask)
+        else { return nil }
+        return (entity, key)
+    }
+
+    private mutating func take(_ count: Int, _ mask: UInt8) -> [UInt8]? {
+        guard bytes.count - offset >= count else { return nil }
+        defer { offset += count }
+        return bytes[offset..<offset + count].map { $0 ^ mask }
+    }
+
+    private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ mask: UInt8) -> Number? {
+        take(MemoryLayout<Number>.size, mask)?.reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+    }
+
+    private mutating func double(_ mask: UInt8) -> Double? {
+        number(UInt64.self, mask).map { Double(bitPattern: $0 >> 63 == 1 ? $0 & ~(1 << 63) : ~$0) }
+    }
+
+    private mutating func text(_ mask: UInt8) -> String? {
+        escaped(mask).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    private mutating func escaped(_ mask: UInt8) -> [UInt8]? {
+        var plain: [UInt8] = []
+        while let byte = take(1, mask)?.first {
+            guard byte == 0 else {
+                plain.append(byte)
+                continue
+            }
+            guard let mark = take(1, mask)?.first, mark == 0 || mark == 0xFF else { return nil }
+            if mark == 0 { return plain }
+            plain.append(0)
+        }
+        return nil
+    }
+
+    private mutating func decimal(_ mask: UInt8) -> Decimal? {
+        guard let kind = take(1, mask)?.first else { return nil }
+        switch kind {
+        case 2: return 0
+        case 4: return Decimal.nan
+        case 1, 3: break
+        default: return nil
+        }
+        let mask = kind == 1 ? ~mask : mask
+        guard let biased = number(UInt16.self, mask) else { return nil }
+        var (significand, digitCount): (UInt128, Int) = (0, 0)
+        while let pair = take(1, mask)?.first, pair != 0 {
+            guard pair <= 100, digitCount < 38 else { return nil }
+            significand = significand * 100 + UInt128(pair - 1)
+            digitCount += 2
+        }
+        var exponent = Int(biased) - 0x8000 + 1 - digitCount
+        while significand != 0, exponent < 127, significand % 10 == 0 {
+            significand /= 10
+            exponent += 1
+        }
+        while exponent > 127, significand <= UInt128.max / 10 {
+            significand *= 10
+            exponent -= 1
+        }
+        return Decimal(isNegative: kind == 1, significand: significand, exponent: exponent)
+    }
+}
+
+extension UUID {
+    /// The UUID with these 16 bytes.
+    init(bytes: [UInt8]) {
+        precondition(bytes.count == 16, "a UUID has 16 bytes")
+        var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        // SAFETY: both sides have 16 bytes.
+        unsafe withUnsafeMutableBytes(of: &uuid) { unsafe $0.copyBytes(from: bytes) }
+        self.init(uuid: uuid)
+    }
+
+    /// The 16 bytes.
+    var bytes: [UInt8] {
+        // SAFETY: the buffer of the local copy does not leave the closure.
+        unsafe withUnsafeBytes(of: uuid) { unsafe [UInt8]($0) }
+    }
+}

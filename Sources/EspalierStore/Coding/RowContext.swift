@@ -1,0 +1,53 @@
+// What is needed to make sense of any row of one open store: layouts and the meaning of entity numbers.
+//
+// Invariants
+//   1. Immutable: snapshots keep it alive and read it from any thread.
+
+internal import EspalierModel
+
+/// The layouts and entity numbers of an open store.
+final class RowContext: Sendable {
+    /// The store's number in object IDs of this process.
+    let storeTag: UInt32
+    /// By layout number.
+    let layouts: [RowLayout?]
+    /// By entity number: the entity in the open model.
+    let entities: [Entity?]
+    /// By index in the model: the entity's number.
+    let entityNumbers: [UInt16]
+    /// By index in the model: the layout new rows are written in; `nil` for abstract entities.
+    let currentLayouts: [RowLayout?]
+    private let numberByTag: [UInt32: UInt16]
+
+    init(
+        storeTag: UInt32, layouts: [RowLayout?], entities: [Entity?], entityNumbers: [UInt16],
+        currentLayouts: [RowLayout?]
+    ) {
+        self.storeTag = storeTag
+        self.layouts = layouts
+        self.entities = entities
+        self.entityNumbers = entityNumbers
+        self.currentLayouts = currentLayouts
+        numberByTag = Dictionary(
+            entities.enumerated().compactMap { number, entity in entity.map { ($0.tag, UInt16(number)) } },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The layout with this number.
+    func layout(_ number: UInt16) -> RowLayout? { Int(number) < layouts.count ? layouts[Int(number)] : nil }
+
+    /// The entity with this number.
+    func entity(_ number: UInt16) -> Entity? { Int(number) < entities.count ? entities[Int(number)] : nil }
+
+    /// The ID of a row; `nil` if there is no such entity, or for key 0.
+    func id(entityNumber: UInt16, key: UInt64) -> ObjectID? {
+        guard key != 0, let entity = entity(entityNumber) else { return nil }
+        return ObjectID(storeTag: storeTag, entityTag: entity.tag, key: key)
+    }
+
+    /// An ID as rows and indexes hold it; the ID is of this store's model.
+    func reference(_ id: ObjectID) -> (entity: UInt16, key: UInt64) {
+        guard let number = numberByTag[id.entityTag] else { preconditionFailure("\(id) is not of this store") }
+        return (number, id.key)
+    }
+}

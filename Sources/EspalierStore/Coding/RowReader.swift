@@ -1,0 +1,157 @@
+// Row bytes into values: the structure is checked once when a row is read, then every attribute is found in O(1).
+//
+// Rules
+//   1. `check` is for untrusted bytes. It throws what is wrong; afterwards no reading function can trap.
+//   2. Content that a structure check cannot see (text that is not UTF-8, a URI that is none) reads repaired or as null;
+//      `contentProblem` finds it for the store's integrity check.
+
+internal import EspalierModel
+internal import FoundationEssentials
+
+/// Reads rows of one store.
+struct RowReader {
+    /// What is wrong with the bytes of a row.
+    enum Damage: Error, Equatable {
+        case tooShort(byteCount: Int)
+        case unknownLayout(UInt16)
+        case wrongEntity(UInt16, layout: UInt16)
+        case variablePart(field: String)
+        case length(byteCount: Int, expected: Int)
+        case reference(field: String)
+
+        /// What is wrong and what would be right.
+        var reason: String {
+            switch self {
+            case .tooShort(let byteCount): "the row has only \(byteCount) bytes, fewer than its layout needs"
+            case .unknownLayout(let number): "the row names layout \(number), which the catalog does not have"
+            case .wrongEntity(let number, let layout):
+                "the row names entity number \(number), which is not that of its layout \(layout)"
+            case .variablePart(let field): "the end of \(field) lies outside the row or before its beginning"
+            case .length(let byteCount, let expected): "the row has \(byteCount) bytes, its fields end at \(expected)"
+            case .reference(let field): "\(field) leads to an entity number or key that cannot be"
+            }
+        }
+    }
+
+    let context: RowContext
+
+    /// Checks the structure of a row and returns its layout.
+    ///
+    /// - Complexity: O(variable-width fields + references).
+    func check(_ row: RawSpan) throws(Damage) -> RowLayout {
+        guard row.byteCount >= RowLayout.headerByteCount else { throw .tooShort(byteCount: row.byteCount) }
+        let number = row.number(at: 0, as: UInt16.self)
+        guard let layout = context.layout(number) else { throw .unknownLayout(number) }
+        let entityNumber = row.number(at: 2, as: UInt16.self)
+        guard entityNumber == layout.entityNumber else { throw .wrongEntity(entityNumber, layout: number) }
+        guard row.byteCount >= layout.variableOffset else { throw .tooShort(byteCount: row.byteCount) }
+        var end = 0
+        for place in layout.places {
+            if place.content == .reference {
+                guard isNull(place, row) || reference(at: place, row) != nil else {
+                    throw .reference(field: layout.fields[place.bit].name)
+                }
+            } else if place.content.width == nil {
+                let next = Int(row.number(at: layout.tableOffset + 4 * place.position, as: UInt32.self))
+                guard next >= end, next <= row.byteCount - layout.variableOffset else {
+                    throw .variablePart(field: layout.fields[place.bit].name)
+                }
+                end = next
+            }
+        }
+        guard row.byteCount == layout.variableOffset + end else {
+            throw .length(byteCount: row.byteCount, expected: layout.variableOffset + end)
+        }
+        return layout
+    }
+
+    /// The layout of a checked row.
+    @inline(__always)
+    func layout(of row: RawSpan) -> RowLayout {
+        guard let layout = context.layout(row.number(at: 0)) else { preconditionFailure("the row was not checked") }
+        return layout
+    }
+
+    /// The number of the row's entity.
+    @inline(__always)
+    static func entityNumber(of row: RawSpan) -> UInt16 { row.number(at: 2) }
+
+    /// The row's version.
+    @inline(__always)
+    static func version(of row: RawSpan) -> UInt64 { row.number(at: 4) }
+
+    /// The value of the attribute in `slot` of a checked row.
+    func value(at slot: Int, _ row: RawSpan) -> AttributeValue {
+        let layout = layout(of: row)
+        guard let place = layout.attributes[slot], !isNull(place, row) else { return .null }
+        return value(at: place, layout, row)
+    }
+
+    /// The destination in relationship `slot` of a checked row.
+    func destination(at slot: Int, _ row: RawSpan) -> ObjectID? {
+        guard let place = layout(of: row).references[slot], !isNull(place, row) else { return nil }
+        return reference(at: place, row)
+    }
+
+    /// Whether the bytes say something that reads otherwise than it was written: the name of the first such field.
+    func contentProblem(_ row: RawSpan) -> String? {
+        let layout = layout(of: row)
+        for place in layout.places {
+            guard case .attribute(let type) = place.content, !isNull(place, row) else { continue }
+            let isGood: Bool =
+                switch type {
+                case .string: String(validating: row.copy(range(of: place, layout, row)), as: UTF8.self) != nil
+                case .boolean: row.byte(at: place.position) < 2
+                case .uri, .composite, .decimal: !value(at: place, layout, row).isNull
+                default: true
+                }
+            if !isGood { return layout.fields[place.bit].name }
+        }
+        return nil
+    }
+
+    @inline(__always)
+    private func isNull(_ place: RowLayout.Place, _ row: RawSpan) -> Bool {
+        row.byte(at: RowLayout.headerByteCount + place.bit / 8) & 1 << (place.bit % 8) != 0
+    }
+
+    private func reference(at place: RowLayout.Place, _ row: RawSpan) -> ObjectID? {
+        context.id(entityNumber: row.number(at: place.position), key: row.number(at: place.position + 2))
+    }
+
+    private func range(of place: RowLayout.Place, _ layout: RowLayout, _ row: RawSpan) -> Range<Int> {
+        let entry = layout.tableOffset + 4 * place.position
+        let start = place.position == 0 ? 0 : Int(row.number(at: entry - 4, as: UInt32.self))
+        let end = Int(row.number(at: entry, as: UInt32.self))
+        return layout.variableOffset + start..<layout.variableOffset + end
+    }
+
+    private func value(at place: RowLayout.Place, _ layout: RowLayout, _ row: RawSpan) -> AttributeValue {
+        guard case .attribute(let type) = place.content else { return .null }
+        let offset = place.position
+        switch type {
+        case .integer16: return .integer(Int64(row.number(at: offset, as: Int16.self)))
+        case .integer32: return .integer(Int64(row.number(at: offset, as: Int32.self)))
+        case .integer64: return .integer(row.number(at: offset))
+        case .double: return .double(Double(bitPattern: row.number(at: offset)))
+        case .float: return .float(Float(bitPattern: row.number(at: offset)))
+        case .boolean: return .boolean(row.byte(at: offset) != 0)
+        case .date: return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: row.number(at: offset))))
+        case .uuid: return .uuid(UUID(bytes: row.copy(offset..<offset + 16)))
+        case .decimal:
+            return DecimalBytes.decode(row.copy(offset..<offset + DecimalBytes.count)[...]).map { .decimal($0) }
+                ?? .null
+        case .string: return .string(text(range(of: place, layout, row), row))
+        case .uri: return URL(string: text(range(of: place, layout, row), row)).map { .uri($0) } ?? .null
+        case .binary: return .binary(Data(row.copy(range(of: place, layout, row))))
+        case .transformable: return .transformable(Data(row.copy(range(of: place, layout, row))))
+        case .composite: return TaggedValue.decode(row.copy(range(of: place, layout, row))) ?? .null
+        case .undefined, .objectID: return .null
+        }
+    }
+
+    private func text(_ range: Range<Int>, _ row: RawSpan) -> String {
+        // SAFETY: the buffer does not leave the closure.
+        unsafe row.extracting(range).withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+}

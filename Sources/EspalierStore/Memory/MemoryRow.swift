@@ -1,0 +1,30 @@
+// A row of an in-memory store, as predicates and sort keys see it.
+
+internal import EspalierModel
+
+struct MemoryRow: PredicateSubject {
+    let row: MemoryState.Row
+    let state: MemoryState
+    let schema: StoreSchema
+
+    var objectID: ObjectID { row.id }
+    var entity: Entity { schema.model.entities[row.entity] }
+
+    func value(at slot: Int) throws(Never) -> AttributeValue { row.values[slot] }
+
+    func destination(at slot: Int) throws(Never) -> MemoryRow? { row.destinations[slot].flatMap(subject) }
+
+    func destinations(at slot: Int) throws(Never) -> [MemoryRow] {
+        state.links(of: row.id, entity.relationships[slot]).compactMap(subject)
+    }
+
+    func destinationID(at slot: Int) throws(Never) -> ObjectID? { row.destinations[slot] }
+
+    func destinationIDs(at slot: Int) throws(Never) -> [ObjectID] {
+        state.links(of: row.id, entity.relationships[slot])
+    }
+
+    private func subject(_ id: ObjectID) -> MemoryRow? {
+        state.row(id, schema).map { MemoryRow(row: $0, state: state, schema: schema) }
+    }
+}
