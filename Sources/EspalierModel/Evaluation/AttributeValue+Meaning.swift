@@ -79,8 +79,14 @@ extension Decimal {
             if text.lowercased() == "nan" { self = .nan } else { return nil }
             return
         }
-        guard let significand = UInt128(parts.joined()) else { return nil }
+        // Trailing zeros are the exponent's business: 10^100 has one digit.
+        let digits = parts.joined()
+        let zeroCount = digits.reversed().prefix { $0 == "0" }.count
         let fractionCount = parts.count == 2 ? parts[1].count : 0
-        self.init(isNegative: body.count < text.count, significand: significand, exponent: -fractionCount)
+        let significant = zeroCount == digits.count ? "0" : digits.dropLast(zeroCount)
+        guard let significand = UInt128(significant) else { return nil }
+        self.init(
+            isNegative: body.count < text.count, significand: significand,
+            exponent: significand == 0 ? 0 : zeroCount - fractionCount)
     }
 }

@@ -6,11 +6,11 @@
 import FoundationEssentials
 
 extension PredicateResolver {
-    mutating func resolve(_ expression: FetchExpression) throws(PredicateError) -> Operand {
-        try nested { (resolver) throws(PredicateError) in try resolver.resolveUnbounded(expression) }
+    mutating func resolve(_ expression: FetchExpression) throws(FetchPredicateError) -> Operand {
+        try nested { (resolver) throws(FetchPredicateError) in try resolver.resolveUnbounded(expression) }
     }
 
-    private mutating func resolveUnbounded(_ expression: FetchExpression) throws(PredicateError) -> Operand {
+    private mutating func resolveUnbounded(_ expression: FetchExpression) throws(FetchPredicateError) -> Operand {
         switch expression {
         case .value(let value): return Operand(expression: .value(value), family: Family(value))
         case .keyPath(let path): return try resolve(path)
@@ -31,7 +31,7 @@ extension PredicateResolver {
         }
     }
 
-    private mutating func list(_ elements: [FetchExpression]) throws(PredicateError) -> Operand {
+    private mutating func list(_ elements: [FetchExpression]) throws(FetchPredicateError) -> Operand {
         var operands: [Operand] = []
         for element in elements { operands.append(try resolve(element)) }
         var constants: [AttributeValue] = []
@@ -49,7 +49,7 @@ extension PredicateResolver {
 
     private mutating func subquery(
         _ keyPath: FetchKeyPath, _ variable: String, _ condition: FetchPredicate
-    ) throws(PredicateError) -> Operand {
+    ) throws(FetchPredicateError) -> Operand {
         let collection = try resolve(keyPath)
         guard case .path(let path) = collection.expression, collection.isCollection, path.terminal == .object,
             let destination = path.steps.last?.destination
@@ -67,20 +67,22 @@ extension PredicateResolver {
             family: .object, type: .objectID, isCollection: true, keyPath: keyPath)
     }
 
-    private mutating func function(_ name: String, _ arguments: [FetchExpression]) throws(PredicateError) -> Operand {
+    private mutating func function(_ name: String, _ arguments: [FetchExpression]) throws(FetchPredicateError)
+        -> Operand
+    {
         guard let function = GrammarFunction.byName[GrammarFunction.normalized(name)] else {
-            throw PredicateError(
+            throw FetchPredicateError(
                 .unknownFunction(name),
                 suggestion: NearMiss.nearest(to: name, among: GrammarFunction.byName.keys.sorted()))
         }
         var operands: [Operand] = []
         for argument in arguments { operands.append(try resolve(argument)) }
         if let expected = function.argumentCount, expected != operands.count {
-            throw PredicateError(.argumentCount(function: name, found: operands.count, expected: expected))
+            throw FetchPredicateError(.argumentCount(function: name, found: operands.count, expected: expected))
         }
         switch function {
         case .now: return Operand(expression: .value(.date(Date())), family: .date, type: .date)
-        case .refused(let instead): throw PredicateError(.unsupported("function '\(name)'", instead: instead))
+        case .refused(let instead): throw FetchPredicateError(.unsupported("function '\(name)'", instead: instead))
         case .aggregate(let aggregate):
             guard operands[0].isCollection else {
                 throw located(
@@ -106,7 +108,7 @@ extension PredicateResolver {
 
     private func scalar(
         _ function: ResolvedFunction, _ kind: GrammarFunction.Operands, _ operands: [Operand], named name: String
-    ) throws(PredicateError) -> Operand {
+    ) throws(FetchPredicateError) -> Operand {
         for operand in operands {
             try requireSingle(operand, in: "function '\(name)'")
             let expected: Set<Family> = kind == .numbers ? [.number, .any] : kind == .text ? [.text, .any] : []
@@ -121,7 +123,7 @@ extension PredicateResolver {
         if function == .power, case .value(let exponent) = operands[1].expression,
             let number = exponent.number, !number.isWhole
         {
-            throw PredicateError(
+            throw FetchPredicateError(
                 .unsupported("a power with a fractional exponent", instead: "use sqrt for the exponent 0.5"))
         }
         let expression = ResolvedExpression.function(function, operands.map(\.expression))
@@ -136,7 +138,7 @@ extension PredicateResolver {
 
     private func family(
         of function: ResolvedFunction, _ operands: [Operand], named name: String
-    ) throws(PredicateError) -> Family {
+    ) throws(FetchPredicateError) -> Family {
         switch function {
         case .noIndex: return operands[0].family
         case .uppercase, .lowercase, .canonical: return .text
@@ -153,7 +155,7 @@ extension PredicateResolver {
         }
     }
 
-    private func element(of collection: Operand, at index: Operand) throws(PredicateError) -> Operand {
+    private func element(of collection: Operand, at index: Operand) throws(FetchPredicateError) -> Operand {
         guard collection.isCollection else {
             throw located(
                 .typeMismatch(found: collection.description, expected: "a collection before ["), at: collection.keyPath)
@@ -185,14 +187,15 @@ extension PredicateResolver {
         path.steps.allSatisfy { !$0.isToMany || model.entities[$0.source].relationships[$0.slot].isOrdered }
     }
 
-    private func cast(_ operand: Operand, to typeName: Operand) throws(PredicateError) -> Operand {
+    private func cast(_ operand: Operand, to typeName: Operand) throws(FetchPredicateError) -> Operand {
         try requireSingle(operand, in: "CAST")
         guard case .value(.string(let name)) = typeName.expression else {
-            throw PredicateError(.typeMismatch(found: typeName.description, expected: "the name of a type in quotes"))
+            throw FetchPredicateError(
+                .typeMismatch(found: typeName.description, expected: "the name of a type in quotes"))
         }
         guard let type = GrammarFunction.castTypes[name] else {
             let names = GrammarFunction.castTypes.keys.sorted()
-            throw PredicateError(
+            throw FetchPredicateError(
                 .typeMismatch(found: "the type '\(name)'", expected: "one of " + names.joined(separator: ", ")),
                 suggestion: NearMiss.nearest(to: name, among: names))
         }
@@ -204,7 +207,7 @@ extension PredicateResolver {
             keyPath: operand.keyPath)
     }
 
-    private func requireSingle(_ operand: Operand, in place: String) throws(PredicateError) {
+    private func requireSingle(_ operand: Operand, in place: String) throws(FetchPredicateError) {
         guard operand.isCollection else { return }
         let path = operand.keyPath?.components.joined(separator: ".") ?? "a list"
         throw located(.toManyPath(path, advice: "\(place) takes single values"), at: operand.keyPath)

@@ -7,7 +7,7 @@ extension PredicateResolver {
         "@distinctUnionOfObjects": nil, "@unionOfObjects": nil,
     ]
 
-    func resolve(sortKey key: SortKey) throws(PredicateError) -> ResolvedKeyPath {
+    func resolve(sortKey key: SortKey) throws(FetchPredicateError) -> ResolvedKeyPath {
         let operand = try resolve(key.keyPath)
         let name = key.keyPath.components.joined(separator: ".")
         guard case .path(let path) = operand.expression, !path.isToMany else {
@@ -25,7 +25,7 @@ extension PredicateResolver {
     }
 
     /// The path that a key path means, with its collection operator if it has one.
-    func resolve(_ keyPath: FetchKeyPath) throws(PredicateError) -> Operand {
+    func resolve(_ keyPath: FetchKeyPath) throws(FetchPredicateError) -> Operand {
         guard let position = keyPath.components.firstIndex(where: { $0.hasPrefix("@") }) else {
             return try resolve(keyPath, keyPath.components.indices)
         }
@@ -61,7 +61,7 @@ extension PredicateResolver {
     /// The operand for an aggregate of a collection.
     func aggregate(
         _ aggregate: ResolvedExpression.Aggregate, of collection: Operand, named name: String
-    ) throws(PredicateError) -> Operand {
+    ) throws(FetchPredicateError) -> Operand {
         let expression = ResolvedExpression.aggregate(aggregate, collection.expression)
         switch aggregate {
         case .count:
@@ -80,7 +80,9 @@ extension PredicateResolver {
     }
 
     /// Walks the components at `positions` through the model.
-    private func resolve(_ keyPath: FetchKeyPath, _ positions: some Collection<Int>) throws(PredicateError) -> Operand {
+    private func resolve(_ keyPath: FetchKeyPath, _ positions: some Collection<Int>) throws(FetchPredicateError)
+        -> Operand
+    {
         var base = ResolvedKeyPath.Base.evaluatedObject
         var current = entity
         var steps: [ResolvedKeyPath.Step] = []
@@ -131,7 +133,7 @@ extension PredicateResolver {
     /// The type at the end of an attribute, and the names of composite elements on the way there (MD-26).
     private func attribute(
         _ attribute: Attribute, _ rest: [String], _ keyPath: FetchKeyPath, _ position: Int, in entity: Entity
-    ) throws(PredicateError) -> (AttributeType, [String]) {
+    ) throws(FetchPredicateError) -> (AttributeType, [String]) {
         guard !attribute.isTransient else {
             throw located(
                 .transientProperty(attribute.name, entity: entity.name), at: keyPath, component: position)
@@ -153,7 +155,8 @@ extension PredicateResolver {
         return (description.type, rest)
     }
 
-    private func unknown(_ name: String, in entity: Entity, _ keyPath: FetchKeyPath, _ position: Int) -> PredicateError
+    private func unknown(_ name: String, in entity: Entity, _ keyPath: FetchKeyPath, _ position: Int)
+        -> FetchPredicateError
     {
         for index in entity.family where model.entities[index].property(named: name) != nil {
             let subentity = model.entities[index].name

@@ -48,7 +48,7 @@ extension PredicateResolver {
     }
 
     /// Whether the sides are collections where the operator and the modifier want them.
-    func checkShape(_ sides: Sides) throws(PredicateError) {
+    func checkShape(_ sides: Sides) throws(FetchPredicateError) {
         let (left, right) = (sides.left, sides.right)
         let leftPath = left.keyPath?.components.joined(separator: ".") ?? "the left side"
         if sides.modifier == .direct, left.isCollection {
@@ -85,13 +85,13 @@ extension PredicateResolver {
     }
 
     /// Makes constants values of the other side's type (invariant 2 of ResolvedPredicate).
-    func convertConstants(of sides: inout Sides) throws(PredicateError) {
+    func convertConstants(of sides: inout Sides) throws(FetchPredicateError) {
         let (left, right) = (sides.left, sides.right)
         sides.right = try converted(right, to: left)
         if left.isConstant { sides.left = try converted(left, to: right) }
     }
 
-    private func converted(_ operand: Operand, to other: Operand) throws(PredicateError) -> Operand {
+    private func converted(_ operand: Operand, to other: Operand) throws(FetchPredicateError) -> Operand {
         var result = operand
         switch operand.expression {
         case .value(let value): result.expression = .value(try converted(value, to: other))
@@ -115,7 +115,7 @@ extension PredicateResolver {
         return result
     }
 
-    private func converted(_ value: AttributeValue, to other: Operand) throws(PredicateError) -> AttributeValue {
+    private func converted(_ value: AttributeValue, to other: Operand) throws(FetchPredicateError) -> AttributeValue {
         if value.isNull || other.family == .any { return value }
         if let type = other.type, let converted = try? type.converting(value) { return converted }
         switch (other.family, value) {
@@ -130,13 +130,13 @@ extension PredicateResolver {
             return value
         default: break
         }
-        let mismatch = PredicateError.Reason.typeMismatch(
+        let mismatch = FetchPredicateError.Reason.typeMismatch(
             found: value.kindDescription, expected: other.family.expectation(for: other))
         throw located(mismatch, at: other.keyPath)
     }
 
     /// Whether the operator takes values of these types.
-    func checkTypes(_ sides: Sides) throws(PredicateError) {
+    func checkTypes(_ sides: Sides) throws(FetchPredicateError) {
         let (left, right) = (sides.left, sides.right)
         if left.family != .any, right.family != .any, left.family != right.family {
             throw located(

@@ -1,7 +1,7 @@
 // Binds a predicate to an entity: looks up names, checks types, converts constants, brings comparisons into one form.
 //
 // Invariants
-//   1. The result keeps the invariants of ResolvedPredicate, or a PredicateError says which name or value is wrong.
+//   1. The result keeps the invariants of ResolvedPredicate, or a FetchPredicateError says which name or value is wrong.
 // Not here: key paths (PredicateResolver+KeyPath), functions (PredicateResolver+Expression), types
 // (PredicateResolver+Types).
 
@@ -19,7 +19,7 @@ struct PredicateResolver {
 
     init(entity: Entity, model: ManagedObjectModel) { (self.entity, self.model) = (entity, model) }
 
-    mutating func resolve(_ predicate: FetchPredicate) throws(PredicateError) -> ResolvedPredicate.Node {
+    mutating func resolve(_ predicate: FetchPredicate) throws(FetchPredicateError) -> ResolvedPredicate.Node {
         try enter()
         defer { depth -= 1 }
         switch predicate {
@@ -35,17 +35,17 @@ struct PredicateResolver {
     }
 
     /// Counts one level of nesting; `leave` with `depth -= 1`.
-    private mutating func enter() throws(PredicateError) {
+    private mutating func enter() throws(FetchPredicateError) {
         guard depth < ResolvedPredicate.depthMax else {
-            throw PredicateError(.tooDeep(limit: ResolvedPredicate.depthMax))
+            throw FetchPredicateError(.tooDeep(limit: ResolvedPredicate.depthMax))
         }
         depth += 1
     }
 
     /// Does `body` one level deeper.
     mutating func nested<Result>(
-        _ body: (inout PredicateResolver) throws(PredicateError) -> Result
-    ) throws(PredicateError) -> Result {
+        _ body: (inout PredicateResolver) throws(FetchPredicateError) -> Result
+    ) throws(FetchPredicateError) -> Result {
         try enter()
         defer { depth -= 1 }
         return try body(&self)
@@ -54,7 +54,7 @@ struct PredicateResolver {
     /// AND or OR: nested ones of the same kind are joined, constants are folded.
     private mutating func resolve(
         all predicates: [FetchPredicate], isConjunction: Bool
-    ) throws(PredicateError) -> ResolvedPredicate.Node {
+    ) throws(FetchPredicateError) -> ResolvedPredicate.Node {
         var nodes: [ResolvedPredicate.Node] = []
         var isDecided = false
         for predicate in predicates {
@@ -69,9 +69,9 @@ struct PredicateResolver {
         return nodes.count == 1 ? nodes[0] : isConjunction ? .and(nodes) : .or(nodes)
     }
 
-    private mutating func resolve(_ comparison: Comparison) throws(PredicateError) -> ResolvedComparison {
+    private mutating func resolve(_ comparison: Comparison) throws(FetchPredicateError) -> ResolvedComparison {
         guard !comparison.options.contains(.localeSensitive) else {
-            throw PredicateError(.unsupported("comparison by locale, [l],", instead: "use [cd]"))
+            throw FetchPredicateError(.unsupported("comparison by locale, [l],", instead: "use [cd]"))
         }
         var sides = Sides(
             left: try resolve(comparison.left), right: try resolve(comparison.right),
@@ -86,7 +86,7 @@ struct PredicateResolver {
             sides.modifier, comparison.options, pattern: try pattern(of: sides, comparison.options))
     }
 
-    private func pattern(of sides: Sides, _ options: Comparison.Options) throws(PredicateError) -> TextPattern? {
+    private func pattern(of sides: Sides, _ options: Comparison.Options) throws(FetchPredicateError) -> TextPattern? {
         guard sides.operator.isTextual, case .value(.string(let text)) = sides.right.expression else { return nil }
         do {
             return try TextPattern(sides.operator, text, options)
@@ -97,10 +97,10 @@ struct PredicateResolver {
 
     /// An error that says where `keyPath` stood, or that component of it.
     func located(
-        _ reason: PredicateError.Reason, at keyPath: FetchKeyPath?, component: Int = 0, suggestion: String? = nil
-    ) -> PredicateError {
+        _ reason: FetchPredicateError.Reason, at keyPath: FetchKeyPath?, component: Int = 0, suggestion: String? = nil
+    ) -> FetchPredicateError {
         let columns = keyPath?.columns ?? []
-        return PredicateError(
+        return FetchPredicateError(
             reason, text: keyPath?.text,
             column: columns.indices.contains(component) ? columns[component] : columns.last,
             suggestion: suggestion)

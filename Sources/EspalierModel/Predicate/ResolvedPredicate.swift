@@ -36,12 +36,12 @@ public struct ResolvedPredicate: Sendable {
 
     /// Checks `predicate` against `entity` and resolves its names.
     ///
-    /// - Throws: `PredicateError` for unknown or transient properties, wrong types, unbound variables, to-many key paths
+    /// - Throws: `FetchPredicateError` for unknown or transient properties, wrong types, unbound variables, to-many key paths
     ///   without modifier, and patterns that are not regular expressions.
     /// - Complexity: O(size of the predicate); constants of IN are sorted.
     public init(
         _ predicate: FetchPredicate, for entity: Entity, in model: ManagedObjectModel
-    ) throws(PredicateError) {
+    ) throws(FetchPredicateError) {
         var resolver = PredicateResolver(entity: entity, model: model)
         source = predicate
         self.entity = entity
@@ -174,8 +174,8 @@ public struct ResolvedSortKey: Sendable {
 
     /// Checks `key` against `entity` and resolves its names.
     ///
-    /// - Throws: `PredicateError` for unknown or transient properties and for paths that do not end in one value.
-    public init(_ key: SortKey, for entity: Entity, in model: ManagedObjectModel) throws(PredicateError) {
+    /// - Throws: `FetchPredicateError` for unknown or transient properties and for paths that do not end in one value.
+    public init(_ key: SortKey, for entity: Entity, in model: ManagedObjectModel) throws(FetchPredicateError) {
         let resolver = PredicateResolver(entity: entity, model: model)
         source = key
         path = try resolver.resolve(sortKey: key)

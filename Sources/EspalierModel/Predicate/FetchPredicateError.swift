@@ -1,7 +1,7 @@
 // Everything that can be wrong with a predicate or a sort key: facts in cases, text in one place.
 
 /// Why a predicate cannot be read, or does not fit the entity it is asked of.
-public struct PredicateError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What is wrong.
     public enum Reason: Hashable, Sendable {
         /// The text has something else than the grammar expects.
@@ -66,7 +66,7 @@ public struct PredicateError: Error, Hashable, Sendable, CustomStringConvertible
     public var description: String {
         var description = "predicate" + (column.map { ", column \($0)" } ?? "") + ": " + reason.description
         if let suggestion { description += "; did you mean '\(suggestion)'?" }
-        if let text, let column { description += "\n" + PredicateError.excerpt(of: text, column: column) }
+        if let text, let column { description += "\n" + FetchPredicateError.excerpt(of: text, column: column) }
         return description
     }
 
@@ -84,7 +84,7 @@ public struct PredicateError: Error, Hashable, Sendable, CustomStringConvertible
     }
 }
 
-extension PredicateError.Reason: CustomStringConvertible {
+extension FetchPredicateError.Reason: CustomStringConvertible {
     /// What is wrong and what would be right.
     public var description: String {
         switch self {

@@ -1,0 +1,227 @@
+// Recursive descent over the predicate grammar (semantics 2.1, PR-01 to PR-15).
+//
+// Invariants
+//   1. Any text is answered with a predicate or a located error, in linear time and bounded stack: nesting and the
+//      height of what is built are limited to `ResolvedPredicate.depthMax`.
+//   2. OR < AND < NOT < comparison < UNION/INTERSECT/MINUS < + - < * / < ** < unary minus (PR-04); ** is right
+//      associative, the others left; keywords in any case.
+//   3. A parenthesis holds a condition or an expression; which of them is known when it is closed, so that nothing is
+//      ever read twice.
+// Not here: expressions (PredicateParser+Expression), whether names and types fit an entity (PredicateResolver).
+
+/// What a piece of text turned out to be.
+enum ParsedNode {
+    case condition(FetchPredicate)
+    case expression(FetchExpression)
+}
+
+/// A piece of text that was read: what it is, where it began, and how high its tree is.
+struct Parsed {
+    var node: ParsedNode
+    let start: Int
+    var height: Int
+}
+
+struct PredicateParser {
+    var lexer: PredicateLexer
+    var token: PredicateToken
+    var arguments: PredicateArguments
+    private var depth = 0
+
+    static let operators: [String: FetchPredicate.Comparison.Operator] = [
+        "=": .equal, "==": .equal, "!=": .notEqual, "<>": .notEqual, "<": .lessThan, "<=": .lessThanOrEqual,
+        "=<": .lessThanOrEqual, ">": .greaterThan, ">=": .greaterThanOrEqual, "=>": .greaterThanOrEqual,
+        "BETWEEN": .between, "IN": .in, "CONTAINS": .contains, "BEGINSWITH": .beginsWith, "ENDSWITH": .endsWith,
+        "LIKE": .like, "MATCHES": .matches,
+    ]
+    private static let modifiers: [String: FetchPredicate.Comparison.Modifier] = [
+        "ANY": .any, "SOME": .any, "ALL": .all, "NONE": .none,
+    ]
+
+    init(_ text: String, arguments: [FetchExpression]) throws(FetchPredicateError) {
+        lexer = PredicateLexer(text)
+        token = try lexer.next()
+        self.arguments = PredicateArguments(arguments)
+    }
+
+    /// Reads the whole text.
+    mutating func parse() throws(FetchPredicateError) -> FetchPredicate {
+        let parsed = try disjunction()
+        guard token.kind == .end else { throw unexpected(expected: continuation(after: parsed)) }
+        let predicate = try condition(parsed)
+        if let surplus = arguments.surplus { throw lexer.error(surplus, at: 0) }
+        return predicate
+    }
+
+    mutating func disjunction() throws(FetchPredicateError) -> Parsed {
+        try deeper { (parser) throws(FetchPredicateError) in
+            try parser.chain("OR", "||", FetchPredicate.or) { (parser) throws(FetchPredicateError) in
+                try parser.chain("AND", "&&", FetchPredicate.and) { (parser) throws(FetchPredicateError) in
+                    try parser.negation()
+                }
+            }
+        }
+    }
+
+    /// Operands between `keyword`s: one operand is itself, several become one condition.
+    private mutating func chain(
+        _ keyword: String, _ symbol: String, _ join: ([FetchPredicate]) -> FetchPredicate,
+        operand: (inout PredicateParser) throws(FetchPredicateError) -> Parsed
+    ) throws(FetchPredicateError) -> Parsed {
+        let first = try operand(&self)
+        guard isAt(keyword) || isAt(symbol: symbol) else { return first }
+        var (conditions, height) = ([try condition(first)], first.height)
+        while isAt(keyword) || isAt(symbol: symbol) {
+            try advance()
+            let next = try operand(&self)
+            conditions.append(try condition(next))
+            height = max(height, next.height)
+        }
+        return try built(.condition(join(conditions)), at: first.start, height: height + 1)
+    }
+
+    private mutating func negation() throws(FetchPredicateError) -> Parsed {
+        let start = token.start
+        guard isAt("NOT") || isAt(symbol: "!") else { return try comparison() }
+        return try deeper { (parser) throws(FetchPredicateError) in
+            try parser.advance()
+            let operand = try parser.negation()
+            return try parser.built(
+                .condition(.not(try parser.condition(operand))), at: start, height: operand.height + 1)
+        }
+    }
+
+    private mutating func comparison() throws(FetchPredicateError) -> Parsed {
+        let start = token.start
+        var modifier = FetchPredicate.Comparison.Modifier.direct
+        if case .word(let word) = token.kind, let known = PredicateParser.modifiers[word.uppercased()] {
+            modifier = known
+            try advance()
+        }
+        let left = try expression()
+        guard let `operator` = try comparisonOperator() else {
+            if modifier != .direct { throw unexpected(expected: PredicateParser.operatorList) }
+            return left
+        }
+        let options = try options(of: `operator`)
+        let leftExpression = try value(left)
+        let right = try expression()
+        let comparison = FetchPredicate.Comparison(
+            leftExpression, `operator`, try value(right), modifier: modifier, options: options)
+        return try built(.condition(.comparison(comparison)), at: start, height: max(left.height, right.height) + 1)
+    }
+
+    private mutating func comparisonOperator() throws(FetchPredicateError) -> FetchPredicate.Comparison.Operator? {
+        let key: String
+        switch token.kind {
+        case .word(let word): key = word.uppercased()
+        case .symbol(let symbol): key = symbol
+        default: return nil
+        }
+        guard let `operator` = PredicateParser.operators[key] else { return nil }
+        try advance()
+        return `operator`
+    }
+
+    /// `[cd]` behind an operator (PR-05).
+    private mutating func options(
+        of operator: FetchPredicate.Comparison.Operator
+    ) throws(FetchPredicateError) -> FetchPredicate.Comparison.Options {
+        guard isAt(symbol: "[") else { return [] }
+        try advance()
+        let letters = token
+        guard case .word(let word) = letters.kind else {
+            throw unexpected(expected: "options such as [c], [d] or [cd]")
+        }
+        var options: FetchPredicate.Comparison.Options = []
+        for letter in word.lowercased() {
+            switch letter {
+            case "c": options.insert(.caseInsensitive)
+            case "d": options.insert(.diacriticInsensitive)
+            case "n": options.insert(.normalized)
+            case "l":
+                throw lexer.error(
+                    .unsupported("comparison by locale, [l],", instead: "use [cd]"), at: letters.start)
+            default:
+                throw lexer.error(
+                    .unexpected(found: "option '\(letter)'", expected: "c, d or n"), at: letters.start)
+            }
+        }
+        try advance()
+        try expect("]")
+        return options
+    }
+}
+
+extension PredicateParser {
+    /// Does `body` one level deeper.
+    mutating func deeper(
+        _ body: (inout PredicateParser) throws(FetchPredicateError) -> Parsed
+    ) throws(FetchPredicateError) -> Parsed {
+        guard depth < ResolvedPredicate.depthMax else {
+            throw lexer.error(.tooDeep(limit: ResolvedPredicate.depthMax), at: token.start)
+        }
+        depth += 1
+        defer { depth -= 1 }
+        return try body(&self)
+    }
+
+    /// A piece that is not too high.
+    func built(_ node: ParsedNode, at start: Int, height: Int) throws(FetchPredicateError) -> Parsed {
+        guard height < ResolvedPredicate.depthMax else {
+            throw lexer.error(.tooDeep(limit: ResolvedPredicate.depthMax), at: start)
+        }
+        return Parsed(node: node, start: start, height: height)
+    }
+
+    mutating func advance() throws(FetchPredicateError) { token = try lexer.next() }
+
+    func isAt(_ keyword: String) -> Bool {
+        if case .word(let word) = token.kind { word.uppercased() == keyword } else { false }
+    }
+
+    func isAt(symbol: String) -> Bool { token.kind == .symbol(symbol) }
+
+    mutating func expect(_ symbol: String) throws(FetchPredicateError) {
+        guard isAt(symbol: symbol) else { throw unexpected(expected: "'\(symbol)'") }
+        try advance()
+    }
+
+    /// The condition that a piece is.
+    func condition(_ parsed: Parsed) throws(FetchPredicateError) -> FetchPredicate {
+        switch parsed.node {
+        case .condition(let predicate): return predicate
+        case .expression: throw unexpected(expected: PredicateParser.operatorList)
+        }
+    }
+
+    /// The expression that a piece is.
+    func value(_ parsed: Parsed) throws(FetchPredicateError) -> FetchExpression {
+        switch parsed.node {
+        case .expression(let expression): return expression
+        case .condition:
+            throw lexer.error(.unexpected(found: "a condition", expected: "a value or a key path"), at: parsed.start)
+        }
+    }
+
+    static let operatorList = "an operator such as ==, <, BETWEEN, IN, CONTAINS, BEGINSWITH or LIKE"
+
+    private func continuation(after parsed: Parsed) -> String {
+        switch parsed.node {
+        case .condition: "AND, OR or the end"
+        case .expression: PredicateParser.operatorList
+        }
+    }
+
+    /// The current token is not what the grammar wants here.
+    func unexpected(expected: String) -> FetchPredicateError {
+        var suggestion: String?
+        if case .word(let word) = token.kind {
+            let keywords =
+                ["AND", "OR"] + PredicateParser.operators.keys.filter { $0.count > 1 && $0 != "IN" }.sorted()
+            suggestion = NearMiss.nearest(to: word, among: keywords.filter { $0.first?.isLetter == true })
+        }
+        let found = token.kind == .end ? "the end of the text" : "'\(token.text)'"
+        return lexer.error(.unexpected(found: found, expected: expected), at: token.start, suggestion: suggestion)
+    }
+}

@@ -1,0 +1,91 @@
+// Predicates made of text, and variables in them given values.
+
+extension FetchPredicate {
+    /// The condition that `format` spells in Core Data's predicate language.
+    ///
+    ///     try FetchPredicate(format: "name BEGINSWITH[c] %@ AND album.year BETWEEN %@", "the", 1970...1979)
+    ///
+    /// Placeholders: `%@` is a value, `%K` a key path, `%d %ld %f %s` ... values of that kind (PR-02). Within quotes
+    /// nothing is replaced. No argument can change the meaning of the text around it.
+    ///
+    /// - Throws: `FetchPredicateError` with the column, what was found there and what was expected.
+    /// - Complexity: O(length of the text).
+    public init(format: String, _ arguments: (any PredicateArgument)?...) throws(FetchPredicateError) {
+        try self.init(format: format, argumentArray: arguments)
+    }
+
+    /// The condition that `format` spells, with its arguments in an array.
+    ///
+    /// - Throws: `FetchPredicateError` with the column, what was found there and what was expected.
+    public init(format: String, argumentArray: [(any PredicateArgument)?]) throws(FetchPredicateError) {
+        let expressions = argumentArray.map { $0?.predicateExpression ?? .value(.null) }
+        var parser = try PredicateParser(format, arguments: expressions)
+        self = try parser.parse()
+    }
+
+    /// The condition with `$name` replaced by the value of `name` everywhere (semantics PR-03).
+    ///
+    /// Variables that SUBQUERY introduces stay.
+    ///
+    /// - Throws: `FetchPredicateError` if a variable has no value.
+    public func withSubstitutionVariables(
+        _ values: [String: any PredicateArgument]
+    ) throws(FetchPredicateError) -> FetchPredicate {
+        try substituting(values.mapValues(\.predicateExpression), bound: [])
+    }
+
+    private func substituting(
+        _ values: [String: FetchExpression], bound: Set<String>
+    ) throws(FetchPredicateError) -> FetchPredicate {
+        switch self {
+        case .constant: return self
+        case .not(let predicate): return .not(try predicate.substituting(values, bound: bound))
+        case .and(let predicates): return .and(try FetchPredicate.substituting(predicates, values, bound))
+        case .or(let predicates): return .or(try FetchPredicate.substituting(predicates, values, bound))
+        case .comparison(var comparison):
+            comparison.left = try FetchPredicate.substituting(comparison.left, values, bound)
+            comparison.right = try FetchPredicate.substituting(comparison.right, values, bound)
+            return .comparison(comparison)
+        }
+    }
+
+    private static func substituting(
+        _ predicates: [FetchPredicate], _ values: [String: FetchExpression], _ bound: Set<String>
+    ) throws(FetchPredicateError) -> [FetchPredicate] {
+        var result: [FetchPredicate] = []
+        for predicate in predicates { result.append(try predicate.substituting(values, bound: bound)) }
+        return result
+    }
+
+    private static func substituting(
+        _ expression: FetchExpression, _ values: [String: FetchExpression], _ bound: Set<String>
+    ) throws(FetchPredicateError) -> FetchExpression {
+        switch expression {
+        case .value, .evaluatedObject, .keyPath: return expression
+        case .variable(let name):
+            if bound.contains(name) { return expression }
+            guard let value = values[name] else {
+                throw FetchPredicateError(
+                    .unboundVariable(name), suggestion: NearMiss.nearest(to: name, among: values.keys.sorted()))
+            }
+            return value
+        case .list(let elements): return .list(try substituting(elements, values, bound))
+        case .function(let name, let arguments): return .function(name, try substituting(arguments, values, bound))
+        case .conditional(let condition, let first, let second):
+            return .conditional(
+                try condition.substituting(values, bound: bound), try substituting(first, values, bound),
+                try substituting(second, values, bound))
+        case .subquery(let collection, let variable, let condition):
+            let inner = try condition.substituting(values, bound: bound.union([variable]))
+            return .subquery(collection, variable: variable, inner)
+        }
+    }
+
+    private static func substituting(
+        _ expressions: [FetchExpression], _ values: [String: FetchExpression], _ bound: Set<String>
+    ) throws(FetchPredicateError) -> [FetchExpression] {
+        var result: [FetchExpression] = []
+        for expression in expressions { result.append(try substituting(expression, values, bound)) }
+        return result
+    }
+}
