@@ -44,6 +44,8 @@ package protocol PageSource: AnyObject {
     /// How often pages of this source have been changed: constant for a snapshot, higher after each `edit`,
     /// `allocate` and `free` of a write transaction. Cursors compare it to know whether their place still stands.
     var changeCount: UInt64 { get }
+    /// Whether `changeCount` can grow.
+    static var canChange: Bool { get }
     /// Pins the newest version of `page` that this source sees.
     func pin(_ page: PageNumber) throws(StorageError) -> PagePin
 }
@@ -57,5 +59,15 @@ package protocol WritablePageSource: PageSource {
     /// The tree writes their headers; LSN and checksum are the source's business (`PageView.seal`).
     func allocate(near: PageNumber, count: Int) throws(StorageError) -> (first: PageNumber, count: Int)
     /// Gives `page` back.
+    ///
+    /// - Throws: `corruption(.pageReachedTwice)` if it is free already.
     func free(_ page: PageNumber) throws(StorageError)
+}
+
+extension PageSource {
+    package static var canChange: Bool { false }
+}
+
+extension WritablePageSource {
+    package static var canChange: Bool { true }
 }

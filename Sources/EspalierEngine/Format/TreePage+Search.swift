@@ -1,0 +1,91 @@
+// Finding a key in a tree page.
+//
+// Invariants
+//   1. The answer is right for any key, also for one outside the page's fences.
+//   2. The search of integer pages has no branch that depends on the keys; that of bytes pages decides by the four-byte
+//      heads in the slots, and looks at cells only where heads are equal.
+
+/// Where a key is, or would be, in a page.
+package struct SlotPosition {
+    /// The number of keys below the one that was searched.
+    package let index: Int
+    /// Whether the key at `index` is the one that was searched.
+    package let isExact: Bool
+
+    /// States a position.
+    @inline(__always)
+    package init(index: Int, isExact: Bool) {
+        self.index = index
+        self.isExact = isExact
+    }
+
+    /// In an interior page: the child that holds the key.
+    @inline(__always)
+    package var childIndex: Int { isExact ? index &+ 1 : index }
+}
+
+extension PageView {
+    /// Finds `key` in this tree page.
+    ///
+    /// O(log n).
+    @inline(__always)
+    package func position(of key: TreeKey) -> SlotPosition {
+        hasIntegerKeys ? position(ofInteger: key.integer) : position(ofBytes: key.bytes)
+    }
+
+    /// Finds `key` in an integer page.
+    @inline(__always)
+    package func position(ofInteger key: UInt64) -> SlotPosition {
+        let count = cellCount
+        var first = 0
+        var length = count
+        while length > 0 {
+            let half = length &>> 1
+            // Written so that the compiler makes a conditional move of it: a mispredicted branch costs more than a load.
+            let isBelow = integerKey(first &+ half) < key
+            first = isBelow ? first &+ half &+ 1 : first
+            length = isBelow ? length &- half &- 1 : half
+        }
+        return SlotPosition(index: first, isExact: first < count && integerKey(first) == key)
+    }
+
+    /// Finds `key` in a bytes page.
+    package func position(ofBytes key: ByteString) -> SlotPosition {
+        let count = cellCount
+        let prefixLength = prefixByteCount
+        if prefixLength > 0 {
+            let order = key.prefix(min(prefixLength, key.count)).compare(prefix)
+            if order != 0 { return SlotPosition(index: order < 0 ? 0 : count, isExact: false) }
+        }
+        let suffix = key.dropping(prefixLength)
+        let head = suffix.head
+        var first = lowerBound(ofHead: head, in: 0..<count)
+        guard first < count, self.head(first) == head else { return SlotPosition(index: first, isExact: false) }
+        // Mostly one key has this head, so the end is searched only if the next one has it, too.
+        var end = first &+ 1
+        if end < count, self.head(end) == head {
+            end = head == UInt32.max ? count : lowerBound(ofHead: head &+ 1, in: end..<count)
+        }
+        while first < end {
+            let middle = (first &+ end) &>> 1
+            let order = suffix.compare(self.suffix(middle))
+            if order == 0 { return SlotPosition(index: middle, isExact: true) }
+            if order < 0 { end = middle } else { first = middle &+ 1 }
+        }
+        return SlotPosition(index: first, isExact: false)
+    }
+
+    /// The first slot in `range` whose head is not below `head`.
+    @inline(__always)
+    private func lowerBound(ofHead head: UInt32, in range: Range<Int>) -> Int {
+        var first = range.lowerBound
+        var length = range.count
+        while length > 0 {
+            let half = length &>> 1
+            let isBelow = self.head(first &+ half) < head
+            first = isBelow ? first &+ half &+ 1 : first
+            length = isBelow ? length &- half &- 1 : half
+        }
+        return first
+    }
+}

@@ -1,0 +1,179 @@
+// Writing a tree page from beginning to end: what splits, merges and bulk loads produce.
+//
+// Invariants
+//   1. Fences are written first, since the prefix follows from them; then entries in ascending order, `count` of them.
+//   2. The caller has made sure that everything fits (`byteCount(...)` tells); a key that does not begin with the page's
+//      prefix is reported, not written: only a damaged page can hold one.
+
+/// What a page is, apart from its content.
+package struct TreePageIdentity {
+    package let number: PageNumber
+    package let treeID: UInt32
+    package let level: Int
+    package let isInteger: Bool
+    /// Set in the root: the hash of the tree's name.
+    package let rootTag: UInt32?
+
+    /// States what a page is.
+    package init(number: PageNumber, treeID: UInt32, level: Int, isInteger: Bool, rootTag: UInt32? = nil) {
+        self.number = number
+        self.treeID = treeID
+        self.level = level
+        self.isInteger = isInteger
+        self.rootTag = rootTag
+    }
+
+    /// What the page in `view` is.
+    package init(of view: PageView) {
+        number = view.storedNumber
+        treeID = view.treeID
+        level = view.level
+        isInteger = view.hasIntegerKeys
+        rootTag = view.flags & PageFlags.root != 0 ? view.rootTag : nil
+    }
+
+    /// The page type that follows.
+    package var type: PageType {
+        if level == 0 { return isInteger ? .leafInteger : .leafBytes }
+        return isInteger ? .interiorInteger : .interiorBytes
+    }
+}
+
+/// Writes one tree page.
+package struct TreePageBuilder {
+    /// The page that is being written. Its bytes must not be those that entries are taken from.
+    package let view: PageView
+    private let isInteger: Bool
+    private let isLeaf: Bool
+    private let count: Int
+    private let prefixLength: Int
+    private var index = 0
+    private var offset: Int
+
+    /// Begins a page with room for `count` entries.
+    package init(
+        _ view: PageView, _ identity: TreePageIdentity, count: Int, low: TreeKey?, high: TreeKey?,
+        rightChild: PageNumber = 0
+    ) {
+        self.view = view
+        self.count = count
+        isInteger = identity.isInteger
+        isLeaf = identity.level == 0
+        view.formatHeader(
+            number: identity.number, type: identity.type, level: identity.level, treeID: identity.treeID,
+            flags: identity.rootTag == nil ? 0 : PageFlags.root)
+        view.clear(PageLayout.headerByteCount..<TreeLayout.slots)
+        view.set(rightChild, at: TreeLayout.rightChild)
+        view.set(identity.rootTag ?? 0, at: TreeLayout.rootTag)
+        if isInteger {
+            prefixLength = 0
+            view.set(UInt16(low == nil ? 0 : 8), at: TreeLayout.lowFenceByteCount)
+            view.set(UInt16(high == nil ? 0 : 8), at: TreeLayout.highFenceByteCount)
+            view.set(low?.integer ?? 0, at: view.byteCount - 16)
+            view.set(high?.integer ?? 0, at: view.byteCount - 8)
+        } else {
+            let (lowBytes, highBytes) = (low?.bytes ?? TreeKey(0).bytes, high?.bytes ?? TreeKey(0).bytes)
+            prefixLength = high == nil ? 0 : lowBytes.commonPrefix(with: highBytes)
+            view.set(UInt16(truncatingIfNeeded: lowBytes.count), at: TreeLayout.lowFenceByteCount)
+            view.set(UInt16(truncatingIfNeeded: highBytes.count), at: TreeLayout.highFenceByteCount)
+            view.set(UInt16(truncatingIfNeeded: prefixLength), at: TreeLayout.prefixByteCount)
+            view.copy(lowBytes, to: view.byteCount - highBytes.count - lowBytes.count)
+            view.copy(highBytes, to: view.byteCount - highBytes.count)
+        }
+        view.setCellCount(count)
+        offset = view.contentEnd
+        view.setContentStart(offset)
+    }
+
+    /// Appends entry `source` of the page `other`.
+    package mutating func append(from other: PageView, _ source: Int) throws(StorageError) {
+        if isInteger {
+            let key = other.integerKey(source)
+            if isLeaf { append(key, other.value(source)) } else { append(key, leftChild: other.child(source)) }
+            return
+        }
+        let suffix = other.suffix(source)
+        let oldPrefix = other.prefixByteCount
+        // With a shorter prefix the key regains its middle from the old page's prefix; with a longer one it loses some.
+        let middle = prefixLength < oldPrefix ? other.prefix.dropping(prefixLength) : TreeKey(0).bytes
+        let drop = max(0, prefixLength - oldPrefix)
+        guard suffix.count >= drop else {
+            throw .corrupt(.keyOutsideFences, page: other.storedNumber, tree: other.treeID)
+        }
+        if isLeaf {
+            append(middle, suffix.dropping(drop), value: other.value(source))
+        } else {
+            append(middle, suffix.dropping(drop), leftChild: other.child(source))
+        }
+    }
+
+    /// Appends `key` and `value` to a leaf.
+    package mutating func append(_ key: TreeKey, _ value: StoredValue) throws(StorageError) {
+        if isInteger { return append(key.integer, value) }
+        append(TreeKey(0).bytes, try withoutPrefix(key.bytes), value: value)
+    }
+
+    /// Appends `key` and the child to its left to an interior page.
+    package mutating func append(_ key: TreeKey, leftChild: PageNumber) throws(StorageError) {
+        if isInteger { return append(key.integer, leftChild: leftChild) }
+        append(TreeKey(0).bytes, try withoutPrefix(key.bytes), leftChild: leftChild)
+    }
+
+    /// Ends the page; all entries must have been appended.
+    package func finish() {
+        precondition(index == count, "\(index) of \(count) entries were written")
+        precondition(offset >= view.slotsEnd, "cells overlap slots: \(offset) < \(view.slotsEnd)")
+        view.setContentStart(offset)
+    }
+
+    private func withoutPrefix(_ key: ByteString) throws(StorageError) -> ByteString {
+        guard key.count >= prefixLength else {
+            throw .corrupt(.keyOutsideFences, page: view.storedNumber, tree: view.treeID)
+        }
+        return key.dropping(prefixLength)
+    }
+
+    // MARK: - Cells
+
+    private mutating func take(_ byteCount: Int) {
+        offset &-= byteCount
+        precondition(offset >= view.slotsEnd && index < count, "entry \(index) of \(count) does not fit")
+    }
+
+    private mutating func append(_ key: UInt64, _ value: StoredValue) {
+        take(TreeLayout.valueWordByteCount &+ value.cellByteCount)
+        view.set(key, at: TreeLayout.slots &+ 8 &* index)
+        view.set(UInt16(truncatingIfNeeded: offset), at: TreeLayout.slots &+ 8 &* count &+ 2 &* index)
+        view.storeLeafCell(at: offset, suffix: TreeKey(0).bytes, value: value)
+        index &+= 1
+    }
+
+    private mutating func append(_ key: UInt64, leftChild: PageNumber) {
+        take(0)
+        view.set(key, at: TreeLayout.slots &+ 8 &* index)
+        view.set(leftChild, at: TreeLayout.slots &+ 8 &* count &+ 4 &* index)
+        index &+= 1
+    }
+
+    private mutating func append(_ middle: ByteString, _ suffix: ByteString, value: StoredValue) {
+        let keyLength = middle.count &+ suffix.count
+        take(TreeLayout.valueWordByteCount &+ keyLength &+ value.cellByteCount)
+        // The value is stored behind a placeholder of the key's length, then the key's two parts over that.
+        let keyStart = offset &+ TreeLayout.valueWordByteCount
+        view.storeLeafCell(at: offset, suffix: view.bytes(keyStart, keyLength), value: value)
+        finishKey(middle, suffix, at: keyStart)
+    }
+
+    private mutating func append(_ middle: ByteString, _ suffix: ByteString, leftChild: PageNumber) {
+        take(TreeLayout.childByteCount &+ middle.count &+ suffix.count)
+        view.set(leftChild, at: offset)
+        finishKey(middle, suffix, at: offset &+ TreeLayout.childByteCount)
+    }
+
+    private mutating func finishKey(_ middle: ByteString, _ suffix: ByteString, at keyStart: Int) {
+        view.copy(middle, to: keyStart)
+        view.copy(suffix, to: keyStart &+ middle.count)
+        view.storeBytesSlot(index, view.bytes(keyStart, middle.count &+ suffix.count), offset)
+        index &+= 1
+    }
+}

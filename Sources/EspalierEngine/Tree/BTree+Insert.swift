@@ -1,0 +1,112 @@
+// Inserting and replacing entries.
+//
+// Invariants
+//   1. A run of neighbouring insertions does not descend: the leaf of the last one is asked for its fences first.
+//   2. A leaf is changed only if its fences contain the key.
+
+extension BTree where Source: WritablePageSource {
+    /// Makes a new, empty tree.
+    ///
+    /// - Parameter rootTag: `Catalog.rootTag(of:)` of its name.
+    package func createTree(
+        _ treeID: UInt32, kind: KeyKind, rootTag: UInt32, transaction: UInt64
+    ) throws(StorageError) -> TreeRecord {
+        let root = try source.allocate(near: FixedPlace.catalogRoot, count: 1).first
+        let pin = try source.edit(root)
+        Self.formatRoot(pin.view, number: root, treeID: treeID, kind: kind, rootTag: rootTag)
+        return TreeRecord(treeID: treeID, root: root, kind: kind, createdTransaction: transaction)
+    }
+
+    /// Makes of the page in `view` the root of an empty tree.
+    package static func formatRoot(
+        _ view: PageView, number: PageNumber, treeID: UInt32, kind: KeyKind, rootTag: UInt32
+    ) {
+        let identity = TreePageIdentity(
+            number: number, treeID: treeID, level: 0, isInteger: kind == .integer, rootTag: rootTag)
+        TreePageBuilder(view, identity, count: 0, low: nil, high: nil).finish()
+    }
+
+    /// Stores `value` under `key`.
+    ///
+    /// - Returns: whether it replaced an older value.
+    /// - Throws: `keyTooLong`, `valueTooLarge`, with nothing changed; `corruption` or what the source throws.
+    /// - Complexity: O(log n) pages; O(1) in a run of neighbouring keys.
+    package func insert(
+        _ key: TreeKey, _ value: ByteString, into record: inout TreeRecord
+    ) throws(StorageError) -> Bool {
+        let keyByteCount = record.kind == .integer ? 0 : key.bytes.count
+        let keyMax = StoreGeometry(pageSize: source.pageSize).keyByteCountMax
+        guard keyByteCount <= keyMax else {
+            throw .keyTooLong(byteCount: UInt32(clamping: keyByteCount), maximum: UInt32(keyMax))
+        }
+        guard value.count <= StoreGeometry.valueByteCountMax else {
+            throw .valueTooLarge(byteCount: UInt64(value.count))
+        }
+        let stored = try store(value, keyByteCount: keyByteCount, of: record)
+        if record.hint.isInRun, let replaced = try insertAtHint(key, stored, into: &record) { return replaced }
+        var path = TreePath()
+        try descend(to: key, in: record, &path)
+        let depth = path.count - 1
+        let leaf = path.page(depth)
+        var outcome: Placement
+        do {
+            let pin = try source.edit(leaf)
+            try check(pin.view, leaf, record, 0)
+            guard pin.view.fencesContain(key) else {
+                throw .corrupt(.fencesOfChild, page: leaf, tree: record.treeID)
+            }
+            outcome = try place(key, stored, in: pin.view, &record)
+        }
+        if !outcome.isDone {
+            path.setIndex(depth, outcome.index)
+            try splitLeaf(&path, key, stored, &record)
+        }
+        if !outcome.replaced { record.entryCount &+= 1 }
+        return outcome.replaced
+    }
+
+    /// Tries the leaf of the last insertion; `nil` if the key does not belong there or there is no room.
+    private func insertAtHint(
+        _ key: TreeKey, _ stored: StoredValue, into record: inout TreeRecord
+    ) throws(StorageError) -> Bool? {
+        let leaf = record.hint.leaf
+        let pin = try source.edit(leaf)
+        let view = pin.view
+        try check(view, leaf, record, 0)
+        guard view.fencesContain(key) else { return nil }
+        let position = view.position(of: key)
+        // What may need a split goes the long way, which knows the parents.
+        let isAppend = view.highFenceByteCount == 0 && position.index == view.cellCount
+        guard !position.isExact, view.insertEntry(position.index, key, stored) else { return nil }
+        record.hint.note(leaf, position.index, isAppend: isAppend)
+        record.entryCount &+= 1
+        return false
+    }
+
+    /// What became of an entry in its leaf.
+    struct Placement {
+        /// Where the key is or belongs.
+        let index: Int
+        /// Whether an older value was taken out.
+        let replaced: Bool
+        /// Whether the entry is in the leaf now; otherwise the leaf must be split.
+        let isDone: Bool
+    }
+
+    private func place(
+        _ key: TreeKey, _ stored: StoredValue, in view: PageView, _ record: inout TreeRecord
+    ) throws(StorageError) -> Placement {
+        let position = view.position(of: key)
+        let index = position.index
+        if position.isExact {
+            try freeOverflow(of: view.value(index), treeID: record.treeID)
+            if view.replaceValue(index, stored) { return Placement(index: index, replaced: true, isDone: true) }
+            view.removeCells(index..<index + 1)
+            let isDone = view.insertEntry(index, key, stored)
+            return Placement(index: index, replaced: true, isDone: isDone)
+        }
+        let isAppend = view.highFenceByteCount == 0 && index == view.cellCount
+        record.hint.note(view.storedNumber, index, isAppend: isAppend)
+        return Placement(index: index, replaced: false, isDone: view.insertEntry(index, key, stored))
+    }
+}

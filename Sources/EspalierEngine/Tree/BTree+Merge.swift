@@ -1,0 +1,138 @@
+// Merging pages that have become nearly empty, and lowering the root when it has a single child.
+//
+// Invariants
+//   1. Two neighbours are merged into the left one; the right one is given back, and its separator leaves the parent.
+//   2. The sizes of a merged page are computed exactly before anything is written.
+
+extension BTree where Source: WritablePageSource {
+    /// Merges pages from the end of `path` up as long as they are less than a quarter full and a neighbour has room.
+    func mergeUpwards(_ path: TreePath, _ record: inout TreeRecord) throws(StorageError) {
+        var depth = path.count - 1
+        while depth > 0 {
+            guard try mergePage(at: depth, path, &record) else { return }
+            depth -= 1
+        }
+        try lowerRoot(&record)
+    }
+
+    /// Merges the page at `depth` of `path` with a neighbour if it should be and can be.
+    private func mergePage(
+        at depth: Int, _ path: TreePath, _ record: inout TreeRecord
+    ) throws(StorageError) -> Bool {
+        do {
+            let pin = try source.pin(path.page(depth))
+            guard pin.view.usedByteCount * 4 < source.pageSize - TreeLayout.slots else { return false }
+        }
+        let parent = path.page(depth - 1)
+        let index = path.index(depth - 1)
+        let separatorCount: Int
+        do {
+            let pin = try source.pin(parent)
+            separatorCount = pin.view.cellCount
+        }
+        if index < separatorCount, try mergeChildren(index, of: parent, &record) { return true }
+        return index > 0 ? try mergeChildren(index - 1, of: parent, &record) : false
+    }
+
+    /// Merges children `index` and `index + 1` of `parent` if they fit into one page.
+    private func mergeChildren(
+        _ index: Int, of parent: PageNumber, _ record: inout TreeRecord
+    ) throws(StorageError) -> Bool {
+        let (left, right): (PageNumber, PageNumber)
+        let level: Int
+        do {
+            let pin = try source.pin(parent)
+            (left, right) = (pin.view.child(index), pin.view.child(index + 1))
+            level = pin.view.level - 1
+        }
+        guard left != right else { throw .corrupt(.pageReachedTwice, page: left, tree: record.treeID) }
+        do {
+            let leftPin = try source.pin(left)
+            let rightPin = try source.pin(right)
+            try check(leftPin.view, left, record, level)
+            try check(rightPin.view, right, record, level)
+            guard rightPin.view.follows(leftPin.view) else {
+                throw .corrupt(.fencesOfChild, page: right, tree: record.treeID)
+            }
+            guard mergedByteCount(leftPin.view, rightPin.view) <= source.pageSize else { return false }
+        }
+        do {
+            let leftPin = try source.edit(left)
+            let rightPin = try source.pin(right)
+            try merge(rightPin.view, into: leftPin.view)
+        }
+        do {
+            let pin = try source.edit(parent)
+            pin.view.removeCells(index..<index + 1)
+            pin.view.setChild(index, to: left)
+        }
+        try source.free(right)
+        if level == 0 { record.leafPageCount &-= 1 }
+        record.hint = InsertHint()
+        return true
+    }
+
+    /// The bytes of a page that holds what `left` and `right` hold.
+    private func mergedByteCount(_ left: PageView, _ right: PageView) -> Int {
+        let header = TreeLayout.slots
+        var cells = left.usedByteCount + right.usedByteCount
+        if left.hasIntegerKeys {
+            if !left.isLeaf { cells += TreeLayout.integerInteriorSlotByteCount }
+            return header + cells + TreeLayout.integerFenceByteCount
+        }
+        let prefix =
+            right.highFenceByteCount == 0 ? 0 : left.lowFence.commonPrefix(with: right.highFence)
+        cells += left.cellCount * (left.prefixByteCount - prefix)
+        cells += right.cellCount * (right.prefixByteCount - prefix)
+        if !left.isLeaf {
+            cells += TreeLayout.bytesSlotByteCount + TreeLayout.childByteCount + left.highFenceByteCount - prefix
+        }
+        return header + cells + left.lowFenceByteCount + right.highFenceByteCount
+    }
+
+    private func merge(_ right: PageView, into left: PageView) throws(StorageError) {
+        let old = ScratchPage(byteCount: source.pageSize)
+        old.view.copy(from: left, at: 0, to: 0, count: source.pageSize)
+        let isLeaf = left.isLeaf
+        let (leftCount, rightCount) = (old.view.cellCount, right.cellCount)
+        var builder = TreePageBuilder(
+            left, TreePageIdentity(of: old.view), count: leftCount + rightCount + (isLeaf ? 0 : 1),
+            low: old.view.lowFenceKey, high: right.highFenceKey, rightChild: isLeaf ? 0 : right.rightChild)
+        for index in 0..<leftCount { try builder.append(from: old.view, index) }
+        if !isLeaf, let separator = old.view.highFenceKey {
+            // Between both stands what separated them: the left page's high fence, before its right child.
+            try builder.append(separator, leftChild: old.view.rightChild)
+        }
+        for index in 0..<rightCount { try builder.append(from: right, index) }
+        builder.finish()
+    }
+
+    /// Moves the content of a single child into the root, as long as the root has only one.
+    private func lowerRoot(_ record: inout TreeRecord) throws(StorageError) {
+        while true {
+            let child: PageNumber
+            let level: Int
+            do {
+                let pin = try source.pin(record.root)
+                guard !pin.view.isLeaf, pin.view.cellCount == 0 else { return }
+                (child, level) = (pin.view.rightChild, pin.view.level - 1)
+            }
+            do {
+                let rootPin = try source.edit(record.root)
+                let childPin = try source.pin(child)
+                try check(childPin.view, child, record, level)
+                guard childPin.view.lowFenceByteCount + childPin.view.highFenceByteCount == 0 else {
+                    throw .corrupt(.fencesOfChild, page: child, tree: record.treeID)
+                }
+                let tag = rootPin.view.rootTag
+                rootPin.view.copy(from: childPin.view, at: 0, to: 0, count: source.pageSize)
+                rootPin.view.set(record.root, at: PageLayout.number)
+                rootPin.view.set(PageFlags.root, at: PageLayout.flags)
+                rootPin.view.set(tag, at: TreeLayout.rootTag)
+            }
+            try source.free(child)
+            record.height = level + 1
+            record.hint = InsertHint()
+        }
+    }
+}

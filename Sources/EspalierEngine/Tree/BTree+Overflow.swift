@@ -1,0 +1,112 @@
+// Values that do not fit into a leaf: chains of overflow pages.
+//
+// Invariants
+//   1. A walk along a chain ends after as many pages as the value's byte count calls for; memory grows only by bytes that
+//      were really read.
+
+extension BTree {
+    /// The bytes of the value in the chain that begins at `first`.
+    ///
+    /// - Throws: `corruption` if the chain does not hold exactly `byteCount` bytes of tree `treeID`.
+    package func overflowValue(
+        _ first: PageNumber, byteCount: UInt64, treeID: UInt32
+    ) throws(StorageError) -> [UInt8] {
+        let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)
+        guard byteCount <= UInt64(source.pageCount) * payload else {
+            throw .corrupt(.overflowLength, page: first, tree: treeID)
+        }
+        var value: [UInt8] = []
+        value.reserveCapacity(Int(byteCount))
+        try forEachOverflowPage(first, byteCount: byteCount, treeID: treeID) { view throws(StorageError) in
+            // SAFETY: the page is pinned during this call.
+            unsafe value.append(
+                contentsOf: UnsafeRawBufferPointer(start: view.overflowPayload.base, count: view.overflowPayload.count))
+        }
+        return value
+    }
+
+    /// Calls `body` with each page of a chain; pages may be freed by it.
+    ///
+    /// - Throws: `corruption` if the chain does not hold exactly `byteCount` bytes of tree `treeID`.
+    package func forEachOverflowPage(
+        _ first: PageNumber, byteCount: UInt64, treeID: UInt32, _ body: (PageView) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var page = first
+        var left = byteCount
+        while left > 0 {
+            guard page != 0 else { throw .corrupt(.overflowLength, page: first, tree: treeID) }
+            let pin = try source.pin(page)
+            let view = pin.view
+            guard view.typeByte == PageType.overflow.rawValue else {
+                throw .corrupt(.pageType, page: page, tree: treeID)
+            }
+            guard view.treeID == treeID else { throw .corrupt(.treeOfPage, page: page, tree: treeID) }
+            let length = UInt64(view.overflowPayload.count)
+            guard length <= left else { throw .corrupt(.overflowLength, page: page, tree: treeID) }
+            left -= length
+            page = view.overflowNext
+            try body(view)
+        }
+        guard page == 0 else { throw .corrupt(.overflowLength, page: page, tree: treeID) }
+    }
+}
+
+extension BTree where Source: WritablePageSource {
+    /// Makes of `value` what a leaf stores: the bytes themselves, or a chain of overflow pages.
+    func store(_ value: ByteString, keyByteCount: Int, of record: TreeRecord) throws(StorageError) -> StoredValue {
+        let slot =
+            record.kind == .integer ? TreeLayout.integerLeafSlotByteCount : TreeLayout.bytesSlotByteCount
+        let geometry = StoreGeometry(pageSize: source.pageSize)
+        // Decided by the whole key, not by what the prefix leaves of it: the prefix may become shorter later.
+        let whole = TreeLayout.valueWordByteCount + keyByteCount + value.count + slot
+        if whole <= geometry.cellByteCountMax { return .inline(value) }
+        return .overflow(first: try writeOverflow(value, of: record), byteCount: UInt64(value.count))
+    }
+
+    private func writeOverflow(_ value: ByteString, of record: TreeRecord) throws(StorageError) -> PageNumber {
+        let payload = StoreGeometry(pageSize: source.pageSize).overflowByteCount
+        var runs: [(first: PageNumber, count: Int)] = []
+        var pagesLeft = (value.count + payload - 1) / payload
+        var near = record.root
+        while pagesLeft > 0 {
+            let run = try source.allocate(near: near, count: pagesLeft)
+            runs.append(run)
+            pagesLeft -= run.count
+            near = run.first + PageNumber(run.count)
+        }
+        var rest = value
+        for (index, run) in runs.enumerated() {
+            let after = index + 1 < runs.count ? runs[index + 1].first : 0
+            for place in 0..<run.count {
+                let page = run.first + PageNumber(place)
+                let pin = try source.edit(page)
+                let part = rest.prefix(min(payload, rest.count))
+                rest = rest.dropping(part.count)
+                pin.view.formatOverflow(
+                    number: page, treeID: record.treeID, next: place + 1 < run.count ? page + 1 : after,
+                    runLength: run.count - place, payload: part)
+            }
+        }
+        return runs.first?.first ?? 0
+    }
+
+    /// Gives back the overflow pages of `value`, if it has any.
+    @inline(__always)
+    func freeOverflow(of value: StoredValue, treeID: UInt32) throws(StorageError) {
+        guard case .overflow(let first, let byteCount) = value else { return }
+        try freeOverflow(first, byteCount: byteCount, treeID: treeID)
+    }
+
+    private func freeOverflow(
+        _ first: PageNumber, byteCount: UInt64, treeID: UInt32
+    ) throws(StorageError) {
+        // A page is given back when the walk has left it, so that no pinned page is ever free.
+        var previous: PageNumber = 0
+        let source = source
+        try forEachOverflowPage(first, byteCount: byteCount, treeID: treeID) { view throws(StorageError) in
+            if previous != 0 { try source.free(previous) }
+            previous = view.storedNumber
+        }
+        if previous != 0 { try source.free(previous) }
+    }
+}

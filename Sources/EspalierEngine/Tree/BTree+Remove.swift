@@ -1,0 +1,115 @@
+// Removing entries, ranges of entries, and whole trees.
+//
+// Invariants
+//   1. A page that becomes less than a quarter full is merged with a neighbour under the same parent, if both fit into one
+//      page. Nothing is moved otherwise: a tree that shrinks and grows again does not saw.
+//   2. An empty leaf may stay where the merge would not fit (a shorter prefix makes the neighbour's keys longer).
+
+extension BTree where Source: WritablePageSource {
+    /// Removes `key`.
+    ///
+    /// - Returns: whether it existed.
+    /// - Complexity: O(log n) pages, and those of the value.
+    package func remove(_ key: TreeKey, from record: inout TreeRecord) throws(StorageError) -> Bool {
+        var path = TreePath()
+        try descend(to: key, in: record, &path)
+        let leaf = path.page(path.count - 1)
+        let position: SlotPosition
+        do {
+            let pin = try source.pin(leaf)
+            try check(pin.view, leaf, record, 0)
+            position = pin.view.position(of: key)
+        }
+        // The page is made writable only if there is something to remove.
+        guard position.isExact else { return false }
+        try removeEntries(position.index..<position.index + 1, ofLeafIn: path, &record)
+        return true
+    }
+
+    /// Removes all entries from `low` on (`nil`: from the first) and below `high` (`nil`: to the last).
+    ///
+    /// - Returns: how many there were.
+    /// - Complexity: O(log n) pages per leaf that is touched.
+    package func removeRange(
+        from low: TreeKey?, to high: TreeKey?, in record: inout TreeRecord
+    ) throws(StorageError) -> UInt64 {
+        let before = record.entryCount
+        // The place where the next leaf begins, in memory of its own: pages change under it.
+        var start = KeyBuffer(byteCount: source.pageSize)
+        if let low { start.copy(low, isInteger: record.kind == .integer) } else { start.setLeast(record.kind) }
+        var isDone = false
+        while !isDone {
+            var path = TreePath()
+            try descend(to: start.key, in: record, &path)
+            let leaf = path.page(path.count - 1)
+            let range: Range<Int>
+            do {
+                let pin = try source.pin(leaf)
+                let view = pin.view
+                try check(view, leaf, record, 0)
+                let first = view.position(of: start.key).index
+                let end = high.map { view.position(of: $0).index } ?? view.cellCount
+                range = first..<max(first, end)
+                // Fences ascend strictly from leaf to leaf, so this loop ends even in a damaged tree.
+                if let fence = view.highFenceKey, end == view.cellCount {
+                    guard isBelow(start.key, fence, record) else {
+                        throw .corrupt(.fencesOfChild, page: leaf, tree: record.treeID)
+                    }
+                    start.copy(fence, isInteger: record.kind == .integer)
+                } else {
+                    isDone = true
+                }
+            }
+            if !range.isEmpty { try removeEntries(range, ofLeafIn: path, &record) }
+        }
+        return before &- record.entryCount
+    }
+
+    private func isBelow(_ first: TreeKey, _ second: TreeKey, _ record: TreeRecord) -> Bool {
+        record.kind == .integer ? first.integer < second.integer : first.bytes.compare(second.bytes) < 0
+    }
+
+    /// Removes the entries `range` of the leaf at the end of `path`, with their overflow pages.
+    private func removeEntries(
+        _ range: Range<Int>, ofLeafIn path: TreePath, _ record: inout TreeRecord
+    ) throws(StorageError) {
+        do {
+            let pin = try source.edit(path.page(path.count - 1))
+            for index in range { try freeOverflow(of: pin.view.value(index), treeID: record.treeID) }
+            pin.view.removeCells(range)
+        }
+        record.entryCount &-= UInt64(range.count)
+        try mergeUpwards(path, &record)
+    }
+
+    /// Gives back all pages of the tree, its root among them.
+    ///
+    /// - Complexity: O(pages).
+    package func dropTree(_ record: TreeRecord) throws(StorageError) {
+        try dropPage(record.root, expectedLevel: -1, record)
+    }
+
+    private func dropPage(
+        _ page: PageNumber, expectedLevel: Int, _ record: TreeRecord
+    ) throws(StorageError) {
+        // A copy, so that no page is pinned while it is freed; recursion is as deep as the tree, at most 24.
+        let copy = ScratchPage(byteCount: source.pageSize)
+        do {
+            let pin = try source.pin(page)
+            try check(pin.view, page, record, expectedLevel)
+            copy.view.copy(from: pin.view, at: 0, to: 0, count: source.pageSize)
+        }
+        // First the page, then its children: a page that is reached twice is then noticed before its children are
+        // visited again, so the work stays proportional to the file.
+        try source.free(page)
+        if copy.view.isLeaf {
+            for index in 0..<copy.view.cellCount {
+                try freeOverflow(of: copy.view.value(index), treeID: record.treeID)
+            }
+        } else {
+            for index in 0...copy.view.cellCount {
+                try dropPage(copy.view.child(index), expectedLevel: copy.view.level - 1, record)
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+// Splitting pages that have no room: leaves, interior pages, and the root, whose number must stay.
+//
+// Invariants
+//   1. A split page keeps its number and its left part; the right part goes to a new page.
+//   2. The separator in the parent = the high fence of the left page = the low fence of the right page.
+//   3. A full root copies its content into a new child and becomes an interior page above it; then the child is split.
+
+extension BTree where Source: WritablePageSource {
+    /// Splits the leaf at the end of `path` so that an entry fits, whose place is the last index of `path`.
+    func splitLeaf(
+        _ path: inout TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
+    ) throws(StorageError) {
+        if path.count == 1 { try raiseRoot(&path, &record) }
+        let depth = path.count - 1
+        let (left, index) = (path.page(depth), path.index(depth))
+        let right = try allocatePage(near: left, outside: path, record)
+        var separator = KeyBuffer(byteCount: source.pageSize)
+        do {
+            let leftPin = try source.edit(left)
+            let rightPin = try source.edit(right)
+            let old = ScratchPage(byteCount: source.pageSize)
+            old.view.copy(from: leftPin.view, at: 0, to: 0, count: source.pageSize)
+            let suffixLength = record.kind == .integer ? 0 : key.bytes.count - old.view.prefixByteCount
+            let plan = SplitPlan(
+                view: old.view, newIndex: index, newKey: key,
+                newCellByteCount: TreeLayout.valueWordByteCount + suffixLength + stored.cellByteCount)
+            guard let cut = plan.cut(pattern(record.hint, left)) else {
+                throw .corrupt(.cellLength, page: left, tree: record.treeID)
+            }
+            plan.copyKey(cut.index, byteCount: cut.separatorByteCount, to: &separator)
+            try buildLeaf(leftPin.view, plan, 0..<cut.index, old.view.lowFenceKey, separator.key, stored)
+            rightPin.view.set(right, at: PageLayout.number)
+            try buildLeaf(
+                rightPin.view, plan, cut.index..<plan.count, separator.key, old.view.highFenceKey, stored)
+            if record.hint.leaf == left, index >= cut.index {
+                record.hint.follow(to: right, index: index - cut.index)
+            }
+        }
+        record.leafPageCount &+= 1
+        try insertSeparator(at: depth - 1, &path, separator.key, left: left, right: right, &record)
+    }
+
+    private func pattern(_ hint: InsertHint, _ leaf: PageNumber) -> SplitPlan.Pattern {
+        guard hint.leaf == leaf else { return .scattered }
+        if hint.ascending >= 3 { return .ascending }
+        return hint.descending >= 3 ? .descending : .scattered
+    }
+
+    /// Writes the leaf in `view` (which must know its number) with the entries `range` of `plan`.
+    private func buildLeaf(
+        _ view: PageView, _ plan: SplitPlan, _ range: Range<Int>, _ low: TreeKey?, _ high: TreeKey?,
+        _ stored: StoredValue
+    ) throws(StorageError) {
+        let identity = TreePageIdentity(
+            number: view.storedNumber, treeID: plan.view.treeID, level: 0, isInteger: plan.view.hasIntegerKeys)
+        var builder = TreePageBuilder(view, identity, count: range.count, low: low, high: high)
+        for index in range {
+            if let old = plan.oldIndex(index) {
+                try builder.append(from: plan.view, old)
+            } else {
+                try builder.append(plan.newKey, stored)
+            }
+        }
+        builder.finish()
+    }
+
+    /// Tells the parent, entry `depth` of `path`, that its child there was split into `left` and `right`.
+    private func insertSeparator(
+        at parentDepth: Int, _ path: inout TreePath, _ key: TreeKey, left: PageNumber, right: PageNumber,
+        _ record: inout TreeRecord
+    ) throws(StorageError) {
+        do {
+            let pin = try source.edit(path.page(parentDepth))
+            let index = path.index(parentDepth)
+            if pin.view.insertSeparator(index, key, leftChild: left) {
+                pin.view.setChild(index + 1, to: right)
+                return
+            }
+        }
+        var depth = parentDepth
+        if depth == 0 {
+            try raiseRoot(&path, &record)
+            depth = 1
+        }
+        var separator = KeyBuffer(byteCount: source.pageSize)
+        let page = path.page(depth)
+        let newPage = try allocatePage(near: page, outside: path, record)
+        try splitInterior(page, newPage, at: path.index(depth), key, left: left, right: right, &separator, record)
+        try insertSeparator(at: depth - 1, &path, separator.key, left: page, right: newPage, &record)
+    }
+
+    /// Splits interior page `page` into itself and `newPage` while child `index` is replaced by `left`, `key`, `right`.
+    private func splitInterior(
+        _ page: PageNumber, _ newPage: PageNumber, at index: Int, _ key: TreeKey, left: PageNumber,
+        right: PageNumber, _ separator: inout KeyBuffer, _ record: TreeRecord
+    ) throws(StorageError) {
+        let leftPin = try source.edit(page)
+        let rightPin = try source.edit(newPage)
+        let old = ScratchPage(byteCount: source.pageSize)
+        old.view.copy(from: leftPin.view, at: 0, to: 0, count: source.pageSize)
+        // The new separator brings its left child with it; what follows it is the right one.
+        old.view.setChild(index, to: right)
+        let suffixLength = record.kind == .integer ? 0 : key.bytes.count - old.view.prefixByteCount
+        let plan = SplitPlan(
+            view: old.view, newIndex: index, newKey: key,
+            newCellByteCount: record.kind == .integer ? 0 : TreeLayout.childByteCount + suffixLength)
+        guard let cut = plan.cut(.scattered) else {
+            throw .corrupt(.cellLength, page: page, tree: record.treeID)
+        }
+        plan.copyKey(cut.index, byteCount: cut.separatorByteCount, to: &separator)
+        let middleChild = plan.oldIndex(cut.index).map { old.view.child($0) } ?? left
+        let level = old.view.level
+        let isInteger = record.kind == .integer
+        try buildInterior(
+            leftPin.view, TreePageIdentity(number: page, treeID: record.treeID, level: level, isInteger: isInteger),
+            plan, 0..<cut.index, (old.view.lowFenceKey, separator.key), newChild: left, rightChild: middleChild)
+        try buildInterior(
+            rightPin.view,
+            TreePageIdentity(number: newPage, treeID: record.treeID, level: level, isInteger: isInteger),
+            plan, cut.index + 1..<plan.count, (separator.key, old.view.highFenceKey), newChild: left,
+            rightChild: old.view.rightChild)
+    }
+
+    private func buildInterior(
+        _ view: PageView, _ identity: TreePageIdentity, _ plan: SplitPlan, _ range: Range<Int>,
+        _ fences: (low: TreeKey?, high: TreeKey?), newChild: PageNumber, rightChild: PageNumber
+    ) throws(StorageError) {
+        var builder = TreePageBuilder(
+            view, identity, count: range.count, low: fences.low, high: fences.high, rightChild: rightChild)
+        for index in range {
+            if let old = plan.oldIndex(index) {
+                try builder.append(from: plan.view, old)
+            } else {
+                try builder.append(plan.newKey, leftChild: newChild)
+            }
+        }
+        builder.finish()
+    }
+
+    /// Copies the root's content into a new page and makes the root an interior page above it.
+    private func raiseRoot(_ path: inout TreePath, _ record: inout TreeRecord) throws(StorageError) {
+        let root = record.root
+        let child = try allocatePage(near: root, outside: path, record)
+        let rootPin = try source.edit(root)
+        let childPin = try source.edit(child)
+        let identity = TreePageIdentity(of: rootPin.view)
+        guard identity.level + 1 < StoreGeometry.treeDepthMax else {
+            throw .corrupt(.treeTooDeep, page: root, tree: record.treeID)
+        }
+        childPin.view.copy(from: rootPin.view, at: 0, to: 0, count: source.pageSize)
+        childPin.view.set(child, at: PageLayout.number)
+        childPin.view.set(UInt8(0), at: PageLayout.flags)
+        childPin.view.set(UInt32(0), at: TreeLayout.rootTag)
+        let raised = TreePageIdentity(
+            number: root, treeID: identity.treeID, level: identity.level + 1, isInteger: identity.isInteger,
+            rootTag: identity.rootTag)
+        TreePageBuilder(rootPin.view, raised, count: 0, low: nil, high: nil, rightChild: child).finish()
+        path.insertRoot(above: child)
+        record.height += 1
+        if record.hint.leaf == root { record.hint.follow(to: child) }
+    }
+
+    /// Takes a fresh page; refuses one that the operation is working on, which only a damaged bitmap offers.
+    func allocatePage(
+        near page: PageNumber, outside path: TreePath, _ record: TreeRecord
+    ) throws(StorageError) -> PageNumber {
+        let fresh = try source.allocate(near: page, count: 1).first
+        guard !path.contains(fresh) else {
+            throw .corrupt(.pageReachedButFree, page: fresh, tree: record.treeID)
+        }
+        return fresh
+    }
+}

@@ -1,0 +1,168 @@
+// The B-tree: an ordered map from keys to values over pages that come from a `PageSource`.
+//
+// Invariants
+//   1. Values are in leaves only; the root's page number is fixed for the life of the tree; pages know no siblings.
+//   2. Levels fall by one with each step down, so no descent is longer than the root's level, whatever a file says.
+//   3. An operation that throws may have changed a part of the pages: the transaction must then be given up. Errors about
+//      the arguments (`keyTooLong`, `valueTooLarge`) are thrown before anything changes.
+//   4. No operation keeps a pin after it returns, except `LeafPosition`, which is one.
+
+/// The operations on trees over one source of pages.
+///
+/// A trivial wrapper: make one where it is needed. Which tree an operation is about is told by its record.
+package struct BTree<Source: PageSource> {
+    /// Where pages come from.
+    package let source: Source
+
+    /// Works on the trees of `source`.
+    @inline(__always)
+    package init(_ source: Source) { self.source = source }
+
+    // MARK: - Reading
+
+    /// Finds the leaf and the place in it where `key` is or would be.
+    ///
+    /// - Throws: `corruption`, or what the source throws.
+    /// - Complexity: O(log n): one page per level.
+    @inline(__always)
+    package func locate(_ key: TreeKey, in record: TreeRecord) throws(StorageError) -> LeafPosition {
+        var page = record.root
+        var expectedLevel = -1
+        while true {
+            let pin = try source.pin(page)
+            let view = pin.view
+            try check(view, page, record, expectedLevel)
+            let position =
+                record.kind == .integer
+                ? view.position(ofInteger: key.integer) : view.position(ofBytes: key.bytes)
+            if view.isLeaf { return LeafPosition(pin: pin, position: position) }
+            page = view.child(position.childIndex)
+            expectedLevel = view.level &- 1
+        }
+    }
+
+    /// A copy of the value of `key`, or `nil`.
+    ///
+    /// - Complexity: O(log n) pages and the pages of the value.
+    package func value(of key: TreeKey, in record: TreeRecord) throws(StorageError) -> [UInt8]? {
+        let found = try locate(key, in: record)
+        guard found.isExact else { return nil }
+        switch found.pin.view.value(found.index) {
+        case .inline(let bytes): return bytes.array
+        case .overflow(let first, let byteCount):
+            return try overflowValue(first, byteCount: byteCount, treeID: record.treeID)
+        }
+    }
+
+    /// Calls `body` with the bytes of the value of `key`, where they lie if they are in a leaf; `nil` without the key.
+    package func withValue<R>(
+        of key: TreeKey, in record: TreeRecord, _ body: (RawSpan) -> R
+    ) throws(StorageError) -> R? {
+        let found = try locate(key, in: record)
+        guard found.isExact else { return nil }
+        return try withBytes(of: found.pin.view.value(found.index), treeID: record.treeID, body)
+    }
+
+    /// Calls `body` with the bytes of a stored value.
+    package func withBytes<R>(
+        of value: StoredValue, treeID: UInt32, _ body: (RawSpan) -> R
+    ) throws(StorageError) -> R {
+        switch value {
+        case .inline(let bytes): return bytes.withSpan(body)
+        case .overflow(let first, let byteCount):
+            let bytes = try overflowValue(first, byteCount: byteCount, treeID: treeID)
+            // SAFETY: the array outlives this call.
+            return unsafe bytes.withUnsafeBytes { buffer in unsafe body(buffer.bytes) }
+        }
+    }
+
+    // MARK: - Descent
+
+    /// Checks what the tree expects of a page that its parent (or the catalog) refers to.
+    ///
+    /// - Parameter expectedLevel: -1 for the root, which may have any.
+    @inline(__always)
+    func check(
+        _ view: PageView, _ page: PageNumber, _ record: TreeRecord, _ expectedLevel: Int
+    ) throws(StorageError) {
+        let level = view.level
+        let type: PageType =
+            if level == 0 {
+                record.kind == .integer ? .leafInteger : .leafBytes
+            } else {
+                record.kind == .integer ? .interiorInteger : .interiorBytes
+            }
+        guard view.treeID == record.treeID, view.typeByte == type.rawValue,
+            expectedLevel < 0 || level == expectedLevel
+        else { throw mismatch(view, page, record) }
+    }
+
+    @inline(never)
+    private func mismatch(_ view: PageView, _ page: PageNumber, _ record: TreeRecord) -> StorageError {
+        let isTreePage =
+            switch PageType(rawValue: view.typeByte) {
+            case .leafBytes, .leafInteger, .interiorBytes, .interiorInteger: true
+            case .overflow, .bitmap, .free, nil: false
+            }
+        let rule: CorruptionRule =
+            if !isTreePage {
+                .pageType
+            } else if view.treeID != record.treeID {
+                .treeOfPage
+            } else if view.hasIntegerKeys != (record.kind == .integer) {
+                .keyKindOfPage
+            } else {
+                .levelOfChild
+            }
+        return .corrupt(rule, page: page, tree: record.treeID)
+    }
+
+    /// Descends to the leaf of `key` and writes the way into `path`. The leaf itself is pinned only if it is the root.
+    func descend(to key: TreeKey, in record: TreeRecord, _ path: inout TreePath) throws(StorageError) {
+        var page = record.root
+        var expectedLevel = -1
+        while true {
+            let pin = try source.pin(page)
+            let view = pin.view
+            try check(view, page, record, expectedLevel)
+            guard !view.isLeaf else { break }
+            let index = view.position(of: key).childIndex
+            path.push(page, index)
+            page = view.child(index)
+            expectedLevel = view.level &- 1
+            if expectedLevel == 0 { break }
+        }
+        path.push(page, 0)
+    }
+}
+
+/// A pinned leaf and a place in it.
+package struct LeafPosition: ~Copyable {
+    /// The leaf.
+    package let pin: PagePin
+    /// The place.
+    package let position: SlotPosition
+
+    /// States a place.
+    @inline(__always)
+    package init(pin: consuming PagePin, position: SlotPosition) {
+        self.pin = pin
+        self.position = position
+    }
+
+    /// The number of entries of the leaf before the key that was searched.
+    @inline(__always)
+    package var index: Int { position.index }
+    /// Whether the key at `index` is the one that was searched.
+    @inline(__always)
+    package var isExact: Bool { position.isExact }
+}
+
+extension ByteString {
+    /// Calls `body` with the bytes.
+    @inline(__always)
+    package func withSpan<R>(_ body: (RawSpan) -> R) -> R {
+        // SAFETY: the bytes outlive this call by the promise of their owner.
+        unsafe body(UnsafeRawBufferPointer(start: base, count: count).bytes)
+    }
+}

@@ -1,0 +1,56 @@
+// Keys in memory of their own: separators on their way to a parent, and keys given as arrays.
+//
+// Invariants
+//   1. A key taken from a buffer is valid as long as the buffer, whatever happens to pages meanwhile.
+
+/// A key of its own memory, for separators on their way to a parent.
+struct KeyBuffer: ~Copyable {
+    private let memory: ScratchPage
+    private var count = 0
+    private var integer: UInt64 = 0
+
+    /// Makes room for a key of `byteCount` bytes.
+    init(byteCount: Int) { memory = ScratchPage(byteCount: max(byteCount, 8)) }
+
+    /// The key; valid as long as this buffer.
+    var key: TreeKey { count < 0 ? TreeKey(integer) : TreeKey(memory.view.bytes(0, count)) }
+
+    /// Takes an integer key.
+    mutating func set(_ key: UInt64) { (integer, count) = (key, -1) }
+
+    /// Takes the bytes of `first` followed by those of `second`.
+    mutating func set(_ first: ByteString, _ second: ByteString) {
+        memory.view.copy(first, to: 0)
+        memory.view.copy(second, to: first.count)
+        count = first.count + second.count
+    }
+}
+
+extension KeyBuffer {
+    /// Takes a copy of `key`.
+    mutating func copy(_ key: TreeKey, isInteger: Bool) {
+        if isInteger { set(key.integer) } else { set(key.bytes, key.bytes.dropping(key.bytes.count)) }
+    }
+
+    /// Takes the least key there is.
+    mutating func setLeast(_ kind: KeyKind) { copy(TreeKey(0), isInteger: kind == .integer) }
+}
+
+/// A bytes key with memory of its own.
+package struct OwnedKey: ~Copyable {
+    private let memory: ScratchPage
+    private let count: Int
+
+    /// Copies `bytes`.
+    package init(_ bytes: [UInt8]) {
+        memory = ScratchPage(byteCount: max(bytes.count, 1))
+        count = bytes.count
+        // SAFETY: the array outlives this call.
+        unsafe bytes.withUnsafeBytes { unsafe memory.view.copy(ByteString($0), to: 0) }
+    }
+
+    /// The key; valid as long as this value.
+    package var key: TreeKey { TreeKey(memory.view.bytes(0, count)) }
+    /// The XXH3-64 of the bytes.
+    package var checksum: UInt64 { Checksum.of(memory.view.bytes(0, count)) }
+}

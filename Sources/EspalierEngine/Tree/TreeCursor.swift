@@ -1,0 +1,318 @@
+// A cursor: a place in a tree that moves in both directions, and survives changes of its own transaction.
+//
+// Invariants
+//   1. On an entry, `leaf` is pinned and `index` is the entry's place, as long as the source's change count is the one
+//      seen at the last move. Otherwise the place is found again by the saved key.
+//   2. Over a source that can change, the key of the entry is saved at each move.
+//   3. Crossing from leaf to leaf, the fences must meet; so even in a damaged tree keys ascend, and every walk ends.
+
+/// A place in a tree: before the first entry, on an entry, after the last, or where an entry was that is now removed.
+package struct TreeCursor<Source: PageSource>: ~Copyable {
+    private let tree: BTree<Source>
+    private let record: TreeRecord
+    private var path = TreePath()
+    private var leaf: PagePin?
+    /// The view of `leaf`, at hand without unwrapping it.
+    private var view: PageView
+    private var index = 0
+    private var place = Place.beforeFirst
+    private var changeCount: UInt64
+    /// The key of the entry, over a source that can change.
+    private var savedInteger: UInt64 = 0
+    private var savedBytes: [UInt8] = []
+    /// Whether the last `seek` found the very key it was given.
+    package private(set) var isExact = false
+
+    private enum Place {
+        case beforeFirst, onEntry, afterLast
+    }
+
+    /// A cursor before the first entry of `record`'s tree.
+    package init(_ source: Source, _ record: TreeRecord) {
+        tree = BTree(source)
+        self.record = record
+        view = ScratchView.none
+        changeCount = source.changeCount
+    }
+
+    /// Whether the cursor stands on an entry (which the transaction may have removed since).
+    package var isOnEntry: Bool { place == .onEntry }
+    /// What the keys are.
+    package var kind: KeyKind { record.kind }
+
+    // MARK: - Moving
+
+    /// Moves to the first entry; returns whether there is one.
+    package mutating func first() throws(StorageError) -> Bool {
+        isExact = false
+        try descend(from: record.root, expectedLevel: -1, toLast: false)
+        return try settleForward(at: 0)
+    }
+
+    /// Moves to the last entry; returns whether there is one.
+    package mutating func last() throws(StorageError) -> Bool {
+        isExact = false
+        try descend(from: record.root, expectedLevel: -1, toLast: true)
+        return try settleBackward(at: view.cellCount - 1)
+    }
+
+    /// Moves to the first entry whose key is not below `key`; returns whether there is one.
+    package mutating func seek(_ key: TreeKey) throws(StorageError) -> Bool {
+        let position = try descend(to: key)
+        let isOnEntry = try settleForward(at: position.index)
+        isExact = position.isExact
+        return isOnEntry
+    }
+
+    /// Moves to the next entry; returns whether there is one.
+    @inline(__always)
+    package mutating func next() throws(StorageError) -> Bool {
+        if place == .onEntry, changeCount == tree.source.changeCount, index &+ 1 < view.cellCount {
+            index &+= 1
+            if Source.canChange { saveKey() }
+            return true
+        }
+        return try nextSlowly()
+    }
+
+    /// Moves to the previous entry; returns whether there is one.
+    @inline(__always)
+    package mutating func previous() throws(StorageError) -> Bool {
+        if place == .onEntry, changeCount == tree.source.changeCount, index > 0 {
+            index &-= 1
+            if Source.canChange { saveKey() }
+            return true
+        }
+        return try previousSlowly()
+    }
+
+    @inline(never)
+    private mutating func nextSlowly() throws(StorageError) -> Bool {
+        switch place {
+        case .beforeFirst: return try first()
+        case .afterLast: return false
+        case .onEntry:
+            if changeCount != tree.source.changeCount {
+                let position = try relocate()
+                return try settleForward(at: position.isExact ? position.index + 1 : position.index)
+            }
+            return try settleForward(at: index + 1)
+        }
+    }
+
+    @inline(never)
+    private mutating func previousSlowly() throws(StorageError) -> Bool {
+        switch place {
+        case .beforeFirst: return false
+        case .afterLast: return try last()
+        case .onEntry:
+            if changeCount != tree.source.changeCount {
+                let position = try relocate()
+                return try settleBackward(at: position.index - 1)
+            }
+            return try settleBackward(at: index - 1)
+        }
+    }
+
+    // MARK: - The entry
+
+    /// The key of the entry of an integer tree. The cursor must stand on an entry.
+    @inline(__always)
+    package var integerKey: UInt64 {
+        precondition(place == .onEntry && record.kind == .integer, "the cursor stands on no entry of an integer tree")
+        return Source.canChange ? savedInteger : view.integerKey(index)
+    }
+
+    /// A copy of the key of the entry of a bytes tree. The cursor must stand on an entry.
+    package var bytesKey: [UInt8] {
+        precondition(place == .onEntry && record.kind == .bytes, "the cursor stands on no entry of a bytes tree")
+        return Source.canChange ? savedBytes : view.keyArray(index)
+    }
+
+    /// Calls `body` with the two parts of the key of a bytes tree: what the page's keys share, and the rest.
+    ///
+    /// The cursor must stand on an entry. Copies nothing.
+    @inline(__always)
+    package func withKeyParts<R>(_ body: (ByteString, ByteString) -> R) -> R {
+        precondition(place == .onEntry && record.kind == .bytes, "the cursor stands on no entry of a bytes tree")
+        if Source.canChange {
+            // SAFETY: the array outlives this call.
+            return unsafe savedBytes.withUnsafeBytes { unsafe body(TreeKey(0).bytes, ByteString($0)) }
+        }
+        return body(view.prefix, view.suffix(index))
+    }
+
+    /// Calls `body` with the bytes of the entry's value, where they lie if they are in a leaf.
+    ///
+    /// The cursor must stand on an entry. `nil` if the transaction has removed it since.
+    @inline(__always)
+    package func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R? {
+        precondition(place == .onEntry, "the cursor stands on no entry")
+        if changeCount == tree.source.changeCount {
+            return try tree.withBytes(of: view.value(index), treeID: record.treeID, body)
+        }
+        if record.kind == .integer { return try tree.withValue(of: TreeKey(savedInteger), in: record, body) }
+        let position = try locateSavedBytes()
+        guard position.isExact else { return nil }
+        return try tree.withBytes(of: position.pin.view.value(position.index), treeID: record.treeID, body)
+    }
+
+    private func locateSavedBytes() throws(StorageError) -> LeafPosition {
+        let key = OwnedKey(savedBytes)
+        return try tree.locate(key.key, in: record)
+    }
+
+    // MARK: - Places
+
+    private mutating func saveKey() {
+        if record.kind == .integer {
+            savedInteger = view.integerKey(index)
+        } else {
+            savedBytes.removeAll(keepingCapacity: true)
+            savedBytes.append(view.prefix)
+            savedBytes.append(view.suffix(index))
+        }
+    }
+
+    /// Finds the saved key again, after changes.
+    private mutating func relocate() throws(StorageError) -> SlotPosition {
+        if record.kind == .integer { return try descend(to: TreeKey(savedInteger)) }
+        let key = OwnedKey(savedBytes)
+        return try descend(to: key.key)
+    }
+
+    /// Stands on entry `start` of the leaf, or on the first entry of a leaf behind it.
+    private mutating func settleForward(at start: Int) throws(StorageError) -> Bool {
+        index = start
+        while index >= view.cellCount {
+            guard try crossToNextLeaf() else {
+                place = .afterLast
+                return false
+            }
+        }
+        return standOnEntry()
+    }
+
+    /// Stands on entry `start` of the leaf, or on the last entry of a leaf before it.
+    private mutating func settleBackward(at start: Int) throws(StorageError) -> Bool {
+        index = start
+        while index < 0 {
+            guard try crossToPreviousLeaf() else {
+                place = .beforeFirst
+                return false
+            }
+        }
+        return standOnEntry()
+    }
+
+    private mutating func standOnEntry() -> Bool {
+        place = .onEntry
+        if Source.canChange { saveKey() }
+        return true
+    }
+
+    // MARK: - Pages
+
+    private mutating func hold(_ pin: consuming PagePin) {
+        view = pin.view
+        leaf = consume pin
+        changeCount = tree.source.changeCount
+    }
+
+    /// Descends to the leaf of `key`, and gives its place there.
+    private mutating func descend(to key: TreeKey) throws(StorageError) -> SlotPosition {
+        place = .beforeFirst  // should a page be damaged
+        path.removeAll()
+        var page = record.root
+        var expectedLevel = -1
+        while true {
+            let pin = try tree.source.pin(page)
+            try tree.check(pin.view, page, record, expectedLevel)
+            let position = pin.view.position(of: key)
+            if pin.view.isLeaf {
+                hold(pin)
+                return position
+            }
+            path.push(page, position.childIndex)
+            page = pin.view.child(position.childIndex)
+            expectedLevel = pin.view.level - 1
+        }
+    }
+
+    /// Descends from `start`, the root or a child of the last page of `path`, along its first or last children.
+    private mutating func descend(
+        from start: PageNumber, expectedLevel startLevel: Int, toLast: Bool
+    ) throws(StorageError) {
+        place = .beforeFirst  // should a page be damaged
+        if startLevel < 0 { path.removeAll() }
+        var page = start
+        var expectedLevel = startLevel
+        while true {
+            let pin = try tree.source.pin(page)
+            try tree.check(pin.view, page, record, expectedLevel)
+            if pin.view.isLeaf { return hold(pin) }
+            let index = toLast ? pin.view.cellCount : 0
+            path.push(page, index)
+            page = pin.view.child(index)
+            expectedLevel = pin.view.level - 1
+        }
+    }
+
+    private mutating func crossToNextLeaf() throws(StorageError) -> Bool {
+        guard let (child, level) = try stepAcross(by: 1) else { return false }
+        let old = leaf.take()
+        let oldView = view
+        try descend(from: child, expectedLevel: level, toLast: false)
+        guard view.follows(oldView) else { throw brokenFences() }
+        _ = consume old
+        index = 0
+        return true
+    }
+
+    private mutating func crossToPreviousLeaf() throws(StorageError) -> Bool {
+        guard let (child, level) = try stepAcross(by: -1) else { return false }
+        let old = leaf.take()
+        let oldView = view
+        try descend(from: child, expectedLevel: level, toLast: true)
+        guard oldView.follows(view) else { throw brokenFences() }
+        _ = consume old
+        index = view.cellCount - 1
+        return true
+    }
+
+    private func brokenFences() -> StorageError {
+        .corrupt(.fencesOfChild, page: view.storedNumber, tree: record.treeID)
+    }
+
+    /// Goes up to the lowest page of the path that has a child beside the one taken, and takes that.
+    private mutating func stepAcross(by step: Int) throws(StorageError) -> (child: PageNumber, level: Int)? {
+        while path.count > 0 {
+            let depth = path.count - 1
+            let index = path.index(depth) + step
+            let pin = try tree.source.pin(path.page(depth))
+            if index >= 0, index <= pin.view.cellCount {
+                path.setIndex(depth, index)
+                return (pin.view.child(index), pin.view.level - 1)
+            }
+            path.pop()
+        }
+        return nil
+    }
+}
+
+private enum ScratchView {
+    /// A page view that nothing is read from.
+    static var none: PageView {
+        // SAFETY: never read: a cursor reads its view only when it stands on an entry of a pinned leaf.
+        unsafe PageView(base: UnsafeMutableRawPointer(bitPattern: 8).unsafelyUnwrapped, byteCount: 0)
+    }
+}
+
+extension [UInt8] {
+    /// Appends a copy of `bytes`.
+    @inline(__always)
+    mutating func append(_ bytes: ByteString) {
+        // SAFETY: the bytes outlive this call by the promise of their owner.
+        unsafe append(contentsOf: UnsafeRawBufferPointer(start: bytes.base, count: bytes.count))
+    }
+}

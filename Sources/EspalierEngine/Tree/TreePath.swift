@@ -1,0 +1,62 @@
+// The way from a tree's root to a leaf: page numbers and the child taken in each.
+//
+// Invariants
+//   1. Entry 0 is the root, the last entry the leaf; at most `StoreGeometry.treeDepthMax` entries, which page validation
+//      guarantees, since levels fall by one and none is higher.
+
+/// A way down a tree; a trivial value.
+struct TreePath {
+    private var pages: InlineArray<24, PageNumber> = .init(repeating: 0)
+    private var indices: InlineArray<24, Int32> = .init(repeating: 0)
+    /// How many entries there are.
+    private(set) var count = 0
+
+    init() {}
+
+    /// The page of entry `depth`.
+    @inline(__always)
+    func page(_ depth: Int) -> PageNumber { pages[depth] }
+
+    /// The child taken in the page of entry `depth` (in the leaf: the place).
+    @inline(__always)
+    func index(_ depth: Int) -> Int { Int(indices[depth]) }
+
+    /// Appends an entry.
+    @inline(__always)
+    mutating func push(_ page: PageNumber, _ index: Int) {
+        pages[count] = page
+        indices[count] = Int32(truncatingIfNeeded: index)
+        count &+= 1
+    }
+
+    /// Takes the last entry away.
+    @inline(__always)
+    mutating func pop() { count &-= 1 }
+
+    /// Takes all entries away.
+    @inline(__always)
+    mutating func removeAll() { count = 0 }
+
+    /// Sets the child taken in entry `depth`.
+    @inline(__always)
+    mutating func setIndex(_ depth: Int, _ index: Int) { indices[depth] = Int32(truncatingIfNeeded: index) }
+
+    /// Puts the root above what was the root and is now `child`, the only child.
+    mutating func insertRoot(above child: PageNumber) {
+        let root = pages[0]
+        var depth = count
+        while depth > 0 {
+            pages[depth] = pages[depth - 1]
+            indices[depth] = indices[depth - 1]
+            depth -= 1
+        }
+        (pages[0], indices[0], pages[1]) = (root, 0, child)
+        count += 1
+    }
+
+    /// Whether `page` is on the way.
+    func contains(_ page: PageNumber) -> Bool {
+        for depth in 0..<count where pages[depth] == page { return true }
+        return false
+    }
+}

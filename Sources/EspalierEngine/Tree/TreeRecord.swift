@@ -1,0 +1,126 @@
+// What the catalog knows about a tree, and what its writer remembers within a transaction.
+//
+// Invariants
+//   1. The root page and the tree's number never change; a dropped tree's number is never used again.
+//   2. `entryCount`, `leafPageCount` and `height` are exact after each operation.
+//   3. The hint is never stored, and never relied on: it names a leaf to try first, which is asked for its fences.
+
+/// The catalog's record of a tree, with the writer's hint. A trivial value.
+package struct TreeRecord: Sendable {
+    /// The tree's number.
+    package let treeID: UInt32
+    /// The page of its root.
+    package let root: PageNumber
+    /// What its keys are.
+    package let kind: KeyKind
+    /// How many levels it has; 1 is a single leaf.
+    package var height: Int
+    /// How many entries it has.
+    package var entryCount: UInt64
+    /// How many leaf pages it has.
+    package var leafPageCount: UInt64
+    /// The transaction that made it.
+    package let createdTransaction: UInt64
+    /// Where the last insertions went.
+    package var hint = InsertHint()
+
+    /// States a record.
+    package init(
+        treeID: UInt32, root: PageNumber, kind: KeyKind, height: Int = 1, entryCount: UInt64 = 0,
+        leafPageCount: UInt64 = 1, createdTransaction: UInt64 = 0
+    ) {
+        self.treeID = treeID
+        self.root = root
+        self.kind = kind
+        self.height = height
+        self.entryCount = entryCount
+        self.leafPageCount = leafPageCount
+        self.createdTransaction = createdTransaction
+    }
+
+    /// Whether the stored parts are the same.
+    package func isSame(as other: TreeRecord) -> Bool { encoded() == other.encoded() }
+}
+
+/// Offsets of the fields of a catalog record (on disk: never renumber).
+package enum TreeRecordLayout {
+    package static let treeID = 0  // u32
+    package static let root = 4  // u32
+    package static let kind = 8  // u8: 1 integer, 2 bytes
+    package static let flags = 9  // u8, zero
+    package static let height = 10  // u16
+    package static let reserved = 12  // u32, zero
+    package static let entryCount = 16  // u64
+    package static let leafPageCount = 24  // u64
+    package static let createdTransaction = 32  // u64
+    package static let byteCount = 40
+}
+
+extension TreeRecord {
+    /// The 40 bytes of the record.
+    package func encoded() -> [UInt8] {
+        var record = RecordBytes(byteCount: TreeRecordLayout.byteCount)
+        record.store(treeID, at: TreeRecordLayout.treeID)
+        record.store(root, at: TreeRecordLayout.root)
+        record.store(kind.rawValue, at: TreeRecordLayout.kind)
+        record.store(UInt16(height), at: TreeRecordLayout.height)
+        record.store(entryCount, at: TreeRecordLayout.entryCount)
+        record.store(leafPageCount, at: TreeRecordLayout.leafPageCount)
+        record.store(createdTransaction, at: TreeRecordLayout.createdTransaction)
+        return record.bytes
+    }
+
+    /// Reads a record; `nil` if it is not valid (rule 79).
+    package init?(decoding bytes: RawSpan) {
+        guard bytes.byteCount == TreeRecordLayout.byteCount,
+            let kind = KeyKind(rawValue: bytes.loadUInt8(at: TreeRecordLayout.kind)),
+            bytes.loadUInt8(at: TreeRecordLayout.flags) == 0,
+            bytes.loadUInt32(at: TreeRecordLayout.reserved) == 0
+        else { return nil }
+        self.init(
+            treeID: bytes.loadUInt32(at: TreeRecordLayout.treeID),
+            root: bytes.loadUInt32(at: TreeRecordLayout.root),
+            kind: kind,
+            height: Int(bytes.loadUInt16(at: TreeRecordLayout.height)),
+            entryCount: bytes.loadUInt64(at: TreeRecordLayout.entryCount),
+            leafPageCount: bytes.loadUInt64(at: TreeRecordLayout.leafPageCount),
+            createdTransaction: bytes.loadUInt64(at: TreeRecordLayout.createdTransaction))
+        guard treeID >= FixedPlace.firstTreeID, root > FixedPlace.catalogRoot,
+            height >= 1, height <= StoreGeometry.treeDepthMax, leafPageCount >= 1
+        else { return nil }
+    }
+}
+
+/// Where the last insertions into a tree went: lets a run of neighbouring insertions skip the descent, and tells a split
+/// that it is in the middle of such a run.
+package struct InsertHint: Sendable {
+    /// The leaf of the last insertion, 0 if there was none.
+    package private(set) var leaf: PageNumber = 0
+    /// Where in that leaf it went.
+    private var index = 0
+    /// How many insertions in a row went just behind, and just before, the one before them.
+    package private(set) var ascending = 0
+    package private(set) var descending = 0
+
+    /// Nothing is known.
+    package init() {}
+
+    /// Whether it is worth asking `leaf` first: the last insertions were neighbours.
+    package var isInRun: Bool { ascending > 0 || descending > 0 }
+
+    /// Remembers an insertion of entry `index` into `page`.
+    ///
+    /// An insertion behind all entries of the last leaf (`isAppend`) begins a run at once.
+    package mutating func note(_ page: PageNumber, _ index: Int, isAppend: Bool) {
+        let isSameLeaf = page == leaf
+        ascending = isAppend || isSameLeaf && index == self.index + 1 ? min(ascending + 1, 8) : 0
+        descending = isSameLeaf && index == self.index ? min(descending + 1, 8) : 0
+        (leaf, self.index) = (page, index)
+    }
+
+    /// Says that the run goes on in `page`, at `index` if that changed, too.
+    package mutating func follow(to page: PageNumber, index: Int? = nil) {
+        leaf = page
+        if let index { self.index = index }
+    }
+}

@@ -1,0 +1,101 @@
+// Pages in memory, without a file: what the tree's tests run on.
+//
+// Invariants
+//   1. Each page that is pinned is validated first, so a tree that writes a malformed page is found at the next step.
+//   2. A freed page is filled with 0xDD, so that use after free is found, too.
+
+import EspalierEngine
+import Synchronization
+
+@safe
+final class ArrayPages: WritablePageSource {
+    let pageSize: Int
+    private(set) var changeCount: UInt64 = 0
+    private var memory: [UnsafeMutableRawPointer] = unsafe []
+    private var isUsed: [Bool] = []
+    private var freePages: [PageNumber] = []
+    private let pinCounter: UnsafeMutablePointer<Atomic<Int32>>
+    /// Pages that come next to each other in an allocation, at most.
+    var runLengthMax = 4
+    /// Whether pages are validated when they are pinned.
+    var isValidating = true
+    /// After so many further changes, `edit` and `allocate` report a full disk; `nil`: never.
+    var changesUntilFull: Int?
+
+    init(pageSize: Int = 512) {
+        self.pageSize = pageSize
+        unsafe pinCounter = .allocate(capacity: 1)
+        unsafe pinCounter.initialize(to: Atomic(0))
+        for _ in 0..<3 { grow() }
+        Catalog<ArrayPages>.formatRoot(page(FixedPlace.catalogRoot))
+    }
+
+    deinit {
+        for unsafe pointer in unsafe memory { unsafe pointer.deallocate() }
+        unsafe pinCounter.deallocate()
+    }
+
+    var pageCount: UInt32 { UInt32(unsafe memory.count) }
+    /// Pages in use, without superblock, bitmap pages and the catalog's root.
+    var usedPageCount: Int { isUsed.count { $0 } - 3 }
+    var pinCount: Int { Int(unsafe pinCounter.pointee.load(ordering: .relaxed)) }
+
+    /// The bytes of a page, whatever is in it.
+    func page(_ number: PageNumber) -> PageView {
+        unsafe PageView(base: memory[Int(number)], byteCount: pageSize)
+    }
+
+    func pin(_ number: PageNumber) throws(StorageError) -> PagePin {
+        guard number < pageCount else { throw .corrupt(.pageBeyondEnd, page: number) }
+        if isValidating { try PageValidation.validate(page(number), number: number, depth: .thorough) }
+        unsafe pinCounter.pointee.add(1, ordering: .relaxed)
+        return unsafe PagePin(number: number, view: page(number), counter: pinCounter)
+    }
+
+    func edit(_ number: PageNumber) throws(StorageError) -> PagePin {
+        guard number < pageCount else { throw .corrupt(.pageBeyondEnd, page: number) }
+        try countChange()
+        unsafe pinCounter.pointee.add(1, ordering: .relaxed)
+        return unsafe PagePin(number: number, view: page(number), counter: pinCounter)
+    }
+
+    func allocate(near: PageNumber, count: Int) throws(StorageError) -> (first: PageNumber, count: Int) {
+        try countChange()
+        if let page = freePages.popLast() {
+            isUsed[Int(page)] = true
+            self.page(page).clear(0..<pageSize)
+            return (page, 1)
+        }
+        let geometry = StoreGeometry(pageSize: pageSize)
+        while geometry.isBitmapPage(pageCount) { grow() }
+        let first = pageCount
+        var taken = 0
+        while taken < min(count, runLengthMax), !geometry.isBitmapPage(pageCount) {
+            grow()
+            taken += 1
+        }
+        return (first, taken)
+    }
+
+    func free(_ number: PageNumber) throws(StorageError) {
+        changeCount += 1
+        guard number < pageCount, isUsed[Int(number)] else { throw .corrupt(.pageReachedTwice, page: number) }
+        isUsed[Int(number)] = false
+        freePages.append(number)
+        // SAFETY: the page is ours and `pageSize` bytes long.
+        unsafe memory[Int(number)].initializeMemory(as: UInt8.self, repeating: 0xDD, count: pageSize)
+    }
+
+    private func countChange() throws(StorageError) {
+        changeCount += 1
+        guard let left = changesUntilFull else { return }
+        guard left > 0 else { throw .diskFull }
+        changesUntilFull = left - 1
+    }
+
+    private func grow() {
+        unsafe memory.append(.allocate(byteCount: pageSize, alignment: 16))
+        isUsed.append(true)
+        page(pageCount - 1).clear(0..<pageSize)
+    }
+}
