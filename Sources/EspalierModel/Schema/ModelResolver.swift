@@ -3,21 +3,31 @@
 struct ModelResolver {
     private let descriptions: [EntityDescription]
     private let indexByName: [String: Int]
+    /// For each entity, it and its superentities, topmost first.
+    private let ancestries: [[Int]]
 
     init(_ descriptions: [EntityDescription]) {
+        let indexByName = Dictionary(uniqueKeysWithValues: descriptions.enumerated().map { ($1.name, $0) })
         self.descriptions = descriptions
-        indexByName = Dictionary(uniqueKeysWithValues: descriptions.enumerated().map { ($1.name, $0) })
+        self.indexByName = indexByName
+        ancestries = descriptions.indices.map { index in
+            var line = [index]
+            while let name = descriptions[line[line.count - 1]].superentity, let above = indexByName[name] {
+                line.append(above)
+            }
+            return line.reversed()
+        }
     }
 
     func entities() -> [Entity] { descriptions.indices.map(entity(at:)) }
 
     private func entity(at index: Int) -> Entity {
-        let line = ancestry(of: index)
+        let line = ancestries[index]
         let attributes = line.flatMap { owner in descriptions[owner].attributes.map { (owner, $0) } }
         let relationships = line.flatMap { owner in descriptions[owner].relationships.map { (owner, $0) } }
         return Entity(
             description: descriptions[index], index: index, superentity: line.dropLast().last, root: line[0],
-            family: descriptions.indices.filter { ancestry(of: $0).contains(index) },
+            family: descriptions.indices.filter { ancestries[$0].contains(index) },
             attributes: attributes.enumerated().map { slot, attribute in
                 Attribute(description: attribute.1, slot: slot, declaredBy: attribute.0)
             },
@@ -34,14 +44,7 @@ struct ModelResolver {
             })
     }
 
-    /// The entity and its superentities, topmost first.
-    private func ancestry(of index: Int) -> [Int] {
-        var line = [index]
-        while let name = descriptions[line[0]].superentity, let above = indexByName[name] { line.insert(above, at: 0) }
-        return line
-    }
-
     private func slotOfRelationship(named name: String, in entity: Int) -> Int? {
-        ancestry(of: entity).flatMap { descriptions[$0].relationships }.firstIndex { $0.name == name }
+        ancestries[entity].flatMap { descriptions[$0].relationships }.firstIndex { $0.name == name }
     }
 }

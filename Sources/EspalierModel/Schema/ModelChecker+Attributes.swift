@@ -1,0 +1,103 @@
+// What can be wrong with attributes (semantics MD-17 to MD-26).
+
+extension ModelChecker {
+    /// How deep composites can be nested.
+    static let compositeDepthMax = 8
+
+    mutating func checkAttribute(_ attribute: AttributeDescription, of entity: EntityDescription) {
+        checkType(of: attribute, in: entity)
+        checkDefault(of: attribute, in: entity)
+        checkElements(of: attribute, path: attribute.name, in: entity, depth: 1)
+        if attribute.isIndexed {
+            if attribute.isTransient {
+                report(
+                    entity.name, attribute.name, "is never stored, so it cannot be indexed; make it stored or unindexed"
+                )
+            } else if !attribute.type.hasKeyOrder {
+                report(
+                    entity.name, attribute.name,
+                    "values of type \(attribute.type) have no order to index them by; make it unindexed")
+            }
+        }
+        if attribute.valueTransformerName != nil, attribute.type != .transformable {
+            report(
+                entity.name, attribute.name,
+                "has a value transformer, which only type transformable takes; its type is \(attribute.type)")
+        }
+    }
+
+    private mutating func checkType(of attribute: AttributeDescription, in entity: EntityDescription) {
+        guard !attribute.isTransient else { return }
+        if attribute.type == .undefined || attribute.type == .objectID {
+            report(
+                entity.name, attribute.name,
+                "type \(attribute.type) cannot be stored; give it another type or make it transient")
+        }
+    }
+
+    private mutating func checkDefault(of attribute: AttributeDescription, in entity: EntityDescription) {
+        let value = attribute.defaultValue
+        if attribute.type == .objectID, !value.isNull {
+            return report(entity.name, attribute.name, "an object cannot be a default; leave it out")
+        }
+        guard !attribute.accepts(value) else { return }
+        do {
+            let converted = try attribute.converting(value)
+            report(
+                entity.name, attribute.name,
+                "the default is \(value.kindDescription); written for type \(attribute.type) it is \(converted)")
+        } catch {
+            report(entity.name, attribute.name, "the default does not fit: \(error)")
+        }
+    }
+
+    private mutating func checkElements(
+        of attribute: AttributeDescription, path: String, in entity: EntityDescription, depth: Int
+    ) {
+        guard attribute.type == .composite else {
+            if !attribute.elements.isEmpty {
+                report(
+                    entity.name, path,
+                    "has elements, which only type composite takes; its type is \(attribute.type)")
+            }
+            return
+        }
+        guard depth <= ModelChecker.compositeDepthMax else {
+            return report(
+                entity.name, path, "composites are nested more than \(ModelChecker.compositeDepthMax) deep")
+        }
+        if attribute.elements.isEmpty { report(entity.name, path, "a composite needs at least one element") }
+        var names: Set<String> = []
+        for element in attribute.elements {
+            let elementPath = "\(path).\(element.name)"
+            checkName(element.name, of: "an element", in: entity, property: elementPath)
+            if !names.insert(element.name).inserted {
+                report(entity.name, elementPath, "there are two elements of this name; rename one of them")
+            }
+            if element.type == .undefined || element.type == .objectID {
+                report(entity.name, elementPath, "an element cannot have type \(element.type)")
+            }
+            if element.isTransient { report(entity.name, elementPath, "an element cannot be transient") }
+            if element.isIndexed { report(entity.name, elementPath, "an element cannot be indexed") }
+            if !element.accepts(element.defaultValue) {
+                report(
+                    entity.name, elementPath,
+                    "the default does not fit: it is \(element.defaultValue.kindDescription), the type is \(element.type)"
+                )
+            }
+            checkElements(of: element, path: elementPath, in: entity, depth: depth + 1)
+        }
+    }
+}
+
+extension AttributeType {
+    /// Whether values of this type can be parts of an index or of a uniqueness constraint.
+    package var hasKeyOrder: Bool {
+        switch self {
+        case .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binary, .uuid,
+            .uri:
+            true
+        case .undefined, .transformable, .objectID, .composite: false
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// What can be wrong where one part of a model names another: relationships, constraints, indexes.
+
+extension ModelChecker {
+    mutating func checkRelationship(_ relationship: RelationshipDescription, of entity: EntityDescription) {
+        checkCounts(of: relationship, in: entity)
+        guard let destination = self.entity(named: relationship.destination) else {
+            let hint = hint(relationship.destination, among: descriptions.map(\.name))
+            return report(
+                entity.name, relationship.name, "destination '\(relationship.destination)' does not exist\(hint)")
+        }
+        // No inverse on either side is legal (MD-30); an inverse on one side only is that side's problem.
+        if let inverse = relationship.inverse {
+            checkInverse(inverse, of: relationship, from: entity, to: destination)
+        }
+    }
+
+    /// MD-28, MD-29.
+    private mutating func checkCounts(of relationship: RelationshipDescription, in entity: EntityDescription) {
+        let (least, greatest) = (relationship.minCount, relationship.maxCount)
+        if least < 0 || greatest < 0 {
+            report(
+                entity.name, relationship.name,
+                "minCount \(least) and maxCount \(greatest) cannot be negative; 0 means no limit")
+        }
+        if relationship.cardinality == .toOne {
+            if greatest != 1 {
+                report(
+                    entity.name, relationship.name,
+                    "maxCount is \(greatest), but a to-one relationship has 1; make it to-many or leave maxCount out")
+            }
+            if least > 1 {
+                report(entity.name, relationship.name, "minCount is \(least), but a to-one relationship has 0 or 1")
+            }
+        } else if greatest > 0, least > greatest {
+            report(
+                entity.name, relationship.name,
+                "minCount \(least) is above maxCount \(greatest); nothing could ever be saved")
+        }
+    }
+
+    /// Both sides of a pair have to name each other and to mean exactly each other's entity.
+    private mutating func checkInverse(
+        _ name: String, of relationship: RelationshipDescription, from entity: EntityDescription,
+        to destination: EntityDescription
+    ) {
+        let line = ancestry(of: destination)
+        guard let owner = line.first(where: { $0.relationships.contains { $0.name == name } }),
+            let inverse = owner.relationships.first(where: { $0.name == name })
+        else {
+            let names = line.flatMap { $0.relationships.map(\.name) }
+            let isAttribute = line.contains { $0.attributes.contains { $0.name == name } }
+            let what = isAttribute ? "is an attribute of" : "is no relationship of"
+            return report(
+                entity.name, relationship.name,
+                "inverse '\(name)' \(what) '\(destination.name)'\(hint(name, among: names))")
+        }
+        if owner.name != destination.name {
+            report(
+                entity.name, relationship.name,
+                "inverse '\(name)' belongs to '\(owner.name)', of which '\(destination.name)' is only one kind; let the destination be '\(owner.name)'"
+            )
+        }
+        if inverse.destination != entity.name {
+            report(
+                entity.name, relationship.name,
+                "inverse '\(owner.name).\(name)' leads to '\(inverse.destination)', not back to '\(entity.name)'")
+        } else if inverse.inverse == nil {
+            report(
+                entity.name, relationship.name,
+                "inverse '\(owner.name).\(name)' does not name this relationship back; give it inverse '\(relationship.name)'"
+            )
+        } else if inverse.inverse != relationship.name {
+            report(
+                entity.name, relationship.name,
+                "inverse '\(owner.name).\(name)' names '\(inverse.inverse ?? "")' as its inverse; the two have to name each other"
+            )
+        }
+    }
+
+    /// MD-12.
+    mutating func checkConstraints(of entity: EntityDescription) {
+        var seen = ancestry(of: entity).dropFirst().flatMap(\.uniquenessConstraints).map(Set.init)
+        for constraint in entity.uniquenessConstraints {
+            let label = "uniqueness constraint (\(constraint.joined(separator: ", ")))"
+            guard !constraint.isEmpty else {
+                report(entity.name, "a uniqueness constraint names no property; name at least one")
+                continue
+            }
+            if Set(constraint).count < constraint.count { report(entity.name, "\(label) names a property twice") }
+            if seen.contains(Set(constraint)) { report(entity.name, "\(label) is there twice; leave one out") }
+            seen.append(Set(constraint))
+            for name in constraint { checkKeyProperty(name, in: label, of: entity) }
+        }
+    }
+
+    mutating func checkIndexes(of entity: EntityDescription) {
+        var names: [String: String] = [:]
+        for ancestor in ancestry(of: entity).reversed() {
+            for attribute in ancestor.attributes where attribute.isIndexed { names[attribute.name] = ancestor.name }
+            if ancestor.name != entity.name { for index in ancestor.indexes { names[index.name] = ancestor.name } }
+        }
+        for index in entity.indexes {
+            let label = "index '\(index.name)'"
+            checkName(index.name, of: "an index", in: entity, property: nil)
+            if let owner = names[index.name] {
+                report(entity.name, "'\(owner)' has an index called '\(index.name)' already; rename this one")
+            }
+            names[index.name] = entity.name
+            if index.elements.isEmpty { report(entity.name, "\(label) has no elements; name at least one property") }
+            let properties = index.elements.map(\.property)
+            if Set(properties).count < properties.count { report(entity.name, "\(label) names a property twice") }
+            for name in properties { checkKeyProperty(name, in: label, of: entity) }
+        }
+    }
+
+    /// A property in a constraint or an index: a stored attribute with an order, or a to-one relationship.
+    private mutating func checkKeyProperty(_ name: String, in label: String, of entity: EntityDescription) {
+        let line = ancestry(of: entity)
+        if let attribute = line.lazy.flatMap(\.attributes).first(where: { $0.name == name }) {
+            if attribute.isTransient {
+                report(entity.name, "\(label) names '\(name)', which is never stored; name a stored attribute")
+            } else if !attribute.type.hasKeyOrder {
+                report(entity.name, "\(label) names '\(name)', whose type \(attribute.type) has no order")
+            }
+        } else if let relationship = line.lazy.flatMap(\.relationships).first(where: { $0.name == name }) {
+            if relationship.cardinality != .toOne {
+                report(
+                    entity.name, "\(label) names '\(name)', which is to-many; only to-one relationships are possible")
+            }
+        } else {
+            let names = line.flatMap { $0.attributes.map(\.name) + $0.relationships.map(\.name) }
+            report(entity.name, "\(label) names '\(name)', which is no property of it\(hint(name, among: names))")
+        }
+    }
+}

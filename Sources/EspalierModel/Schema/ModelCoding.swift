@@ -1,0 +1,182 @@
+// A model as bytes: what a store keeps in its catalog, so that a file explains itself (semantics MD-05).
+//
+// Invariants
+//   1. The same descriptions always give the same bytes, and bytes give equal descriptions back.
+//   2. Bytes are untrusted: any input gives a model description or a located `ModelCodingError`. Memory is bounded by
+//      the input's size, depth by `ModelChecker.compositeDepthMax`.
+//   3. Numbers below stand in files: on disk, never renumber; a change of layout takes a new version number.
+//
+// Layout of version 1. uint = LEB128; text = uint byte count, UTF-8; optional = 00 or 01 and the thing; list = uint
+// count, items; value = code byte and content (ModelCoding+Value).
+//   model        45 53 50 4D ("ESPM"), version byte 01, list of text (version identifiers), list of entity
+//   entity       text name, optional text superentity, flags (1 abstract), list of attribute, list of relationship,
+//                list of list of text (constraints), list of index, optional text renaming identifier
+//   attribute    text name, uint type, flags (1 optional, 2 transient, 4 indexed), value default, list of attribute
+//                (elements), optional text transformer, optional text renaming identifier
+//   relationship text name, text destination, optional text inverse, byte cardinality, byte delete rule, flags
+//                (1 optional), uint minCount, uint maxCount, optional text renaming identifier
+//   index        text name, list of (text property, flags (1 ascending))
+
+/// A model's descriptions, as they stand in bytes.
+package struct EncodedModel: Sendable, Hashable {
+    /// The entities, as the developer described them.
+    package var entities: [EntityDescription]
+    /// The names of the model's version.
+    package var versionIdentifiers: [String]
+
+    /// The descriptions of a model.
+    package init(entities: [EntityDescription], versionIdentifiers: [String] = []) {
+        (self.entities, self.versionIdentifiers) = (entities, versionIdentifiers)
+    }
+
+    /// The descriptions of `model`.
+    package init(_ model: ManagedObjectModel) {
+        self.init(entities: model.descriptions, versionIdentifiers: model.versionIdentifiers)
+    }
+
+    static let magic: [UInt8] = [0x45, 0x53, 0x50, 0x4D]
+    static let version: UInt8 = 1
+
+    /// The model as bytes of the layout above.
+    package var bytes: [UInt8] {
+        var writer = ModelWriter()
+        writer.bytes = EncodedModel.magic + [EncodedModel.version]
+        writer.list(versionIdentifiers) { $0.text($1) }
+        writer.list(entities) { $0.entity($1) }
+        return writer.bytes
+    }
+
+    /// The descriptions that `bytes` hold; whether they make a valid model is `ManagedObjectModel`'s to say.
+    ///
+    /// - Throws: `ModelCodingError` with the offset and what is wrong there.
+    /// - Complexity: O(bytes).
+    package init(bytes: [UInt8]) throws(ModelCodingError) {
+        var reader = ModelReader(bytes)
+        for expected in EncodedModel.magic where try reader.byte() != expected {
+            throw ModelCodingError(byteOffset: 0, reason: .notAModel)
+        }
+        let version = try reader.byte()
+        guard version == EncodedModel.version else {
+            throw ModelCodingError(byteOffset: EncodedModel.magic.count, reason: .unsupportedVersion(version))
+        }
+        versionIdentifiers = try reader.list { (reader) throws(ModelCodingError) in try reader.text() }
+        entities = try reader.list { (reader) throws(ModelCodingError) in try reader.entity() }
+        guard reader.isAtEnd else {
+            throw ModelCodingError(byteOffset: reader.position, reason: .trailingBytes(bytes.count - reader.position))
+        }
+    }
+}
+
+/// Why bytes are no model.
+package struct ModelCodingError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What is wrong.
+    package enum Reason: Equatable, Sendable {
+        case notAModel
+        case unsupportedVersion(UInt8)
+        case truncated
+        case malformedNumber
+        case malformedText
+        case countBeyondInput(UInt64)
+        case unknownCode(String, UInt64)
+        case malformedValue(String)
+        case tooDeep(Int)
+        case trailingBytes(Int)
+    }
+
+    /// Where it is.
+    package let byteOffset: Int
+    /// What is wrong there.
+    package let reason: Reason
+
+    /// What is wrong, where, and what would be right.
+    package var description: String {
+        let text =
+            switch reason {
+            case .notAModel: "does not begin with \"ESPM\""
+            case .unsupportedVersion(let version):
+                "is of layout version \(version); this program reads version \(EncodedModel.version)"
+            case .truncated: "ends in the middle"
+            case .malformedNumber: "a number does not end within 64 bits"
+            case .malformedText: "text is not UTF-8"
+            case .countBeyondInput(let count): "a count of \(count) is greater than what is left of the bytes"
+            case .unknownCode(let what, let code): "\(code) is no code of \(what)"
+            case .malformedValue(let what): "the bytes are no \(what)"
+            case .tooDeep(let limit): "composites are nested more than \(limit) deep"
+            case .trailingBytes(let count): "\(count) bytes follow the end"
+            }
+        return "encoded model, byte \(byteOffset): \(text)"
+    }
+}
+
+/// Writes the parts of an encoded model.
+struct ModelWriter {
+    var bytes: [UInt8] = []
+
+    mutating func uint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+    }
+
+    mutating func text(_ text: String) { blob(text.utf8) }
+
+    mutating func blob(_ content: some Collection<UInt8>) {
+        uint(UInt64(content.count))
+        bytes += content
+    }
+
+    mutating func optional(_ text: String?) {
+        bytes.append(text == nil ? 0 : 1)
+        if let text { self.text(text) }
+    }
+
+    mutating func flags(_ flags: Bool...) {
+        bytes.append(flags.enumerated().reduce(0) { $1.element ? $0 | 1 << $1.offset : $0 })
+    }
+
+    mutating func list<Item>(_ items: [Item], _ write: (inout ModelWriter, Item) -> Void) {
+        uint(UInt64(items.count))
+        for item in items { write(&self, item) }
+    }
+
+    mutating func entity(_ entity: EntityDescription) {
+        text(entity.name)
+        optional(entity.superentity)
+        flags(entity.isAbstract)
+        list(entity.attributes) { $0.attribute($1) }
+        list(entity.relationships) { $0.relationship($1) }
+        list(entity.uniquenessConstraints) { $0.list($1) { $0.text($1) } }
+        list(entity.indexes) { writer, index in
+            writer.text(index.name)
+            writer.list(index.elements) { writer, element in
+                writer.text(element.property)
+                writer.flags(element.isAscending)
+            }
+        }
+        optional(entity.renamingIdentifier)
+    }
+
+    private mutating func attribute(_ attribute: AttributeDescription) {
+        text(attribute.name)
+        uint(UInt64(attribute.type.rawValue))
+        flags(attribute.isOptional, attribute.isTransient, attribute.isIndexed)
+        value(attribute.defaultValue)
+        list(attribute.elements) { $0.attribute($1) }
+        optional(attribute.valueTransformerName)
+        optional(attribute.renamingIdentifier)
+    }
+
+    private mutating func relationship(_ relationship: RelationshipDescription) {
+        text(relationship.name)
+        text(relationship.destination)
+        optional(relationship.inverse)
+        bytes += [relationship.cardinality.rawValue, relationship.deleteRule.rawValue]
+        flags(relationship.isOptional)
+        uint(UInt64(max(0, relationship.minCount)))
+        uint(UInt64(max(0, relationship.maxCount)))
+        optional(relationship.renamingIdentifier)
+    }
+}
