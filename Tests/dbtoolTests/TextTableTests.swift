@@ -1,6 +1,5 @@
-// Tables, widths, numbers and JSON: what people and programs see.
+// Tables and numbers as people see them: widths, alignment, escapes.
 
-import Foundation
 import Testing
 
 @testable import dbtool
@@ -57,44 +56,5 @@ import Testing
         #expect(DisplayText.time(.microseconds(812)) == "812 µs")
         #expect(DisplayText.time(.microseconds(12_340)) == "12.3 ms")
         #expect(DisplayText.time(.milliseconds(2_410)) == "2.41 s")
-    }
-}
-
-@Suite struct JSONValueTests {
-    @Test func `any value reads back through another JSON reader`() throws {
-        let value: JSONValue = [
-            "text": .string("\"\\\n\r\t\u{0}\u{7F}\u{2028}é日😀"), "low": .integer(.min), "high": .unsigned(.max),
-            "number": .number(0.1), "tiny": .number(.leastNonzeroMagnitude), "nan": .number(.nan), "none": .null,
-            "list": .array([.boolean(true), .boolean(false), .array([]), [:]]),
-        ]
-
-        let parsed = try JSONSerialization.jsonObject(with: Data(value.compact.utf8)) as? [String: Any]
-
-        #expect(parsed?["text"] as? String == "\"\\\n\r\t\u{0}\u{7F}\u{2028}é日😀")
-        #expect((parsed?["low"] as? NSNumber)?.int64Value == .min)
-        #expect((parsed?["high"] as? NSNumber)?.uint64Value == .max)
-        #expect((parsed?["number"] as? NSNumber)?.doubleValue == 0.1)
-        #expect(parsed?["nan"] is NSNull)
-        #expect((parsed?["list"] as? [Any])?.count == 4)
-    }
-
-    @Test func `members keep their order and nothing is on a second line`() {
-        let value: JSONValue = ["b": .integer(1), "a": ["z": .null, "y": .string("l\nm")]]
-
-        #expect(value.compact == #"{"b":1,"a":{"z":null,"y":"l\nm"}}"#)
-    }
-}
-
-@Suite struct ProgressTests {
-    @Test func `progress is silent unless a person looks`() {
-        for isTerminal in [false, true] {
-            let sink = StringSink(isTerminal: isTerminal)
-            var progress = Progress(Console(output: StringSink(), errors: sink))
-            progress.show("importing", 50, of: 200)
-            progress.show("importing", 51, of: 200)
-            progress.finish()
-
-            #expect(sink.text == (isTerminal ? "\r\u{1B}[Kimporting: 50 of 200 (25 %)\r\u{1B}[K" : ""))
-        }
     }
 }

@@ -1,0 +1,136 @@
+// The bytes of a store file, page by page, with no database open: what `page` and `pages` look at, also when it is damaged.
+//
+// Invariants
+//   1. The file is only ever read, and never locked: what a running writer does meanwhile may show.
+//   2. Nothing in the file can make a read trap or go on for ever; a damaged superblock is replaced by its copy, and
+//      without both the page size is taken to be 4,096.
+//   3. Pages are as of the last checkpoint: newer versions may lie in the log.
+
+import EspalierEngine
+import Foundation
+
+/// A store file as bytes.
+final class StoreImage {
+    /// The path as it was given.
+    let path: String
+    /// Bytes in the file.
+    let byteCount: UInt64
+    /// Bytes per page.
+    let pageSize: Int
+    /// The superblock, or its copy; `nil` if both are damaged.
+    let superblock: Superblock?
+    /// What is wrong with page 0, one sentence each.
+    let superblockProblems: [String]
+    /// The newest valid checkpoint slot; `nil` if none is valid.
+    let slot: CheckpointSlot?
+    private let file: FileHandle
+
+    /// Opens the file.
+    ///
+    /// - Throws: `ToolError.storage` if it cannot be read or was never a store.
+    init(path: String) throws(ToolError) {
+        self.path = path
+        (file, byteCount) = try Self.open(path)
+        let head = try Self.read(file, from: 0, count: SuperblockLayout.usedByteCount, path)
+        var problems: [String] = []
+        var superblock: Superblock?
+        do throws(StorageError) {
+            superblock = try Superblock(bytes: head, at: 0)
+        } catch {
+            superblock = try? Superblock(bytes: head, at: SuperblockLayout.mirror)
+            guard superblock != nil || Self.mayBeDamagedStore(error) else { throw .storage(error, path: path) }
+            problems.append("\(error)")
+            problems.append(
+                superblock == nil
+                    ? "The copy of the superblock is damaged too; the page size is taken to be 4,096."
+                    : "Its copy at byte \(SuperblockLayout.mirror) is intact and used instead.")
+        }
+        slot = CheckpointSlot.newest(bytes: head)
+        if slot == nil { problems.append("Neither checkpoint slot is valid.") }
+        self.superblock = superblock
+        superblockProblems = problems
+        pageSize = superblock?.pageSize ?? 4096
+    }
+
+    /// How many pages the file has room for, a last incomplete one included.
+    var pageCount: UInt64 { (byteCount + UInt64(pageSize) - 1) / UInt64(pageSize) }
+
+    /// Whether the log beside the file may hold newer versions of pages.
+    var hasNewerLog: Bool { slot?.isClean != true }
+
+    /// The bytes of page `number`; bytes beyond the end of the file are missing.
+    ///
+    /// - Throws: `ToolError.usage` if the file has no such page.
+    func page(_ number: UInt64) throws(ToolError) -> PageImage {
+        guard number < pageCount, let short = PageNumber(exactly: number) else {
+            throw .usage(
+                UsageError(
+                    message: "\(path) has no page \(number): its pages are 0 to \(DisplayText.grouped(pageCount - 1))"))
+        }
+        let bytes = try Self.read(file, from: number * UInt64(pageSize), count: pageSize, path)
+        return PageImage(number: short, bytes: bytes, pageSize: pageSize, storeSeed: superblock?.hashSeed)
+    }
+
+    private static func mayBeDamagedStore(_ error: StorageError) -> Bool {
+        switch error {
+        case .notAStore(.damagedSuperblock), .notAStore(.textMangled), .corruption: true
+        default: false
+        }
+    }
+
+    private static func open(_ path: String) throws(ToolError) -> (FileHandle, UInt64) {
+        guard FileManager.default.fileExists(atPath: path) else { throw .storage(.noSuchStore, path: path) }
+        let kind = try? URL(fileURLWithPath: path).resourceValues(forKeys: [.isDirectoryKey])
+        guard kind?.isDirectory != true else { throw .storage(.notAStore(.directory), path: path) }
+        do {
+            let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+            let byteCount = try file.seekToEnd()
+            guard byteCount > 0 else { throw StorageError.notAStore(.empty) }
+            return (file, byteCount)
+        } catch let error as StorageError {
+            throw .storage(error, path: path)
+        } catch {
+            throw .file(path: path, reason: FileFailure.reason(error))
+        }
+    }
+
+    private static func read(
+        _ file: FileHandle, from offset: UInt64, count: Int, _ path: String
+    ) throws(ToolError) -> [UInt8] {
+        do {
+            try file.seek(toOffset: offset)
+            return [UInt8](try file.read(upToCount: count) ?? Data())
+        } catch {
+            throw .file(path: path, reason: FileFailure.reason(error))
+        }
+    }
+}
+
+/// What Foundation says of a failed file operation, in one sentence.
+enum FileFailure {
+    /// The operating system's words where there are some.
+    static func reason(_ error: any Error) -> String {
+        let cocoa = error as NSError
+        guard let system = cocoa.userInfo[NSUnderlyingErrorKey] as? NSError, system.domain == NSPOSIXErrorDomain else {
+            return cocoa.localizedDescription
+        }
+        return Platform.message(of: Int32(system.code))
+    }
+}
+
+extension Superblock {
+    /// Reads a superblock at `offset` of `bytes`.
+    fileprivate init(bytes: [UInt8], at offset: Int) throws(StorageError) {
+        let slice = [UInt8](bytes.dropFirst(offset))
+        // SAFETY: reading any initialised bytes is safe; only the span's element type is given up.
+        try unsafe self.init(decoding: slice.span.bytes)
+    }
+}
+
+extension CheckpointSlot {
+    /// The slot that counts in page 0, if one is valid.
+    fileprivate static func newest(bytes: [UInt8]) -> CheckpointSlot? {
+        // SAFETY: reading any initialised bytes is safe; only the span's element type is given up.
+        try? unsafe newest(in: bytes.span.bytes)
+    }
+}
