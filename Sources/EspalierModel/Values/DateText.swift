@@ -5,16 +5,16 @@
 //   2. Any input is answered; nothing traps, whatever the text or the date.
 // Not here: the exact spelling of a date in a predicate's text, which is `CAST(seconds, 'NSDate')`.
 
-import FoundationEssentials
+package import FoundationEssentials
 
 /// ISO 8601 text of dates in the proleptic Gregorian calendar.
-enum DateText {
+package enum DateText {
     private static let secondsPerDay: Int64 = 86_400
     /// Days from 0000-03-01 to 2001-01-01, the reference date.
     private static let referenceDay: Int64 = 730_791
 
     /// The text `2001-01-01T00:00:00Z`, with milliseconds if there are any; bare seconds outside years 0 to 9999.
-    static func text(of date: Date) -> String {
+    package static func text(of date: Date) -> String {
         let seconds = date.timeIntervalSinceReferenceDate
         guard seconds > -63_100_000_000, seconds < 252_400_000_000 else { return "\(seconds) s" }
         let milliseconds = Int64((seconds * 1000).rounded(.down))

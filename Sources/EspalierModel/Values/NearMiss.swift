@@ -1,14 +1,14 @@
 // "Did you mean ...?": the known name that a mistyped one is closest to.
 
 /// Finds the known name nearest to a mistyped one.
-enum NearMiss {
+package enum NearMiss {
     /// The candidate that `name` most probably stands for; `nil` if none is near.
     ///
     /// Near means: equal but for case, or at most one edit (insertion, deletion, replacement, exchange of neighbours) for
     /// each three characters, at least one. The first of several equally near ones.
     ///
     /// - Complexity: O(candidates x length squared); names above 64 characters find nothing.
-    static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
+    package static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
         guard name.count <= 64 else { return nil }
         let typed = Array(name.lowercased())
         var best: (name: String, distance: Int)?

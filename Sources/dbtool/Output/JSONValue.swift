@@ -11,6 +11,8 @@ enum JSONValue: Sendable {
     case integer(Int64)
     case unsigned(UInt64)
     case number(Double)
+    /// A number that is written already, in JSON's own form.
+    case digits(String)
     case string(String)
     case array([JSONValue])
     case object([(name: String, value: JSONValue)])
@@ -36,6 +38,7 @@ enum JSONValue: Sendable {
         case .boolean(let value): text += value ? "true" : "false"
         case .integer(let value): text += String(value)
         case .unsigned(let value): text += String(value)
+        case .digits(let value): text += value
         case .number(let value): text += value.isFinite ? "\(value)" : "null"
         case .string(let value): Self.quote(value, to: &text)
         case .array(let values):
