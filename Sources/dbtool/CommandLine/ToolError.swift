@@ -1,6 +1,9 @@
 // Every way a run can fail, with its message and its exit code; `DBTool.run` is the only place that shows one.
 
+import Espalier
 import EspalierEngine
+import EspalierModel
+import EspalierStore
 
 /// A command line that cannot be understood.
 struct UsageError: Error, Equatable, CustomStringConvertible {
@@ -43,6 +46,12 @@ enum ToolError: Error, CustomStringConvertible {
     case unknownName(UnknownName)
     /// The engine could not open or read the file.
     case storage(StorageError, path: String)
+    /// An object store could not do its part.
+    case store(StoreError, path: String)
+    /// A context could not do its part.
+    case context(ContextError, path: String)
+    /// A predicate or sort key cannot be read, or does not fit its entity.
+    case predicate(FetchPredicateError)
     /// The tool will not do this to the file; the reason says what to do instead.
     case refused(path: String, reason: String)
     /// A file that is no store could not be read or written.
@@ -52,8 +61,11 @@ enum ToolError: Error, CustomStringConvertible {
         switch self {
         case .usage(let error): error.description
         case .unknownName(let error): error.description
+        case .predicate(let error): error.description
         case .storage(.noSuchStore, let path): "\(path): there is no such file"
         case .storage(let error, let path): "\(path): \(error)"
+        case .store(let error, let path): "\(path): \(error)"
+        case .context(let error, let path): "\(path): \(error)"
         case .refused(let path, let reason), .file(let path, let reason): "\(path): \(reason)"
         }
     }
@@ -61,9 +73,30 @@ enum ToolError: Error, CustomStringConvertible {
     /// What the process ends with.
     var exitCode: ExitCode {
         switch self {
-        case .usage, .unknownName, .refused: .usage
+        case .usage, .unknownName, .predicate, .refused: .usage
         case .storage(let error, _): Self.exitCode(of: error)
+        case .store(let error, _): Self.exitCode(of: error)
+        case .context(let error, _): Self.exitCode(of: error)
         case .file: .unavailable
+        }
+    }
+
+    private static func exitCode(of error: ContextError) -> ExitCode {
+        switch error {
+        case .store(let error), .partlySaved(let error): exitCode(of: error)
+        case .violations, .conflicts, .constraints, .unsettledSave, .unknownEntity, .abstractEntity,
+            .objectOfOtherContext, .objectWithoutContext, .objectNotFound, .wrongResultType, .unknownRelationship,
+            .noStore, .readOnlyStore, .relationshipAcrossStores, .invalidURI:
+            .unavailable
+        }
+    }
+
+    private static func exitCode(of error: StoreError) -> ExitCode {
+        switch error {
+        case .storage(let error, _): exitCode(of: error)
+        case .damagedContent: .difference
+        case .invalidRequest: .usage
+        case .conflict, .constraint, .readOnly, .closed, .incompatibleModel: .unavailable
         }
     }
 
@@ -81,9 +114,33 @@ enum ToolError: Error, CustomStringConvertible {
     }
 }
 
+extension ToolError {
+    /// An error of any layer, about the store at `path`.
+    init(_ error: any Error, path: String) {
+        switch error {
+        case let error as ToolError: self = error
+        case let error as ContextError: self = .context(error, path: path)
+        case let error as StoreError: self = .store(error, path: path)
+        case let error as StorageError: self = .storage(error, path: path)
+        case let error as FetchPredicateError: self = .predicate(error)
+        default: self = .file(path: path, reason: "\(error)")
+        }
+    }
+}
+
 /// Runs `body`, naming `path` in what it throws.
 func naming<R: ~Copyable>(
     _ path: String, _ body: () throws(StorageError) -> R
 ) throws(ToolError) -> R {
     do throws(StorageError) { return try body() } catch { throw .storage(error, path: path) }
+}
+
+/// Runs `body`, naming `path` in what it throws.
+func naming<R>(_ path: String, _ body: () throws(StoreError) -> R) throws(ToolError) -> R {
+    do throws(StoreError) { return try body() } catch { throw .store(error, path: path) }
+}
+
+/// Runs `body`, naming `path` in what it throws.
+func naming<R>(_ path: String, _ body: () throws(ContextError) -> R) throws(ToolError) -> R {
+    do throws(ContextError) { return try body() } catch { throw .context(error, path: path) }
 }

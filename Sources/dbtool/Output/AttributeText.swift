@@ -20,7 +20,8 @@ extension AttributeValue {
         case .uri(let value): value.absoluteString
         case .objectID(let value): value.shortText
         case .composite(let parts):
-            "{" + parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.cellText)" }.joined(separator: ", ") + "}"
+            "{" + parts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.cellText)" }.joined(separator: ", ")
+                + "}"
         }
     }
 

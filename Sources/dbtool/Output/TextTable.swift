@@ -56,6 +56,14 @@ struct TextTable {
         return lines.map { $0 + "\n" }.joined()
     }
 
+    /// The rows as objects, named by the headings.
+    var json: JSONValue {
+        .array(
+            rows.map { row in
+                .object(zip(columns, row).map { (name: $0.title, value: .string($1)) })
+            })
+    }
+
     private func line(_ cells: [String], _ widths: [Int]) -> String {
         var text = ""
         for (index, cell) in cells.enumerated() {

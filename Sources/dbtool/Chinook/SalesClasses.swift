@@ -1,0 +1,64 @@
+// The sales half of the Chinook library as typed classes: people, invoices and their lines.
+//
+// Chinook has no table of persons: `Person` holds what its tables Employee and Customer share, so the model has one
+// more entity than Chinook has tables of things, and the same rows.
+
+import Espalier
+import EspalierModel
+import Foundation
+
+/// What employees and customers have in common.
+@Entity(isAbstract: true) class Person: ManagedObject {
+    var firstName: String
+    @Attribute(.indexed) var lastName: String
+    var address: String?
+    var city: String?
+    var state: String?
+    var country: String?
+    var postalCode: String?
+    var phone: String?
+    var fax: String?
+    var email: String?
+}
+
+/// Somebody who works for the shop: a tree, by who reports to whom.
+@Entity final class Employee: Person {
+    @Attribute(.unique) var employeeID: Int
+    var title: String?
+    var birthDate: Date?
+    var hireDate: Date?
+    @Relationship(inverse: \Employee.reports) var manager: Employee?
+    var reports: Set<Employee>
+    var customers: Set<Customer>
+}
+
+/// Somebody who buys.
+@Entity final class Customer: Person {
+    @Attribute(.unique) var customerID: Int
+    var company: String?
+    @Relationship(inverse: \Employee.customers) var supportRep: Employee?
+    @Relationship(deleteRule: .deny) var invoices: Set<Invoice>
+}
+
+/// What a customer bought at one time.
+@Entity final class Invoice: ManagedObject {
+    @Attribute(.unique) var invoiceID: Int
+    @Attribute(.indexed) var invoiceDate: Date
+    var billingAddress: String?
+    var billingCity: String?
+    var billingState: String?
+    @Attribute(.indexed) var billingCountry: String?
+    var billingPostalCode: String?
+    var total: Decimal
+    @Relationship(inverse: \Customer.invoices, isRequired: true) var customer: Customer?
+    @Relationship(deleteRule: .cascade) var lines: Set<InvoiceLine>
+}
+
+/// One track on an invoice.
+@Entity final class InvoiceLine: ManagedObject {
+    @Attribute(.unique) var invoiceLineID: Int
+    var unitPrice: Decimal
+    var quantity: Int
+    @Relationship(inverse: \Invoice.lines, isRequired: true) var invoice: Invoice?
+    @Relationship(inverse: \Track.invoiceLines, isRequired: true) var track: Track?
+}
