@@ -51,6 +51,20 @@ struct PageImage {
         return withView { $0.computedChecksum(number: number, storeSeed: storeSeed) }
     }
 
+    /// The first rule of the format, beyond the checksum, that the page breaks on its own; `nil` if it breaks none.
+    var brokenRule: Corruption? {
+        let result: Corruption?? = withView { view in
+            do throws(StorageError) {
+                try PageValidation.validate(view, number: number, depth: .sealed)
+                return nil
+            } catch {
+                guard case .corruption(let corruption) = error else { return nil }
+                return corruption
+            }
+        }
+        return result ?? nil
+    }
+
     /// Calls `body` with the engine's view of the page; `nil` if the page is not complete.
     private func withView<R>(_ body: (PageView) -> R) -> R? {
         var copy = bytes

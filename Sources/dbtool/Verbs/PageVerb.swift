@@ -120,11 +120,7 @@ struct PageReport {
             problems.append("The file ends after \(page.bytes.count) bytes of this page.")
         }
         if page.isIntact == false { problems.append("The content does not match the checksum.") }
-        if page.u32(PageLayout.number) != page.number {
-            problems.append(
-                "The page states number \(page.u32(PageLayout.number)), and stands in place \(page.number).")
-        }
-        if page.type == nil { problems.append("Type \(page.u8(PageLayout.type)) is not a type of page.") }
+        if let broken = page.brokenRule { problems.append("Rule \(broken.rule.rawValue): \(broken)") }
         let strays = page.cells.enumerated().filter { !$0.element.isInPlace }.map { "\($0.offset)" }
         if !strays.isEmpty {
             problems.append("Cells outside of the cell area: \(strays.joined(separator: ", ")).")
