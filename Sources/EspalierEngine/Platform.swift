@@ -1,4 +1,10 @@
 // The only file that imports the platform's C library: what the engine needs from it, under Swift names.
+//
+// Invariants
+//   1. Calls that can fail answer with a negative error number; EINTR is retried here and never seen outside.
+//   2. Locks belong to the open file description (OFD), so closing another descriptor of the file keeps them, and two
+//      descriptors of one process exclude each other. F_OFD_SETLK is invisible to Swift without _GNU_SOURCE: its
+//      number is spelled here and tested.
 
 #if canImport(Glibc)
     import Glibc
@@ -8,11 +14,242 @@
     import Darwin
 #endif
 
+// Outside `Platform`, whose members have the same names.
+private func openFile(_ path: String, _ flags: Int32) -> Int32 { unsafe open(path, flags, 0o644) }
+private func closeFile(_ descriptor: Int32) -> Int32 { close(descriptor) }
+private func linkFile(_ path: String, _ newPath: String) -> Int32 { unsafe link(path, newPath) }
+private func renameFile(_ path: String, _ newPath: String) -> Int32 { unsafe rename(path, newPath) }
+
 /// The operating system, as far as the engine knows it.
 package enum Platform {
+    /// Linux: `F_OFD_SETLK`.
+    private static let setOpenFileLock: Int32 = 37
+
+    /// Error numbers the engine decides on.
+    package static let noEntry = ENOENT, exists = EEXIST, noSpace = ENOSPC, quotaExceeded = EDQUOT, fileTooBig = EFBIG
+    package static let ioError = EIO, isDirectory = EISDIR, accessDenied = EACCES, readOnlyFileSystem = EROFS
+    package static let notPermitted = EPERM, tryAgain = EAGAIN, notSupported = EOPNOTSUPP, invalid = EINVAL
+
     /// The operating system's words for error number `errno`.
     package static func message(of errno: Int32) -> String {
         // SAFETY: `strerror` returns a NUL-terminated string that lives until the next call in this thread.
         unsafe String(cString: strerror(errno))
+    }
+
+    /// Calls `body` until it is not interrupted; a negative result becomes the negated error number.
+    private static func retrying(_ body: () -> Int) -> Int {
+        while true {
+            let result = body()
+            if result >= 0 { return result }
+            let code = errno
+            if code != EINTR { return -Int(code) }
+        }
+    }
+
+    // MARK: Files
+
+    /// Opens `path`; answers a descriptor.
+    package static func open(_ path: String, writable: Bool, createExclusively: Bool) -> Int {
+        let flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | (createExclusively ? O_CREAT | O_EXCL : 0)
+        return retrying { Int(openFile(path, flags)) }
+    }
+
+    /// Closes a descriptor.
+    ///
+    /// Never retried: the descriptor is gone whatever the answer is.
+    package static func close(_ descriptor: Int32) -> Int {
+        closeFile(descriptor) == 0 ? 0 : (errno == EINTR ? 0 : -Int(errno))
+    }
+
+    /// Reads up to `buffer.count` bytes at `offset`.
+    package static func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int
+    {
+        // SAFETY: the kernel writes at most `count` bytes to the buffer.
+        retrying { unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+    }
+
+    /// Writes up to `buffer.count` bytes at `offset`.
+    package static func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer, at offset: UInt64) -> Int {
+        // SAFETY: the kernel reads at most `count` bytes from the buffer.
+        retrying { unsafe pwrite(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+    }
+
+    /// Makes the file's content (and the metadata needed to read it) durable.
+    package static func sync(_ descriptor: Int32, barrierOnly: Bool) -> Int {
+        #if canImport(Darwin)
+            let full = retrying { Int(fcntl(descriptor, barrierOnly ? F_BARRIERFSYNC : F_FULLFSYNC)) }
+            return full >= 0 ? 0 : retrying { Int(fsync(descriptor)) }
+        #else
+            return retrying { Int(fdatasync(descriptor)) }
+        #endif
+    }
+
+    /// Makes a directory's entries durable.
+    package static func syncDirectory(_ path: String) -> Int {
+        let descriptor = retrying { Int(openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) }
+        guard descriptor >= 0 else { return descriptor }
+        let result = retrying { Int(fsync(Int32(descriptor))) }
+        let closed = close(Int32(descriptor))
+        return result < 0 ? result : closed
+    }
+
+    /// What the file system says about a file.
+    package struct FileStatus {
+        package let device: UInt64, inode: UInt64, byteCount: UInt64
+        package let isRegular: Bool, isDirectory: Bool
+    }
+
+    /// The status of an open file.
+    package static func status(_ descriptor: Int32, into result: inout FileStatus?) -> Int {
+        var raw = stat()
+        let code = retrying { Int(unsafe fstat(descriptor, &raw)) }
+        result = code < 0 ? nil : FileStatus(raw)
+        return code
+    }
+
+    /// The status of the file at `path`.
+    package static func status(of path: String, into result: inout FileStatus?) -> Int {
+        var raw = stat()
+        let code = retrying { Int(unsafe stat(path, &raw)) }
+        result = code < 0 ? nil : FileStatus(raw)
+        return code
+    }
+
+    /// Sets the file's size.
+    package static func truncate(_ descriptor: Int32, to byteCount: UInt64) -> Int {
+        retrying { Int(ftruncate(descriptor, off_t(byteCount))) }
+    }
+
+    /// Reserves disk space for a range of the file, extending it if needed.
+    package static func allocate(_ descriptor: Int32, from offset: UInt64, byteCount: UInt64) -> Int {
+        while true {
+            // posix_fallocate answers the error number instead of setting `errno`.
+            let code = posix_fallocate(descriptor, off_t(offset), off_t(byteCount))
+            if code != EINTR { return -Int(code) }
+        }
+    }
+
+    /// Gives `path` a second name, which must not exist yet.
+    package static func link(_ path: String, _ newPath: String) -> Int {
+        retrying { Int(linkFile(path, newPath)) }
+    }
+
+    /// Renames a file, replacing what has the new name.
+    package static func rename(_ path: String, _ newPath: String) -> Int {
+        retrying { Int(renameFile(path, newPath)) }
+    }
+
+    /// Removes a file's name.
+    package static func remove(_ path: String) -> Int { retrying { Int(unsafe unlink(path)) } }
+
+    // MARK: Locks
+
+    /// Tries to lock one byte for this open file description; 0, or a negative error number (EAGAIN, EACCES: held).
+    package static func lock(_ descriptor: Int32, byte: UInt64, exclusive: Bool) -> Int {
+        setLock(descriptor, setOpenFileLock, byte: byte, type: Int16(exclusive ? F_WRLCK : F_RDLCK))
+    }
+
+    /// Gives up the lock of one byte.
+    package static func unlock(_ descriptor: Int32, byte: UInt64) -> Int {
+        setLock(descriptor, setOpenFileLock, byte: byte, type: Int16(F_UNLCK))
+    }
+
+    /// Marks a byte with a lock that names this process, so that others can ask for its process id.
+    package static func markProcess(_ descriptor: Int32, byte: UInt64) -> Int {
+        setLock(descriptor, F_SETLK, byte: byte, type: Int16(F_WRLCK))
+    }
+
+    /// The process that marked a byte; 0 if there is none.
+    package static func markedProcess(_ descriptor: Int32, byte: UInt64) -> Int32 {
+        var range = flock()
+        range.l_type = Int16(F_RDLCK)
+        range.l_whence = Int16(SEEK_SET)
+        range.l_start = off_t(byte)
+        range.l_len = 1
+        let code = retrying { Int(unsafe fcntl(descriptor, F_GETLK, &range)) }
+        return code < 0 || range.l_type == Int16(F_UNLCK) || range.l_pid < 0 ? 0 : range.l_pid
+    }
+
+    private static func setLock(_ descriptor: Int32, _ command: Int32, byte: UInt64, type: Int16) -> Int {
+        var range = flock()
+        range.l_type = type
+        range.l_whence = Int16(SEEK_SET)
+        range.l_start = off_t(byte)
+        range.l_len = 1
+        return retrying { Int(unsafe fcntl(descriptor, command, &range)) }
+    }
+
+    // MARK: Time, chance and threads
+
+    /// Nanoseconds since 1970.
+    package static func now() -> UInt64 {
+        var time = timespec()
+        // SAFETY: the kernel fills the structure it is given.
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
+    }
+
+    /// Lets another thread run.
+    package static func yield() { _ = sched_yield() }
+}
+
+extension Platform.FileStatus {
+    fileprivate init(_ raw: stat) {
+        device = UInt64(raw.st_dev)
+        inode = UInt64(raw.st_ino)
+        byteCount = UInt64(max(raw.st_size, 0))
+        isRegular = raw.st_mode & S_IFMT == S_IFREG
+        isDirectory = raw.st_mode & S_IFMT == S_IFDIR
+    }
+}
+
+/// A lock with a condition to wait for: for waits that may last as long as a sync or a transaction.
+@safe
+package final class Monitor: @unchecked Sendable {
+    // SAFETY (@unchecked Sendable): both pointers are set once, and what they point to is made for sharing.
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+
+    /// An unlocked monitor.
+    package init() {
+        // SAFETY: both are initialised before use and never move; the monitor owns them until its end.
+        unsafe mutex = .allocate(capacity: 1)
+        unsafe condition = .allocate(capacity: 1)
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        unsafe condition.initialize(to: pthread_cond_t())
+        let made = unsafe (pthread_mutex_init(mutex, nil), pthread_cond_init(condition, nil))
+        precondition(made == (0, 0), "no memory for a lock")
+    }
+
+    deinit {
+        // SAFETY: nobody can wait any more, since waiting keeps a reference.
+        unsafe pthread_cond_destroy(condition)
+        unsafe pthread_mutex_destroy(mutex)
+        unsafe condition.deallocate()
+        unsafe mutex.deallocate()
+    }
+
+    /// Runs `body` while holding the lock.
+    package func withLock<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        // SAFETY: `mutex` is initialised; the same thread unlocks it.
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        return try body()
+    }
+
+    /// Gives the lock up until someone calls `wakeAll`.
+    ///
+    /// Only inside `withLock`; may wake without a reason.
+    package func wait() {
+        // SAFETY: called with the lock held, by this type's contract.
+        unsafe pthread_cond_wait(condition, mutex)
+    }
+
+    /// Wakes all that wait.
+    ///
+    /// Only inside `withLock`.
+    package func wakeAll() {
+        // SAFETY: `condition` is initialised.
+        unsafe pthread_cond_broadcast(condition)
     }
 }

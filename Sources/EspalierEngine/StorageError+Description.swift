@@ -46,6 +46,7 @@ extension StorageError: CustomStringConvertible {
             "Tree \(tree) has keys of the other kind; use UInt64 keys on integer trees and bytes on bytes trees."
         case .noSuchTree(let tree): "Tree \(tree) does not exist in this snapshot."
         case .treeExists(let tree): "A tree of that name exists already (id \(tree))."
+        case .noEntry: "The cursor stands on no entry; move it to one first."
         case .invalidOption(let option): option.description
         }
     }

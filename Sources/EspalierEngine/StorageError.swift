@@ -56,8 +56,18 @@ public enum StorageError: Error, Equatable, Sendable {
     case noSuchTree(UInt32)
     /// A tree of that name exists already, with this id.
     case treeExists(UInt32)
+    /// The cursor stands on no entry, or on one that its transaction has removed since.
+    case noEntry
     /// An option has a value the engine cannot work with.
     case invalidOption(OptionName)
+
+    /// Whether the error is about what the caller asked for: it is found before anything changes.
+    var isAboutArguments: Bool {
+        switch self {
+        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noEntry, .transactionEnded: true
+        default: false
+        }
+    }
 
     /// Makes the error for a rule broken at `byteOffset` of `page`.
     package static func corrupt(

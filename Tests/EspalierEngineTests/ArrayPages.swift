@@ -31,7 +31,7 @@ final class ArrayPages: WritablePageSource {
     }
 
     deinit {
-        unsafe memory.forEach { unsafe $0.deallocate() }
+        for unsafe pointer in unsafe memory { unsafe pointer.deallocate() }
         unsafe pinCounter.deallocate()
     }
 

@@ -1,55 +1,135 @@
 // A store that is open: the entrance to the engine.
+//
+// Invariants
+//   1. One writer at a time, any number of readers; readers never wait and never make anyone wait.
+//   2. All handles of one file within a process share one engine; the last `close` closes the store.
+
+import Synchronization
 
 /// An open store: an embedded, transactional, ordered key-value store in one file and its log.
 public final class Database: Sendable {
+    private let engine: Engine
+    private let closed = Atomic(false)
+
+    /// The path the store was opened with; empty for a store in memory.
+    public let path: String
+    /// Whether nothing can be written through this database.
+    public let isReadOnly: Bool
+
+    private init(_ engine: Engine, path: String, isReadOnly: Bool) {
+        self.engine = engine
+        self.path = path
+        self.isReadOnly = isReadOnly
+    }
+
+    deinit {
+        guard !closed.load(ordering: .relaxed) else { return }
+        // Who does not call `close` is not interested in its errors; the next open recovers what is left.
+        do throws(StorageError) { try Registry.close(engine) } catch {}
+    }
+
+    // MARK: Opening and closing
+
     /// Opens the store at `path`, creating it if the options allow.
+    ///
+    /// A store that was not closed cleanly is recovered first: every commit that was acknowledged as durable is there.
+    ///
+    /// - Throws: `noSuchStore`, `notAStore`, `storeBusy`, `unsupportedFormat`, `unsupportedFeatures`, `logCorrupt`,
+    ///   `notClean`, `corruption`, `invalidOption`, `diskFull`, `io`.
+    /// - Complexity: O(1) for a store that was closed cleanly, else O(log bytes).
     public static func open(_ path: String, options: DatabaseOptions = .init()) throws(StorageError) -> Database {
-        throw .closed
+        try open(path, in: PosixFileSystem.shared, options: options)
     }
 
     /// Makes an empty store in memory, on the same engine.
     public static func inMemory(options: DatabaseOptions = .init()) throws(StorageError) -> Database {
-        throw .closed
+        var options = options
+        options.access = .readWrite
+        let engine = try Registry.open("memory", in: MemoryFileSystem(), options: options)
+        return Database(engine, path: "", isReadOnly: false)
     }
+
+    /// Opens the store at `path` of any file system.
+    package static func open(
+        _ path: String, in fileSystem: any FileSystem, options: DatabaseOptions
+    ) throws(StorageError) -> Database {
+        let engine = try Registry.open(path, in: fileSystem, options: options)
+        return Database(engine, path: path, isReadOnly: engine.isReadOnly || options.access != .readWrite)
+    }
+
+    /// Moves everything into the store file, marks it as cleanly closed and releases it.
+    ///
+    /// If other databases of this process have the same file open, only this handle is closed.
+    ///
+    /// - Throws: `transactionsOpen` (then the database stays open), `closed`, `poisoned`, `diskFull`, `io`.
+    public func close() throws(StorageError) {
+        try checkOpen()
+        do throws(StorageError) {
+            try Registry.close(engine)
+        } catch {
+            if case .transactionsOpen = error { throw error }
+            closed.store(true, ordering: .relaxed)
+            throw error
+        }
+        closed.store(true, ordering: .relaxed)
+    }
+
+    private func checkOpen() throws(StorageError) {
+        if closed.load(ordering: .relaxed) { throw .closed }
+    }
+
+    // MARK: Transactions
 
     /// Begins a read transaction on the newest commit.
     ///
     /// Never waits.
-    public func beginRead() throws(StorageError) -> ReadTransaction { throw .closed }
+    ///
+    /// - Throws: `closed`; for a store that another process writes also what reading its log can throw.
+    public func beginRead() throws(StorageError) -> ReadTransaction {
+        try checkOpen()
+        return ReadTransaction(try engine.beginRead())
+    }
 
     /// Begins the write transaction; waits until the one before it has ended.
-    public func beginWrite() throws(StorageError) -> WriteTransaction { throw .closed }
+    ///
+    /// - Throws: `readOnly`, `closed`, `poisoned`, `diskFull`, `io`.
+    public func beginWrite() throws(StorageError) -> WriteTransaction {
+        try checkOpen()
+        guard !isReadOnly else { throw .readOnly }
+        return WriteTransaction(try engine.beginWrite())
+    }
+
+    // MARK: Care
 
     /// Moves committed pages from the log into the store file.
+    ///
+    /// - Throws: `logFull` if the mode is not passive and an older snapshot keeps part of the log; `readOnly`, `closed`,
+    ///   `poisoned`, `diskFull`, `corruption`, `io`.
     @discardableResult
     public func checkpoint(_ mode: CheckpointMode = .passive) throws(StorageError) -> CheckpointResult {
-        throw .closed
+        try checkOpen()
+        return try engine.checkpoint(mode)
     }
 
-    /// Moves everything into the store file, marks it as cleanly closed and releases it.
-    public func close() throws(StorageError) { throw .closed }
-
-    /// Walks the whole store and reports all that is wrong with it.
+    /// Walks the whole store, as of the newest commit, and reports all that is wrong with it.
     ///
     /// - Parameter progress: called now and then; returning `false` ends the check.
+    /// - Throws: `closed`, `snapshotExpired`, `io`. Damage is reported, not thrown.
     public func check(progress: ((CheckProgress) -> Bool)? = nil) throws(StorageError) -> CheckReport {
-        throw .closed
+        try checkOpen()
+        return try IntegrityCheck.run(engine, progress: progress)
     }
 
-    /// The path the store was opened with; empty for a store in memory.
-    public let path: String
     /// 16 random bytes that name this store.
-    public let storeIdentifier: [UInt8]
-    /// Whether nothing can be written through this database.
-    public let isReadOnly: Bool
+    public var storeIdentifier: [UInt8] { engine.superblock.storeIdentifier }
     /// Bytes per page.
-    public let pageSize: Int
+    public var pageSize: Int { engine.superblock.pageSize }
     /// The application's file type, as it was given on creation.
-    public let applicationID: UInt32
+    public var applicationID: UInt32 { engine.superblock.applicationID }
     /// The application's schema version, as it was given on creation.
-    public let applicationVersion: UInt32
+    public var applicationVersion: UInt32 { engine.superblock.applicationVersion }
+    /// What commits wait for when they are not told.
+    public var defaultDurability: Durability { engine.options.durability }
     /// Numbers about the open store.
-    public var statistics: DatabaseStatistics { DatabaseStatistics() }
-
-    init() throws(StorageError) { throw .closed }
+    public var statistics: DatabaseStatistics { engine.statistics() }
 }

@@ -1,39 +1,64 @@
 // A read transaction: one snapshot of the whole store.
+//
+// Invariants
+//   1. All reads of a transaction see the same commit, whatever is written meanwhile.
+//   2. Reading changes nothing and waits for nobody.
 
 /// A snapshot of the store: sees exactly the commits before it began.
 ///
-/// Ends when it goes out of scope.
+/// Ends when it goes out of scope. Keep it short: while it lives, the log keeps what it sees, and when the log reaches its
+/// cap the oldest snapshots are given up (`snapshotExpired`). Use it from one thread at a time.
 public struct ReadTransaction: ~Copyable {
+    let pages: ReadPages
+
+    init(_ pages: ReadPages) { self.pages = pages }
+
+    deinit { pages.end() }
+
     /// The number of the newest commit this snapshot sees.
-    public var transactionID: UInt64 { 0 }
+    public var transactionID: UInt64 { pages.versions.state.transactionID }
 
     /// The tree called `name`, or `nil`.
-    public func tree(named name: String) throws(StorageError) -> Tree? { throw .closed }
+    public func tree(named name: String) throws(StorageError) -> Tree? { try pages.tree(named: name) }
 
     /// All trees, in the order of their names' UTF-8 bytes.
-    public func trees() throws(StorageError) -> [TreeSummary] { throw .closed }
+    public func trees() throws(StorageError) -> [TreeSummary] { try pages.listTrees() }
 
     /// How many entries `tree` has.
     ///
-    /// O(1).
-    public func count(of tree: Tree) throws(StorageError) -> UInt64 { throw .closed }
+    /// - Complexity: O(1).
+    public func count(of tree: Tree) throws(StorageError) -> UInt64 { try pages.count(of: tree) }
 
     /// The value of `key`, or `nil`.
-    public func get(_ key: UInt64, from tree: Tree) throws(StorageError) -> [UInt8]? { throw .closed }
+    public func get(_ key: UInt64, from tree: Tree) throws(StorageError) -> [UInt8]? {
+        try pages.value(of: key, in: tree)
+    }
+
     /// The value of `key`, or `nil`.
-    public func get(_ key: RawSpan, from tree: Tree) throws(StorageError) -> [UInt8]? { throw .closed }
+    public func get(_ key: RawSpan, from tree: Tree) throws(StorageError) -> [UInt8]? {
+        try pages.value(of: key, in: tree)
+    }
+
     /// The value of `key`, or `nil`.
-    public func get(_ key: [UInt8], from tree: Tree) throws(StorageError) -> [UInt8]? { throw .closed }
+    public func get(_ key: [UInt8], from tree: Tree) throws(StorageError) -> [UInt8]? {
+        // SAFETY: the array outlives the call.
+        unsafe try pages.value(of: key.span.bytes, in: tree)
+    }
 
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
     public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
-        throw .closed
+        try pages.withValue(of: key, in: tree, body)
     }
+
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
     public func withValue<R>(of key: RawSpan, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
-        throw .closed
+        try pages.withValue(of: key, in: tree, body)
     }
 
     /// A cursor before the first entry of `tree`.
-    public func cursor(over tree: Tree) throws(StorageError) -> Cursor { throw .closed }
+    public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
+        try pages.checkUsable()
+        let number = try pages.trees.number(of: tree, in: pages)
+        return Cursor(reading: pages, pages.trees[number])
+    }
 }

@@ -1,88 +1,237 @@
 // The write transaction: sees its own changes, and makes them durable together or not at all.
+//
+// Invariants
+//   1. An error about arguments changes nothing and the transaction goes on; after any other error of a change the
+//      transaction can only be rolled back (`transactionFailed`).
+//   2. Going out of scope without `commit` is a rollback.
 
 /// The one write transaction of a store.
 ///
-/// Rolls back when it goes out of scope without `commit`.
+/// Rolls back when it goes out of scope without `commit`. Use it from one thread at a time; it may be ended on another
+/// thread than it began on.
 public struct WriteTransaction: ~Copyable {
+    let pages: WritePages
+
+    init(_ pages: WritePages) { self.pages = pages }
+
+    deinit { pages.engine.rollback(pages) }
+
     /// The number this transaction will have once it is committed.
-    public var transactionID: UInt64 { 0 }
+    public var transactionID: UInt64 { pages.versions.state.transactionID + 1 }
+
+    // MARK: Reading
 
     /// The tree called `name`, or `nil`.
-    public func tree(named name: String) throws(StorageError) -> Tree? { throw .closed }
+    public func tree(named name: String) throws(StorageError) -> Tree? { try pages.tree(named: name) }
+
     /// All trees, in the order of their names' UTF-8 bytes.
-    public func trees() throws(StorageError) -> [TreeSummary] { throw .closed }
+    public func trees() throws(StorageError) -> [TreeSummary] {
+        try pages.checkUsable()
+        try pages.trees.store(in: pages)
+        return try pages.listTrees()
+    }
+
     /// How many entries `tree` has.
     ///
-    /// O(1).
-    public func count(of tree: Tree) throws(StorageError) -> UInt64 { throw .closed }
+    /// - Complexity: O(1).
+    public func count(of tree: Tree) throws(StorageError) -> UInt64 { try pages.count(of: tree) }
+
     /// The value of `key`, or `nil`.
-    public func get(_ key: UInt64, from tree: Tree) throws(StorageError) -> [UInt8]? { throw .closed }
+    public func get(_ key: UInt64, from tree: Tree) throws(StorageError) -> [UInt8]? {
+        try pages.value(of: key, in: tree)
+    }
+
     /// The value of `key`, or `nil`.
-    public func get(_ key: RawSpan, from tree: Tree) throws(StorageError) -> [UInt8]? { throw .closed }
+    public func get(_ key: RawSpan, from tree: Tree) throws(StorageError) -> [UInt8]? {
+        try pages.value(of: key, in: tree)
+    }
+
     /// The value of `key`, or `nil`.
-    public func get(_ key: [UInt8], from tree: Tree) throws(StorageError) -> [UInt8]? { throw .closed }
+    public func get(_ key: [UInt8], from tree: Tree) throws(StorageError) -> [UInt8]? {
+        // SAFETY: the array outlives the call.
+        unsafe try pages.value(of: key.span.bytes, in: tree)
+    }
+
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
     public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
-        throw .closed
+        try pages.withValue(of: key, in: tree, body)
     }
+
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
     public func withValue<R>(of key: RawSpan, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
-        throw .closed
+        try pages.withValue(of: key, in: tree, body)
     }
+
     /// A cursor before the first entry of `tree`.
     ///
     /// It goes on working after changes of this transaction.
-    public func cursor(over tree: Tree) throws(StorageError) -> Cursor { throw .closed }
+    public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
+        try pages.checkUsable()
+        let number = try pages.trees.number(of: tree, in: pages)
+        return Cursor(writing: pages, pages.trees[number])
+    }
+
+    // MARK: Trees
 
     /// Makes a new, empty tree.
     ///
-    /// Throws `treeExists` if the name is taken.
-    public mutating func createTree(named name: String, kind: KeyKind) throws(StorageError) -> Tree { throw .closed }
+    /// - Throws: `treeExists` if the name is taken; `keyTooLong` if it is empty or longer than a key may be.
+    public mutating func createTree(named name: String, kind: KeyKind) throws(StorageError) -> Tree {
+        if let existing = try tree(named: name) { throw .treeExists(existing.id) }
+        let maximum = StoreGeometry(pageSize: pages.pageSize).keyByteCountMax
+        guard !name.isEmpty, name.utf8.count <= maximum else {
+            throw .keyTooLong(byteCount: UInt32(clamping: name.utf8.count), maximum: UInt32(maximum))
+        }
+        return try guarding { pages throws(StorageError) in
+            let id = pages.writes.state.nextTreeID
+            let record = try BTree(pages).createTree(
+                id, kind: kind, rootTag: Catalog<WritePages>.rootTag(of: name),
+                transaction: pages.versions.state.transactionID + 1)
+            pages.writes.state.nextTreeID += 1
+            try Catalog(pages).store(record, as: name)
+            let tree = Tree(name: name, id: id, kind: kind)
+            pages.trees.add(tree, record)
+            return tree
+        }
+    }
+
     /// The tree called `name`, made if it does not exist.
     ///
-    /// Throws `wrongKeyKind` if it exists with the other kind.
-    public mutating func tree(named name: String, orCreate kind: KeyKind) throws(StorageError) -> Tree { throw .closed }
+    /// - Throws: `wrongKeyKind` if it exists with the other kind.
+    public mutating func tree(named name: String, orCreate kind: KeyKind) throws(StorageError) -> Tree {
+        guard let existing = try tree(named: name) else { return try createTree(named: name, kind: kind) }
+        guard existing.kind == kind else { throw .wrongKeyKind(tree: existing.id) }
+        return existing
+    }
+
     /// Removes `tree` with all its entries.
-    public mutating func dropTree(_ tree: Tree) throws(StorageError) { throw .closed }
+    public mutating func dropTree(_ tree: Tree) throws(StorageError) {
+        try guarding { pages throws(StorageError) in
+            let record = pages.trees[try pages.trees.number(of: tree, in: pages)]
+            try BTree(pages).dropTree(record)
+            _ = try Catalog(pages).remove(tree.name)
+            pages.trees.remove(tree)
+        }
+    }
+
+    // MARK: Entries
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
     public mutating func put(_ value: RawSpan, for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
-        throw .closed
+        try insert(value, TreeKey(key), .integer, tree)
     }
+
     /// Stores `value` under `key`; returns whether it replaced an older value.
+    ///
+    /// - Throws: `keyTooLong`, `valueTooLarge`; the transaction goes on.
     @discardableResult
     public mutating func put(_ value: RawSpan, for key: RawSpan, in tree: Tree) throws(StorageError) -> Bool {
-        throw .closed
+        // SAFETY: the key is used only within the closure.
+        unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
+            try insert(value, TreeKey(unsafe ByteString(bytes)), .bytes, tree)
+        }
     }
+
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
     public mutating func put(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
-        throw .closed
+        // SAFETY: the array outlives the call.
+        unsafe try put(value.span.bytes, for: key, in: tree)
     }
+
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
     public mutating func put(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StorageError) -> Bool {
-        throw .closed
+        // SAFETY: the array outlives the call.
+        unsafe try put(value.span.bytes, for: key.span.bytes, in: tree)
     }
+
     /// Removes `key`; returns whether it existed.
     @discardableResult
-    public mutating func remove(_ key: UInt64, from tree: Tree) throws(StorageError) -> Bool { throw .closed }
+    public mutating func remove(_ key: UInt64, from tree: Tree) throws(StorageError) -> Bool {
+        try delete(TreeKey(key), .integer, tree)
+    }
+
     /// Removes `key`; returns whether it existed.
     @discardableResult
-    public mutating func remove(_ key: RawSpan, from tree: Tree) throws(StorageError) -> Bool { throw .closed }
+    public mutating func remove(_ key: RawSpan, from tree: Tree) throws(StorageError) -> Bool {
+        // SAFETY: the key is used only within the closure.
+        unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
+            try delete(TreeKey(unsafe ByteString(bytes)), .bytes, tree)
+        }
+    }
+
     /// Removes `key`; returns whether it existed.
     @discardableResult
-    public mutating func remove(_ key: [UInt8], from tree: Tree) throws(StorageError) -> Bool { throw .closed }
+    public mutating func remove(_ key: [UInt8], from tree: Tree) throws(StorageError) -> Bool {
+        // SAFETY: the array outlives the call.
+        unsafe try remove(key.span.bytes, from: tree)
+    }
+
+    // MARK: Ending
 
     /// Makes all changes visible and, with `.durable`, safe from power loss before it returns.
     ///
     /// - Parameter durability: what to wait for; `nil` takes the database's default.
+    /// - Throws: `commitOutcomeUnknown` if the sync failed; otherwise nothing was committed: `transactionFailed`,
+    ///   `diskFull`, `logFull`, `poisoned`, `io`.
     @discardableResult
     public consuming func commit(_ durability: Durability? = nil) throws(StorageError) -> CommitReceipt {
-        throw .closed
+        try pages.checkUsable()
+        try guarding { pages throws(StorageError) in try pages.trees.store(in: pages) }
+        return try pages.engine.commit(pages, durability: durability ?? pages.engine.options.durability)
     }
 
     /// Gives all changes up.
-    public consuming func rollback() {}
+    public consuming func rollback() { pages.engine.rollback(pages) }
+
+    // MARK: Private
+
+    @inline(__always)
+    private func insert(
+        _ value: RawSpan, _ key: TreeKey, _ kind: KeyKind, _ tree: Tree
+    ) throws(StorageError) -> Bool {
+        // SAFETY: the value is used only within the closure.
+        unsafe try value.withUnsafeBytes { bytes throws(StorageError) in
+            let value = unsafe ByteString(bytes)
+            return try changing(tree, kind) { operations, record throws(StorageError) in
+                try operations.insert(key, value, into: &record)
+            }
+        }
+    }
+
+    private func delete(_ key: TreeKey, _ kind: KeyKind, _ tree: Tree) throws(StorageError) -> Bool {
+        try changing(tree, kind) { operations, record throws(StorageError) in
+            try operations.remove(key, from: &record)
+        }
+    }
+
+    /// Runs a change of one tree.
+    @inline(__always)
+    private func changing<R>(
+        _ tree: Tree, _ kind: KeyKind,
+        _ body: (BTree<WritePages>, inout TreeRecord) throws(StorageError) -> R
+    ) throws(StorageError) -> R {
+        try guarding { pages throws(StorageError) in
+            let number = try pages.trees.number(of: tree, in: pages)
+            guard pages.trees[number].kind == kind else { throw StorageError.wrongKeyKind(tree: tree.id) }
+            return try body(BTree(pages), &pages.trees[number])
+        }
+    }
+
+    /// Runs a change; after an error that may have left it half done the transaction cannot be committed (invariant 1).
+    @inline(__always)
+    private func guarding<R>(
+        _ body: (WritePages) throws(StorageError) -> R
+    ) throws(StorageError) -> R {
+        try pages.checkUsable()
+        if pages.writes.hasFailed { throw .transactionFailed }
+        do throws(StorageError) {
+            return try body(pages)
+        } catch {
+            if !error.isAboutArguments { pages.writes.hasFailed = true }
+            throw error
+        }
+    }
 }

@@ -18,6 +18,8 @@ public enum CorruptionRule: UInt8, Sendable, CaseIterable {
     case pageReserved = 5
     /// Rule 6, broken when the gap between its slots and its cells is not zero.
     case pageGap = 6
+    /// Rule 7, broken when its log position is not before the commit that is being read.
+    case pageLSN = 7
     // The superblock and its slots (section 2).
     /// Rule 10, broken when the superblock does not match its checksum.
     case superblockChecksum = 10
@@ -129,6 +131,7 @@ extension CorruptionRule: CustomStringConvertible {
         case .pageNumber: "it states another page number"
         case .pageType: "its type is not one that may stand here"
         case .pageBeyondEnd: "it lies beyond the end of the store"
+        case .pageLSN: "it is newer than the commit that is being read"
         case .pageReserved: "a reserved byte is not zero"
         case .pageGap: "the gap between its slots and its cells is not zero"
         case .superblockChecksum: "the superblock does not match its checksum"

@@ -11,9 +11,7 @@ extension PageView {
         contentStart &- slotsEnd &+ fragmentByteCount >= byteCount &+ slotByteCount
     }
 
-    /// Inserts `key` and `value` as entry `index` of a leaf.
-    ///
-    /// `key` begins with the page's prefix.
+    /// Inserts `key` and `value` as entry `index` of a leaf. `key` begins with the page's prefix.
     ///
     /// - Returns: `false` if there is no room.
     package func insertEntry(_ index: Int, _ key: TreeKey, _ value: StoredValue) -> Bool {
@@ -86,9 +84,7 @@ extension PageView {
         return true
     }
 
-    /// Removes entries or separators in `range`.
-    ///
-    /// In an interior page each takes the child to its left with it.
+    /// Removes entries or separators in `range`. In an interior page each takes the child to its left with it.
     package func removeCells(_ range: Range<Int>) {
         for index in range {
             let length = cellByteCount(index)

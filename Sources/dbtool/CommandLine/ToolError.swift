@@ -105,7 +105,7 @@ enum ToolError: Error, CustomStringConvertible {
         switch error {
         case .corruption, .logCorrupt, .notAStore(.damagedSuperblock), .notAStore(.textMangled): .difference
         case .storeBusy: .locked
-        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .invalidOption: .usage
+        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noEntry, .invalidOption: .usage
         case .io, .notAStore, .unsupportedFormat, .unsupportedFeatures, .noSuchStore, .readOnly, .closed,
             .transactionsOpen, .transactionEnded, .transactionFailed, .poisoned, .commitOutcomeUnknown,
             .snapshotExpired, .diskFull, .logFull, .notClean:

@@ -1,0 +1,49 @@
+// The end of an open store, and numbers about it while it lasts.
+
+import Synchronization
+
+extension Engine {
+    /// Moves everything into the store file, marks it clean and lets it go.
+    ///
+    /// No transaction is open or can begin.
+    ///
+    /// - Throws: `poisoned` after a failed sync: then nothing is written, and the next open recovers. Other errors leave
+    ///   the store to be recovered, too. The files are let go in any case.
+    func close() throws(StorageError) {
+        var failure: StorageError?
+        do throws(StorageError) {
+            if let log {
+                try syncs.check()
+                try runCheckpoint(log)
+                try disarmLog()
+            }
+        } catch {
+            failure = error
+        }
+        if let log = files.log {
+            files.log = nil
+            do throws(StorageError) { try log.close() } catch { failure = failure ?? error }
+        }
+        do throws(StorageError) { try files.store.close() } catch { failure = failure ?? error }
+        if let failure { throw failure }
+    }
+
+    /// Numbers about the store as it is now.
+    func statistics() -> DatabaseStatistics {
+        let state = board.state
+        let log = log
+        var numbers = DatabaseStatistics()
+        numbers.pageCount = UInt64(state.pageCount)
+        numbers.freePageCount = UInt64(state.freeCount)
+        numbers.logByteCount = log?.byteCount ?? 0
+        let checkpoint = checkpointLSN.load(ordering: .acquiring)
+        numbers.logLiveByteCount = log.map { $0.position > checkpoint ? $0.position - checkpoint : 0 } ?? 0
+        numbers.transactionID = state.transactionID
+        numbers.snapshotCount = board.snapshotCount
+        numbers.cacheMisses = pool.missCount
+        numbers.cachePageCapacity = pool.frameCount
+        numbers.checkpointCount = checkpointCount.load(ordering: .relaxed)
+        numbers.syncCount = syncs.syncCount
+        return numbers
+    }
+}

@@ -1,0 +1,112 @@
+// Setting the log up before the first write of a session, and putting it away at the end.
+//
+// Invariants
+//   1. A store whose newest slot says "clean" needs no log: whatever log file lies beside it is overwritten.
+//   2. The slot says "not clean", and names the log and its first segment, before the first frame is written.
+//   3. The first sequence number is above all in the file, and chain seed and salts are random: no frame of an earlier
+//      session can be taken for one of this.
+
+extension Engine {
+    /// Makes the store ready for writing, if it is not yet.
+    ///
+    /// The writer gate is held.
+    func armLog() throws(StorageError) {
+        guard log == nil else { return }
+        try checkpointLock.withLock { () throws(StorageError) in
+            let (file, header) = try openLogForWriting()
+            var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
+            let used = try scan.findSequenceMax()
+            let stride = UInt64(header.segmentByteCount)
+            let first = max(slot.checkpointLSN / stride, used) + 1
+            let chain = fileSystem.random()
+            let log = Log(
+                file: file, header: header, storeSeed: superblock.hashSeed, fileSystem: fileSystem, syncs: syncs,
+                segmentCount: try wholeSegments(of: file, header: header), firstSequence: first, chain: chain)
+            try reaffirmSlot()
+            var state = StoreState(slot)
+            state.chain = chain
+            try writeSlot(state, logIdentifier: header.logIdentifier, logStartSegment: first, isClean: false)
+            appended = (state, log.currentIndex)
+            files.log = file
+            board.publish(state, index: log.currentIndex)
+            self.log = log
+        }
+    }
+
+    /// How many whole segments a log file has.
+    private func wholeSegments(of file: any StorageFile, header: LogHeader) throws(StorageError) -> Int {
+        let size = try file.size()
+        return Int((size - UInt64(LogHeaderLayout.byteCount)) / UInt64(header.segmentByteCount))
+    }
+
+    /// The log file with a header that fits this store, made if need be.
+    private func openLogForWriting() throws(StorageError) -> (any StorageFile, LogHeader) {
+        if let file = try Self.openIfPresent(logPath, role: .log, mode: .readWrite, in: fileSystem) {
+            if let header = try Self.readLogHeader(of: file), header.pageSize == superblock.pageSize,
+                header.storeIdentifier == superblock.storeIdentifier
+            {
+                return (file, header)
+            }
+            return (file, try writeLogHeader(to: file))
+        }
+        let file = try fileSystem.open(logPath, role: .log, mode: .createExclusively)
+        let header = try writeLogHeader(to: file)
+        try fileSystem.syncDirectory(of: logPath)
+        return (file, header)
+    }
+
+    private func writeLogHeader(to file: any StorageFile) throws(StorageError) -> LogHeader {
+        var identifier: [UInt8] = []
+        for _ in 0..<2 {
+            var word = fileSystem.random()
+            for _ in 0..<8 {
+                identifier.append(UInt8(truncatingIfNeeded: word))
+                word >>= 8
+            }
+        }
+        let header = LogHeader(
+            pageSize: superblock.pageSize, storeIdentifier: superblock.storeIdentifier, logIdentifier: identifier,
+            segmentByteCount: max(options.logSegmentByteCount, 8 * superblock.pageSize))
+        let bytes = ScratchBytes(byteCount: LogHeaderLayout.byteCount)
+        bytes.store(header.encoded(), at: 0)
+        try file.truncate(to: 0)
+        try bytes.write(0..<bytes.byteCount, to: file, at: 0)
+        try syncs.sync(file)
+        return header
+    }
+
+    /// Opens a file, or says that there is none.
+    static func openIfPresent(
+        _ path: String, role: FileRole, mode: OpenMode, in fileSystem: any FileSystem
+    ) throws(StorageError) -> (any StorageFile)? {
+        do throws(StorageError) {
+            return try fileSystem.open(path, role: role, mode: mode)
+        } catch .noSuchStore {
+            return nil
+        }
+    }
+
+    /// The header of a log file; `nil` if there is no valid one.
+    static func readLogHeader(of file: any StorageFile) throws(StorageError) -> LogHeader? {
+        let bytes = ScratchBytes(byteCount: LogHeaderLayout.byteCount)
+        let count = try bytes.read(0..<bytes.byteCount, from: file, at: 0)
+        guard count == LogHeaderLayout.byteCount else { return nil }
+        return bytes.with(0..<count) { LogHeader(decoding: $0) }
+    }
+
+    /// Writes a clean slot and puts the log away: everything is in the store file.
+    ///
+    /// Gate held, checkpoint complete.
+    func disarmLog() throws(StorageError) {
+        guard let log else { return }
+        try checkpointLock.withLock { () throws(StorageError) in
+            try writeSlot(
+                appended.state, logIdentifier: log.identifier, logStartSegment: slot.logStartSegment, isClean: true)
+            self.log = nil
+            files.log = nil
+            try log.file.close()
+            try fileSystem.remove(logPath)
+            try fileSystem.syncDirectory(of: logPath)
+        }
+    }
+}

@@ -1,0 +1,185 @@
+// The engine behind one or more `Database` handles: owns the files, the cache and the log of one open store.
+//
+// Lock order (each may be taken while holding those before it, never the other way round):
+//   registry -> writer gate -> checkpoint lock -> log lock -> commit queue -> snapshot board -> buffer pool
+//
+// Invariants
+//   1. `appended`, `freeCounts` and `isSlotReaffirmed` belong to who holds the writer gate; `slot` to who holds the
+//      checkpoint lock.
+//   2. `checkpointLSN` is the position of the newest *durable* slot. Versions before it are read from the store file.
+//   3. Nothing is written before the first write transaction: a store that was closed cleanly and is only read stays as
+//      it was, byte for byte.
+
+import Synchronization
+
+/// An open store.
+package final class Engine: @unchecked Sendable {
+    // SAFETY (@unchecked Sendable): the variables are guarded as invariant 1 says, or by `Mutex`.
+
+    let path: String
+    let fileSystem: any FileSystem
+    let options: DatabaseOptions
+    let superblock: Superblock
+    let isReadOnly: Bool
+    let files: StoreFiles
+    let pool: BufferPool
+    let board: SnapshotBoard
+    let syncs = SyncGuard()
+    let queue: CommitQueue
+    let gate = WriterGate()
+    let checkpointLock = Monitor()
+    let checkpointLSN: Atomic<UInt64>
+    let checkpointCount = Atomic<UInt64>(0)
+    /// The position at which the last automatic checkpoint was tried.
+    let checkpointTried = Atomic<UInt64>(0)
+    /// Follows the log of a store that another process may be writing; read-only engines only.
+    let follower: LogFollower?
+
+    /// The state after the newest append, and the index that lists it (invariant 1).
+    var appended: (state: StoreState, index: LogIndex)
+    /// Free pages per bitmap page after the newest append, once known (invariant 1).
+    var freeCounts: [Int]?
+    /// Whether the slot that counts is known to be on the disk, not only in the system's memory (invariant 1).
+    var isSlotReaffirmed = false
+    /// The newest slot (invariant 1).
+    var slot: CheckpointSlot
+    private let armedLog = Mutex<Log?>(nil)
+    /// How many `Database` handles use this engine; guarded by the registry.
+    var handleCount = 0
+
+    init(
+        path: String, fileSystem: any FileSystem, options: DatabaseOptions, superblock: Superblock,
+        store: any StorageFile, slot: CheckpointSlot, follower: LogFollower?
+    ) {
+        self.path = path
+        self.fileSystem = fileSystem
+        self.options = options
+        self.superblock = superblock
+        self.slot = slot
+        self.follower = follower
+        isReadOnly = options.access != .readWrite
+        files = StoreFiles(
+            store: store, geometry: StoreGeometry(pageSize: superblock.pageSize), storeSeed: superblock.hashSeed,
+            mayChangeUnderneath: options.access == .readOnly)
+        pool = BufferPool(pageSize: superblock.pageSize, byteCount: options.cacheByteCount)
+        let state = StoreState(slot)
+        let index = LogIndex(capacity: 64)
+        board = SnapshotBoard(state: state, index: index)
+        queue = CommitQueue(board: board, syncs: syncs)
+        checkpointLSN = Atomic(slot.checkpointLSN)
+        appended = (state, index)
+    }
+
+    /// The log, once the first write transaction set it up.
+    var log: Log? {
+        get { armedLog.withLock { $0 } }
+        set { armedLog.withLock { $0 = newValue } }
+    }
+
+    /// The log file's path.
+    var logPath: String { Self.logPath(of: path) }
+
+    static func logPath(of path: String) -> String { path + "-wal" }
+
+    /// How many private copies of pages a write transaction keeps in memory: half of the cache.
+    var privateCopyMax: Int { pool.frameCount / 2 }
+
+    // MARK: Transactions
+
+    func beginRead() throws(StorageError) -> ReadPages {
+        if let follower { try follower.follow(self) }
+        return try ReadPages(self)
+    }
+
+    func beginWrite() throws(StorageError) -> WritePages {
+        guard !isReadOnly else { throw .readOnly }
+        try syncs.check()
+        try board.beginWriter()
+        gate.enter()
+        do throws(StorageError) {
+            try syncs.check()
+            try armLog()
+        } catch {
+            gate.leave()
+            board.endWriter()
+            throw error
+        }
+        let pages = WritePages(self, state: appended.state, index: appended.index)
+        pages.writes.freeCounts = freeCounts
+        return pages
+    }
+
+    /// Ends a write transaction without its changes.
+    func rollback(_ pages: WritePages) {
+        guard pages.end() else { return }
+        pages.discardWrites()
+        gate.leave()
+        board.endWriter()
+    }
+
+    /// Makes the changes of a write transaction durable and visible.
+    func commit(_ pages: WritePages, durability: Durability) throws(StorageError) -> CommitReceipt {
+        guard pages.end() else { throw .transactionEnded }
+        let writes = pages.writes
+        defer { board.endWriter() }
+        guard !writes.isEmpty, let log else {
+            gate.leave()
+            return CommitReceipt(transactionID: pages.versions.state.transactionID, lsn: pages.versions.state.commitLSN)
+        }
+        let state: StoreState
+        do throws(StorageError) {
+            if writes.hasFailed { throw StorageError.transactionFailed }
+            state = try append(writes, to: log, pages: pages, durability: durability)
+        } catch {
+            pages.discardWrites()
+            gate.leave()
+            throw error
+        }
+        gate.leave()
+        try queue.waitUntilVisible(state.commitLSN, log: log)
+        checkpointIfDue(log)
+        return CommitReceipt(transactionID: state.transactionID, lsn: state.commitLSN)
+    }
+
+    /// Writes a transaction's frames to the log; the next writer may build on it from here on.
+    private func append(
+        _ writes: WriteSet, to log: Log, pages: WritePages, durability: Durability
+    ) throws(StorageError) -> StoreState {
+        try syncs.check()
+        let copies = writes.copies.sorted { $0.page < $1.page }
+        let logged = copies.map { LoggedPage(number: $0.page, view: $0.view) }
+        try reserve(logged.reduce(Log.commitByteCount) { $0 + $1.frameByteCount }, in: log)
+        let record = CommitRecord(
+            transactionID: pages.versions.state.transactionID + 1, commitLSN: 0, durableLSN: queue.durablePosition,
+            pageCount: writes.state.pageCount, freeCount: writes.state.freeCount,
+            catalogRoot: writes.state.catalogRoot, frameCount: 0, wallClock: fileSystem.now(), userTag: 0,
+            nextTreeID: writes.state.nextTreeID)
+        let result = try log.commit(
+            logged, after: writes.spilled, record: record,
+            forgettingBefore: checkpointLSN.load(ordering: .acquiring))
+        _ = writes.removeAllCopies()
+        for (copy, place) in zip(copies, result.places) { pages.share(copy, at: place) }
+        appended = (result.state, result.index)
+        freeCounts = writes.freeCounts
+        queue.enqueue(result.state, index: result.index, needsSync: durability == .durable)
+        return result.state
+    }
+
+    /// Writes pages of an unfinished transaction to the log.
+    func spill(_ pages: [LoggedPage]) throws(StorageError) -> [LogPlace] {
+        guard let log else { preconditionFailure("a write transaction has a log") }
+        try syncs.check()
+        try reserve(pages.reduce(0) { $0 + $1.frameByteCount }, in: log)
+        return try log.append(pages)
+    }
+
+    /// Makes room in the log: by growing it up to its cap, by a checkpoint, by giving old snapshots up.
+    private func reserve(_ byteCount: Int, in log: Log) throws(StorageError) {
+        if try log.reserve(byteCount, byteCountMax: options.logByteCountMax) { return }
+        try runCheckpoint(log)
+        if try log.reserve(byteCount, byteCountMax: options.logByteCountMax) { return }
+        guard board.expireOldSnapshots() > 0 else { throw .logFull }
+        try runCheckpoint(log)
+        guard try log.reserve(byteCount, byteCountMax: options.logByteCountMax) else { throw .logFull }
+    }
+}

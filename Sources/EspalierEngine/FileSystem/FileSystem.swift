@@ -1,0 +1,136 @@
+// The seam to the operating system: everything the engine asks of files, clocks and chance goes through these two
+// protocols, so that a simulated file system can stand in and a store can live in memory.
+//
+// Invariants
+//   1. Nothing in the engine calls the operating system, a clock or a random generator otherwise.
+//   2. One dynamic call per file operation (8 ns of at least 645 ns), never one per page in the cache.
+//   3. `read` and `write` may do less than asked; `readFully` and `writeFully` are what the engine uses.
+
+/// A file's identity within the running system: two paths with equal identity name the same file.
+package struct FileIdentity: Hashable, Sendable {
+    /// The device (or the simulated file system).
+    package let device: UInt64
+    /// The file on that device.
+    package let inode: UInt64
+
+    /// States an identity.
+    package init(device: UInt64, inode: UInt64) {
+        self.device = device
+        self.inode = inode
+    }
+}
+
+/// How a file is opened.
+package enum OpenMode: UInt8, Sendable {
+    case readOnly, readWrite, createExclusively
+}
+
+/// What a sync must reach.
+package enum SyncLevel: UInt8, Sendable {
+    /// The data is safe from power loss.
+    case durable
+    /// The data reaches the disk before anything written later (a full sync where the system knows no barrier).
+    case barrier
+}
+
+/// A place to keep files.
+package protocol FileSystem: AnyObject, Sendable {
+    /// Opens the file at `path`.
+    ///
+    /// Throws `noSuchStore` if it is missing and not to be created.
+    func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile
+    /// The identity of the file at `path`, or `nil` if there is none.
+    func identity(of path: String) throws(StorageError) -> FileIdentity?
+    /// Gives the file at `path` the name `newPath`, which must not exist, and takes the old name away.
+    ///
+    /// Returns `false` if `newPath` exists.
+    func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool
+    /// Gives the file at `path` the name `newPath`, replacing what has that name.
+    func rename(_ path: String, to newPath: String) throws(StorageError)
+    /// Removes the file's name.
+    func remove(_ path: String) throws(StorageError)
+    /// Makes the names in the directory of `path` durable.
+    func syncDirectory(of path: String) throws(StorageError)
+    /// Nanoseconds since 1970.
+    func now() -> UInt64
+    /// 64 random bits.
+    func random() -> UInt64
+}
+
+/// An open file.
+package protocol StorageFile: AnyObject, Sendable {
+    /// Which of the store's files this is.
+    var role: FileRole { get }
+    /// The file's identity.
+    var identity: FileIdentity { get }
+    /// The file's size in bytes.
+    func size() throws(StorageError) -> UInt64
+    /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file or by chance, 0 at its end.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int
+    /// Writes up to `buffer.count` bytes at `offset`, at least one; extends the file if needed.
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int
+    /// Makes what was written durable.
+    ///
+    /// After an error nothing is known about it.
+    func sync(_ level: SyncLevel) throws(StorageError)
+    /// Cuts the file, or extends it with zeros.
+    func truncate(to byteCount: UInt64) throws(StorageError)
+    /// Reserves space up to `byteCount`, extending the file with zeros.
+    ///
+    /// Throws `diskFull`, and then changes nothing
+    /// that matters.
+    func allocate(to byteCount: UInt64) throws(StorageError)
+    /// Takes the lock that a writing process holds.
+    ///
+    /// Throws `storeBusy`.
+    func lockForWriting() throws(StorageError)
+    /// Gives up all locks and the descriptor.
+    func close() throws(StorageError)
+}
+
+extension StorageFile {
+    /// Reads until `buffer` is full or the file ends; returns the number of bytes read.
+    package func readFully(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
+        var done = 0
+        while done < buffer.count {
+            // SAFETY: `done` is within the buffer.
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            let count = unsafe try read(into: rest, at: offset + UInt64(done))
+            if count == 0 { break }
+            done += count
+        }
+        return done
+    }
+
+    /// Writes all of `buffer`.
+    package func writeFully(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(StorageError) {
+        var done = 0
+        while done < buffer.count {
+            // SAFETY: `done` is within the buffer.
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[done...])
+            let count = unsafe try write(rest, at: offset + UInt64(done))
+            guard count > 0 else { throw failure(.write, errno: 0) }
+            done += count
+        }
+    }
+
+    /// The error of a failed call: `diskFull` where the reason is want of space.
+    package func failure(_ operation: IOOperation, errno: Int32) -> StorageError {
+        let isFull = errno == Platform.noSpace || errno == Platform.quotaExceeded || errno == Platform.fileTooBig
+        return isFull ? .diskFull : .io(IOFailure(operation: operation, file: role, errno: errno))
+    }
+}
+
+/// Byte positions of locks, far beyond the end of any store file.
+package enum LockByte {
+    /// Where lock bytes begin: 2^62.
+    package static let base: UInt64 = 1 << 62
+    /// Held exclusively by the process that may write.
+    package static let writer = base
+    /// Reserved: checkpointer of a store shared by several writing processes.
+    package static let checkpointer = base + 2
+    /// Marked by a lock that names the writing process.
+    package static let processMark = base + 8
+    /// Reserved: the first of the reader slots.
+    package static let readers = base + 16
+}

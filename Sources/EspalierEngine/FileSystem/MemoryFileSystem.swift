@@ -1,0 +1,176 @@
+// Files in memory: what a store without a path lives on. The engine above is the same.
+//
+// Invariants
+//   1. A file is a list of chunks of equal size; bytes that were never written are zero.
+//   2. Syncs do nothing: such a store ends with its process.
+
+import Synchronization
+
+/// Files in memory.
+package final class MemoryFileSystem: FileSystem {
+    private let files = Mutex<[String: MemoryFile]>([:])
+    private static let instanceCount = Atomic<UInt64>(0)
+    private static let fileCount = Atomic<UInt64>(0)
+    private let device: UInt64
+
+    /// An empty file system.
+    package init() {
+        // High numbers, away from the operating system's devices.
+        device = ~Self.instanceCount.wrappingAdd(1, ordering: .relaxed).oldValue
+    }
+
+    package func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
+        let found = files.withLock { files -> MemoryFile? in
+            if let file = files[path] { return mode == .createExclusively ? nil : file }
+            guard mode == .createExclusively else { return nil }
+            let inode = Self.fileCount.wrappingAdd(1, ordering: .relaxed).newValue
+            let file = MemoryFile(role: role, identity: FileIdentity(device: device, inode: inode))
+            files[path] = file
+            return file
+        }
+        if let found { return found }
+        if mode != .createExclusively { throw .noSuchStore }
+        throw .io(IOFailure(operation: .open, file: role, errno: Platform.exists))
+    }
+
+    package func identity(of path: String) throws(StorageError) -> FileIdentity? {
+        files.withLock { $0[path]?.identity }
+    }
+
+    package func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
+        guard files.withLock({ $0[newPath] == nil }) else { return false }
+        try rename(path, to: newPath)
+        return true
+    }
+
+    package func rename(_ path: String, to newPath: String) throws(StorageError) {
+        let found = files.withLock { files -> Bool in
+            guard let file = files.removeValue(forKey: path) else { return false }
+            files[newPath] = file
+            return true
+        }
+        if !found { throw .io(IOFailure(operation: .rename, file: .directory, errno: Platform.noEntry)) }
+    }
+
+    package func remove(_ path: String) throws(StorageError) {
+        let found = files.withLock { $0.removeValue(forKey: path) != nil }
+        if !found { throw .io(IOFailure(operation: .remove, file: .directory, errno: Platform.noEntry)) }
+    }
+
+    package func syncDirectory(of path: String) throws(StorageError) {}
+
+    package func now() -> UInt64 { Platform.now() }
+
+    package func random() -> UInt64 {
+        var generator = SystemRandomNumberGenerator()
+        return generator.next()
+    }
+}
+
+/// A file in memory.
+final class MemoryFile: StorageFile, @unchecked Sendable {
+    // SAFETY (@unchecked Sendable): `content` is touched only while `lock` is held.
+    private static let chunkByteCount = 64 << 10
+
+    /// The bytes: chunks of equal size, and how many bytes of them count.
+    @safe
+    private struct Content: ~Copyable {
+        var chunks: [UnsafeMutableRawPointer]
+        var byteCount = 0
+
+        init() { unsafe chunks = [] }
+
+        deinit {
+            // SAFETY: the chunks are ours alone.
+            let count = unsafe chunks.count
+            for index in 0..<count { unsafe chunks[index].deallocate() }
+        }
+    }
+
+    let role: FileRole
+    let identity: FileIdentity
+    private let lock = Mutex(())
+    private var content = Content()
+
+    init(role: FileRole, identity: FileIdentity) {
+        self.role = role
+        self.identity = identity
+    }
+
+    func size() throws(StorageError) -> UInt64 { lock.withLock { _ in UInt64(content.byteCount) } }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
+        lock.withLock { _ in
+            guard offset < UInt64(content.byteCount) else { return 0 }
+            let count = min(buffer.count, content.byteCount - Int(offset))
+            var done = 0
+            while done < count {
+                let position = Int(offset) + done
+                let piece = min(Self.chunkByteCount - position % Self.chunkByteCount, count - done)
+                // SAFETY: `position + piece` is within one chunk, `done + piece` within the buffer.
+                unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + piece]).copyMemory(
+                    from: UnsafeRawBufferPointer(
+                        start: content.chunks[position / Self.chunkByteCount] + position % Self.chunkByteCount,
+                        count: piece))
+                done += piece
+            }
+            return count
+        }
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
+        lock.withLock { _ in
+            Self.extend(&content, to: Int(offset) + buffer.count)
+            var done = 0
+            while done < buffer.count {
+                let position = Int(offset) + done
+                let piece = min(Self.chunkByteCount - position % Self.chunkByteCount, buffer.count - done)
+                // SAFETY: `position + piece` is within one chunk, `done + piece` within the buffer.
+                unsafe UnsafeMutableRawBufferPointer(
+                    start: content.chunks[position / Self.chunkByteCount] + position % Self.chunkByteCount, count: piece
+                ).copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[done..<done + piece]))
+                done += piece
+            }
+            return buffer.count
+        }
+    }
+
+    func sync(_ level: SyncLevel) throws(StorageError) {}
+
+    func truncate(to byteCount: UInt64) throws(StorageError) {
+        lock.withLock { _ in
+            let byteCount = Int(byteCount)
+            guard byteCount < content.byteCount else { return Self.extend(&content, to: byteCount) }
+            let chunkCount = (byteCount + Self.chunkByteCount - 1) / Self.chunkByteCount
+            while unsafe content.chunks.count > chunkCount {
+                // SAFETY: a chunk leaves the list when it is freed.
+                unsafe content.chunks.removeLast().deallocate()
+            }
+            let used = byteCount % Self.chunkByteCount
+            if used > 0 {
+                // SAFETY: the last chunk exists because `used` bytes of it count; what lies behind becomes zero again.
+                unsafe (content.chunks[chunkCount - 1] + used)
+                    .initializeMemory(as: UInt8.self, repeating: 0, count: Self.chunkByteCount - used)
+            }
+            content.byteCount = byteCount
+        }
+    }
+
+    func allocate(to byteCount: UInt64) throws(StorageError) {
+        lock.withLock { _ in Self.extend(&content, to: Int(byteCount)) }
+    }
+
+    func lockForWriting() throws(StorageError) {}
+
+    func close() throws(StorageError) {}
+
+    private static func extend(_ content: inout Content, to byteCount: Int) {
+        while unsafe content.chunks.count * chunkByteCount < byteCount {
+            // SAFETY: freed by `truncate` or by the end of the content.
+            let chunk = UnsafeMutableRawPointer.allocate(byteCount: chunkByteCount, alignment: 4096)
+            unsafe chunk.initializeMemory(as: UInt8.self, repeating: 0, count: chunkByteCount)
+            unsafe content.chunks.append(chunk)
+        }
+        content.byteCount = max(content.byteCount, byteCount)
+    }
+}

@@ -1,0 +1,157 @@
+// Commits between "appended" and "visible": one thread syncs for all that wait (group commit).
+//
+// Invariants
+//   1. Commits become visible in the order they were appended; a durable one only after its bytes were synced.
+//   2. At most one thread syncs at a time, the leader; it syncs everything that was appended before it began.
+//   3. After a failed sync nothing becomes visible any more (`SyncGuard` refuses), and who waited learns that the outcome
+//      of its commit is unknown.
+
+/// Makes appended commits durable and visible.
+package final class CommitQueue: @unchecked Sendable {
+    // SAFETY (@unchecked Sendable): all state is touched only while `monitor` is held.
+
+    private struct Pending {
+        let state: StoreState
+        let index: LogIndex
+        let needsSync: Bool
+    }
+
+    private let monitor = Monitor()
+    private let board: SnapshotBoard
+    private let syncs: SyncGuard
+    private var pending: [Pending] = []
+    private var appendedLSN: UInt64
+    private var durableLSN: UInt64
+    private var isSyncing = false
+
+    /// A queue with nothing in it, behind a store whose newest commit is durable.
+    package init(board: SnapshotBoard, syncs: SyncGuard) {
+        self.board = board
+        self.syncs = syncs
+        appendedLSN = board.state.commitLSN
+        durableLSN = appendedLSN
+    }
+
+    /// Begins anew behind a recovered store.
+    package func reset(to lsn: UInt64) {
+        monitor.withLock {
+            appendedLSN = lsn
+            durableLSN = lsn
+        }
+    }
+
+    /// The highest log position that is known to be durable.
+    package var durablePosition: UInt64 { monitor.withLock { durableLSN } }
+
+    /// Takes note of a commit that was just appended.
+    ///
+    /// The caller holds the writer gate.
+    package func enqueue(_ state: StoreState, index: LogIndex, needsSync: Bool) {
+        monitor.withLock {
+            pending.append(Pending(state: state, index: index, needsSync: needsSync))
+            appendedLSN = state.commitLSN
+        }
+    }
+
+    /// Returns when the commit at `lsn` is visible.
+    ///
+    /// - Throws: `commitOutcomeUnknown` if a sync it needed failed.
+    package func waitUntilVisible(_ lsn: UInt64, log: Log) throws(StorageError) {
+        while true {
+            let mustLead = monitor.withLock { () -> Bool? in
+                publishReady()
+                while isSyncing, !isVisible(lsn) { monitor.wait() }
+                if isVisible(lsn) { return nil }
+                isSyncing = true
+                return true
+            }
+            guard mustLead != nil else { return }
+            do throws(StorageError) {
+                try lead(log)
+            } catch {
+                throw .commitOutcomeUnknown
+            }
+        }
+    }
+
+    /// Syncs everything that was appended so far.
+    package func makeDurable(_ log: Log) throws(StorageError) {
+        let isNeeded = monitor.withLock { () -> Bool in
+            while isSyncing { monitor.wait() }
+            guard durableLSN < appendedLSN else { return false }
+            isSyncing = true
+            return true
+        }
+        if isNeeded { try lead(log) }
+    }
+
+    /// The leader's part: one sync, then everyone it covers becomes visible.
+    private func lead(_ log: Log) throws(StorageError) {
+        let target = monitor.withLock { appendedLSN }
+        defer {
+            monitor.withLock {
+                isSyncing = false
+                monitor.wakeAll()
+            }
+        }
+        try syncs.sync(log.file)
+        monitor.withLock {
+            durableLSN = max(durableLSN, target)
+            publishReady()
+        }
+    }
+
+    private func isVisible(_ lsn: UInt64) -> Bool {
+        guard let first = pending.first else { return true }
+        return first.state.commitLSN > lsn
+    }
+
+    /// Invariant 1.
+    ///
+    /// Called with the monitor held.
+    private func publishReady() {
+        let ready = pending.prefix { !$0.needsSync || $0.state.commitLSN <= durableLSN }
+        guard let last = ready.last else { return }
+        board.publish(last.state, index: last.index)
+        pending.removeFirst(ready.count)
+    }
+}
+
+/// Lets one writer in at a time, in the order they came.
+package final class WriterGate: @unchecked Sendable {
+    // SAFETY (@unchecked Sendable): both counters are touched only while `monitor` is held.
+
+    private let monitor = Monitor()
+    private var nextTicket: UInt64 = 0
+    private var serving: UInt64 = 0
+
+    package init() {}
+
+    /// Waits until all writers before this one have left.
+    package func enter() {
+        monitor.withLock {
+            let ticket = nextTicket
+            nextTicket += 1
+            while serving != ticket { monitor.wait() }
+        }
+    }
+
+    /// Enters only if nobody is inside or waiting.
+    package func tryEnter() -> Bool {
+        monitor.withLock {
+            guard serving == nextTicket else { return false }
+            nextTicket += 1
+            return true
+        }
+    }
+
+    /// Lets the next writer in.
+    ///
+    /// May be called on another thread than `enter`.
+    package func leave() {
+        monitor.withLock {
+            serving += 1
+            monitor.wakeAll()
+        }
+    }
+}

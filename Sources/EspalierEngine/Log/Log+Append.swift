@@ -1,0 +1,178 @@
+// Appending to the log: frames are built one behind the other in a buffer, and written with one call per segment.
+
+/// A page that is to be logged: its bytes are sealed in place.
+package struct LoggedPage {
+    /// The page's number.
+    package let number: PageNumber
+    /// The page's bytes, which belong to the transaction.
+    package let view: PageView
+
+    /// States a page.
+    package init(number: PageNumber, view: PageView) {
+        self.number = number
+        self.view = view
+    }
+
+    /// The bytes its frame takes.
+    package var frameByteCount: Int { FrameHeaderLayout.byteCount + view.byteCount - view.holeRange.count }
+}
+
+extension Log {
+    /// The bytes a commit frame takes.
+    package static let commitByteCount = FrameHeaderLayout.byteCount + CommitRecordLayout.byteCount
+
+    /// Appends page frames, sealing the pages; without a commit they stay invisible to recovery.
+    ///
+    /// Room must have been reserved.
+    ///
+    /// - Returns: where each page lies now, in the order of `pages`.
+    package func append(_ pages: [LoggedPage]) throws(StorageError) -> [LogPlace] {
+        try lock.withLock { () throws(StorageError) in
+            let saved = ring
+            do throws(StorageError) {
+                let places = try build(pages)
+                try flush()
+                return places
+            } catch {
+                giveUp(restoring: saved)
+                throw error
+            }
+        }
+    }
+
+    /// Appends page frames and the commit that makes them, and frames appended before, a transaction.
+    ///
+    /// - Parameter earlier: versions of this transaction that were appended before, oldest first.
+    /// - Parameter record: the state after the transaction; its `commitLSN` and `frameCount` are filled in here.
+    /// - Returns: where each page lies, the state with log position and chain, and the index that lists it all.
+    package func commit(
+        _ pages: [LoggedPage], after earlier: [(page: PageNumber, place: LogPlace)], record: CommitRecord,
+        forgettingBefore checkpoint: UInt64
+    ) throws(StorageError) -> (places: [LogPlace], state: StoreState, index: LogIndex) {
+        try lock.withLock { () throws(StorageError) in
+            let saved = ring
+            do throws(StorageError) {
+                let places = try build(pages)
+                let state = try buildCommit(record, frameCount: earlier.count + pages.count)
+                try flush()
+                if !index.hasRoom(for: earlier.count + pages.count) {
+                    index = index.copy(from: checkpoint, spare: earlier.count + pages.count + index.count)
+                }
+                for version in earlier { index.append(version.page, at: version.place) }
+                for (page, place) in zip(pages, places) { index.append(page.number, at: place) }
+                return (places, state, index)
+            } catch {
+                giveUp(restoring: saved)
+                throw error
+            }
+        }
+    }
+
+    private func giveUp(restoring saved: Ring) {
+        ring = saved
+        buffered = 0
+    }
+
+    // MARK: Building frames
+
+    private func build(_ pages: [LoggedPage]) throws(StorageError) -> [LogPlace] {
+        var places: [LogPlace] = []
+        places.reserveCapacity(pages.count)
+        for page in pages {
+            try makeRoom(for: page.frameByteCount)
+            places.append(LogPlace(lsn: ring.position, fileOffset: bufferOffset + UInt64(buffered)))
+            let checksum = page.view.seal(lsn: ring.position, storeSeed: storeSeed)
+            let hole = page.view.holeRange
+            let payload = buffer.view(at: buffered + FrameHeaderLayout.byteCount)
+            payload.copy(from: page.view, at: 0, to: 0, count: hole.lowerBound)
+            payload.copy(
+                from: page.view, at: hole.upperBound, to: hole.lowerBound, count: page.view.byteCount - hole.upperBound)
+            addHeader(
+                .page, page: page.number, payloadByteCount: page.view.byteCount - hole.count, hole: hole,
+                checksum: checksum)
+        }
+        return places
+    }
+
+    private func buildCommit(_ record: CommitRecord, frameCount: Int) throws(StorageError) -> StoreState {
+        try makeRoom(for: Self.commitByteCount)
+        var record = record
+        record.frameCount = UInt32(frameCount)
+        record.commitLSN = ring.position + UInt64(Self.commitByteCount)
+        let checksum = record.encode(
+            to: buffer.view(at: buffered + FrameHeaderLayout.byteCount), salt: currentSalt)
+        addHeader(.commit, page: 0, payloadByteCount: CommitRecordLayout.byteCount, hole: 0..<0, checksum: checksum)
+        return StoreState(record, chain: ring.chain)
+    }
+
+    private var currentSalt: UInt64 { ring.active.last?.salt ?? 0 }
+
+    /// Puts a frame header before the payload that is in the buffer already, and moves on behind both.
+    private func addHeader(
+        _ type: FrameType, page: PageNumber, payloadByteCount: Int, hole: Range<Int>, checksum: UInt64
+    ) {
+        var header = FrameHeader(
+            type: type, page: page, payloadByteCount: payloadByteCount, hole: hole, lsn: ring.position,
+            salt: currentSalt, payloadChecksum: checksum)
+        ring.chain = header.encode(to: buffer.view(at: buffered), previousChain: ring.chain)
+        buffered += header.frameByteCount
+        ring.position += UInt64(header.frameByteCount)
+    }
+
+    /// Sees to it that a frame fits into the segment and into the buffer.
+    private func makeRoom(for frameByteCount: Int) throws(StorageError) {
+        if remaining < frameByteCount {
+            try closeSegment()
+            openSegment()
+        } else if buffered == 0 {
+            // SAFETY of the subtraction: a segment is active, because something remains of it.
+            locateBuffer()
+        }
+        if buffered + frameByteCount > buffer.byteCount { try flush() }
+    }
+
+    private func locateBuffer() {
+        guard let last = ring.active.last else { return }
+        bufferOffset = fileOffset(ofPlace: last.place) + ring.position - last.sequence * UInt64(segmentByteCount)
+    }
+
+    /// Fills the rest of the segment with a padding frame, if a header fits, and writes what is buffered.
+    private func closeSegment() throws(StorageError) {
+        let rest = remaining
+        if rest >= FrameHeaderLayout.byteCount {
+            if buffered == 0 { locateBuffer() }
+            if buffered + FrameHeaderLayout.byteCount > buffer.byteCount { try flush() }
+            // Only the header is written: what a padding frame covers is never read.
+            let start = buffered
+            addHeader(.padding, page: 0, payloadByteCount: rest - FrameHeaderLayout.byteCount, hole: 0..<0, checksum: 0)
+            buffered = start + FrameHeaderLayout.byteCount
+        }
+        try flush()
+    }
+
+    /// Takes a vacant segment into use; its header goes into the buffer, before its first frame.
+    private func openSegment() {
+        precondition(!ring.vacant.isEmpty, "room was reserved")
+        let segment = Segment(
+            place: ring.vacant.removeFirst(), sequence: ring.nextSequence, salt: fileSystem.random())
+        ring.nextSequence += 1
+        ring.active.append(segment)
+        let start = segment.sequence * UInt64(segmentByteCount)
+        let header = SegmentHeader(
+            index: segment.place, sequence: segment.sequence,
+            startLSN: start + UInt64(SegmentHeaderLayout.byteCount), salt: segment.salt, previousChain: ring.chain,
+            seedEcho: storeSeed)
+        buffer.store(header.encoded(), at: 0)
+        buffered = SegmentHeaderLayout.byteCount
+        bufferOffset = fileOffset(ofPlace: segment.place)
+        ring.position = start + UInt64(SegmentHeaderLayout.byteCount)
+    }
+
+    /// Writes what is buffered.
+    private func flush() throws(StorageError) {
+        guard buffered > 0 else { return }
+        try buffer.write(0..<buffered, to: file, at: bufferOffset)
+        bufferOffset += UInt64(buffered)
+        buffered = 0
+    }
+}

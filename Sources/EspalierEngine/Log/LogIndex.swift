@@ -1,0 +1,135 @@
+// The log index: answers "where is the newest version of page P before log position S?" without a lock.
+//
+// Invariants
+//   1. One thread at a time appends (the one that holds the log); any number look up at the same time.
+//   2. The entries of a page form a chain, newest first; log positions descend strictly along it.
+//   3. An entry is complete before the table points to it (release), so who finds it (acquire) reads it whole.
+//   4. An index never forgets. A checkpoint makes a smaller copy instead; snapshots keep the one they began with,
+//      which holds all versions they can see.
+
+import Synchronization
+
+/// Where a version of a page lies in the log.
+package struct LogPlace: Equatable, Sendable {
+    /// The logical position of its frame; 0: there is none.
+    package let lsn: UInt64
+    /// The byte offset of its frame in the log file.
+    package let fileOffset: UInt64
+
+    /// No version in the log.
+    package static let none = LogPlace(lsn: 0, fileOffset: 0)
+}
+
+/// Finds page versions in the log.
+@safe
+package final class LogIndex: @unchecked Sendable {
+    // SAFETY (@unchecked Sendable): entries are written once, before an atomic store publishes them (invariant 3).
+
+    /// A version of a page, in 24 bytes.
+    private struct Entry {
+        let page: PageNumber
+        /// The entry of the next older version, plus 1; 0 ends the chain.
+        let previous: UInt32
+        let lsn: UInt64
+        let fileOffset: UInt64
+    }
+
+    private let entries: UnsafeMutablePointer<Entry>
+    private let table: UnsafeMutablePointer<Atomic<UInt32>>
+    private let mask: Int
+    /// How many entries fit.
+    package let capacity: Int
+    /// How many entries there are.
+    private let filled = Atomic<Int>(0)
+
+    /// An empty index for `capacity` versions.
+    package init(capacity: Int) {
+        self.capacity = max(capacity, 64)
+        var size = 128
+        while size < self.capacity * 2 { size *= 2 }
+        mask = size - 1
+        // SAFETY: both belong to this object until `deinit`; the table is initialised here, entries before use.
+        unsafe entries = .allocate(capacity: self.capacity)
+        unsafe table = .allocate(capacity: size)
+        for place in 0..<size { unsafe (table + place).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        // SAFETY: trivial elements; nobody refers to this object any more.
+        unsafe table.deallocate()
+        unsafe entries.deallocate()
+    }
+
+    /// How many versions are listed.
+    package var count: Int { filled.load(ordering: .acquiring) }
+    /// Whether `more` versions fit.
+    package func hasRoom(for more: Int) -> Bool { count + more <= capacity }
+
+    @inline(__always)
+    private func home(_ page: PageNumber) -> Int {
+        Int(truncatingIfNeeded: (UInt64(page) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
+    }
+
+    /// The newest version of `page` before position `limit`.
+    @inline(__always)
+    package func newest(of page: PageNumber, before limit: UInt64) -> LogPlace {
+        var place = home(page)
+        while true {
+            // SAFETY: `place` is masked; entry numbers in the table and in chains are below `filled` (invariant 3).
+            let head = unsafe table[place].load(ordering: .acquiring)
+            if head == 0 { return .none }
+            if unsafe entries[Int(head) &- 1].page == page {
+                var entry = unsafe entries[Int(head) &- 1]
+                while entry.lsn >= limit {
+                    if entry.previous == 0 { return .none }
+                    entry = unsafe entries[Int(entry.previous) &- 1]
+                }
+                return LogPlace(lsn: entry.lsn, fileOffset: entry.fileOffset)
+            }
+            place = (place &+ 1) & mask
+        }
+    }
+
+    /// Lists a version.
+    ///
+    /// Its position must be above all positions listed for the page, and there must be room.
+    package func append(_ page: PageNumber, at version: LogPlace) {
+        let number = filled.load(ordering: .relaxed)
+        precondition(number < capacity && page != 0, "log index: entry \(number) of \(capacity)")
+        var place = home(page)
+        var previous: UInt32 = 0
+        while true {
+            // SAFETY: `place` is masked; `number` is below the capacity.
+            let head = unsafe table[place].load(ordering: .relaxed)
+            if head == 0 { break }
+            if unsafe entries[Int(head) &- 1].page == page {
+                precondition(unsafe entries[Int(head) &- 1].lsn < version.lsn, "log positions of a page ascend")
+                previous = head
+                break
+            }
+            place = (place &+ 1) & mask
+        }
+        unsafe (entries + number).initialize(
+            to: Entry(page: page, previous: previous, lsn: version.lsn, fileOffset: version.fileOffset))
+        filled.store(number + 1, ordering: .releasing)
+        unsafe table[place].store(UInt32(number + 1), ordering: .releasing)
+    }
+
+    /// Calls `body` with each version, in the order they were listed.
+    package func forEach(_ body: (PageNumber, LogPlace) -> Void) {
+        for number in 0..<count {
+            // SAFETY: below `filled`.
+            let entry = unsafe entries[number]
+            body(entry.page, LogPlace(lsn: entry.lsn, fileOffset: entry.fileOffset))
+        }
+    }
+
+    /// A copy of the versions at or after `position`, with room for at least `spare` more.
+    package func copy(from position: UInt64, spare: Int) -> LogIndex {
+        var kept = 0
+        forEach { _, version in if version.lsn >= position { kept += 1 } }
+        let copy = LogIndex(capacity: max(kept * 2, kept + spare))
+        forEach { page, version in if version.lsn >= position { copy.append(page, at: version) } }
+        return copy
+    }
+}

@@ -1,0 +1,280 @@
+// Reading a log from a checkpoint on: which commits are there, and where does the log end?
+//
+// Invariants
+//   1. A frame counts only if its position, its segment's salt, the chain and the checksum of its payload all fit; the
+//      first that does not is the end of the log ("the break").
+//   2. A page version counts only with the commit after it, which states how many frames it covers; frames of
+//      transactions that were given up lie between and count for nothing.
+//   3. If a commit beyond the break states that positions beyond the break were durable, acknowledged commits are damaged:
+//      `logCorrupt`. Otherwise the break is where a power loss tore the log.
+//   4. Scanning can go on later from where it ended (a reader that follows a writing process).
+// Memory: one window of 1 MiB, and 24 bytes per page version.
+
+/// A walk over the frames of a log file.
+package struct LogScan: ~Copyable {
+    /// Where a segment lies in the file.
+    struct Place {
+        let index: UInt32
+        let header: SegmentHeader
+    }
+
+    /// How much of a segment is read at a time.
+    private static let windowByteCount = 1 << 20
+
+    let file: any StorageFile
+    let header: LogHeader
+    let geometry: StoreGeometry
+    let storeSeed: UInt64
+    private var places: [UInt64: Place] = [:]
+    private let window: ScratchBytes
+    private let page: ScratchBytes
+    private var windowStart: UInt64 = 0
+    private var windowCount = 0
+    private var pending: [(page: PageNumber, place: LogPlace)] = []
+
+    /// The newest commit found; in the beginning the state of the checkpoint.
+    package private(set) var state: StoreState
+    /// The versions that count.
+    package private(set) var index = LogIndex(capacity: 256)
+    /// The position of the next frame.
+    package private(set) var position: UInt64
+    private var chain: UInt64
+    /// The segment that is being walked.
+    private var sequence: UInt64
+    private var segment: Place?
+    private var sequenceMax: UInt64 = 0
+
+    /// Prepares to walk from the checkpoint that `slot` describes.
+    package init(
+        file: any StorageFile, header: LogHeader, slot: CheckpointSlot, storeSeed: UInt64
+    ) throws(StorageError) {
+        self.file = file
+        self.header = header
+        self.storeSeed = storeSeed
+        geometry = StoreGeometry(pageSize: header.pageSize)
+        window = ScratchBytes(byteCount: Self.windowByteCount)
+        page = ScratchBytes(byteCount: header.pageSize)
+        state = StoreState(slot)
+        chain = slot.chainSeed
+        let stride = UInt64(header.segmentByteCount)
+        // The checkpoint may be older than the log's first segment: the log was set up anew after it.
+        let start = slot.logStartSegment.multipliedReportingOverflow(by: stride)
+        guard !start.overflow, start.partialValue < 1 << 62, slot.checkpointLSN < 1 << 62 else {
+            throw .corrupt(.superblockField, page: 0, byteOffset: slot.byteOffset)
+        }
+        position = max(slot.checkpointLSN, start.partialValue)
+        sequence = position / stride
+    }
+
+    /// Whether frames of a transaction without its commit were the last that was seen.
+    package var hasTail: Bool { !pending.isEmpty }
+
+    /// Walks on to the end of the log, as it is now.
+    ///
+    /// - Throws: `logCorrupt`, and what reading the file throws.
+    package mutating func advance() throws(StorageError) {
+        // What was read before may have been half of a write by the process that is followed.
+        windowCount = 0
+        try readSegmentHeaders()
+        var tail = (position: position, chain: chain, sequence: sequence)
+        pending.removeAll(keepingCapacity: true)
+        segment = nil
+        while try enterSegment() {
+            while try stepOverFrame() {
+                if pending.isEmpty { tail = (position, chain, sequence) }
+            }
+            guard isAtSegmentEnd else { break }
+            sequence += 1
+        }
+        let breakLSN = position
+        try checkNothingDurable(beyond: breakLSN)
+        // The next walk begins behind the last commit: frames without commit are read again.
+        (position, chain, sequence) = tail
+    }
+
+    /// The highest sequence number of any valid segment header in the file, 0 if there is none.
+    package mutating func findSequenceMax() throws(StorageError) -> UInt64 {
+        try readSegmentHeaders()
+        return sequenceMax
+    }
+
+    // MARK: Segments
+
+    private mutating func readSegmentHeaders() throws(StorageError) {
+        places.removeAll(keepingCapacity: true)
+        let stride = UInt64(header.segmentByteCount)
+        let size = try file.size()
+        guard size > UInt64(LogHeaderLayout.byteCount) else { return }
+        // A last segment that is not complete can still hold frames, if the file was cut.
+        let count = (size - UInt64(LogHeaderLayout.byteCount) + stride - 1) / stride
+        for index in 0..<count {
+            let offset = UInt64(LogHeaderLayout.byteCount) + index * stride
+            let read = try page.read(0..<SegmentHeaderLayout.byteCount, from: file, at: offset)
+            guard let found = page.with(0..<read, { SegmentHeader(decoding: $0) }), found.seedEcho == storeSeed,
+                UInt64(found.index) == index, found.sequence < 1 << 62 / stride,
+                found.startLSN == found.sequence * stride + UInt64(SegmentHeaderLayout.byteCount)
+            else { continue }
+            sequenceMax = max(sequenceMax, found.sequence)
+            places[found.sequence] = Place(index: found.index, header: found)
+        }
+    }
+
+    /// Makes the segment of `sequence` the one that is walked; `false` if it is not there or does not continue the log.
+    private mutating func enterSegment() throws(StorageError) -> Bool {
+        guard let place = places[sequence] else { return false }
+        let start = place.header.startLSN
+        if position < start {
+            guard place.header.previousChain == chain else { return false }
+            position = start
+        }
+        segment = place
+        windowCount = 0
+        return true
+    }
+
+    /// Whether no further frame can be in the segment.
+    private var isAtSegmentEnd: Bool {
+        segment != nil
+            && position + UInt64(FrameHeaderLayout.byteCount) > (sequence + 1) * UInt64(header.segmentByteCount)
+    }
+
+    /// Where a position of a segment lies in the file.
+    private func fileOffset(of position: UInt64, in place: Place) -> UInt64 {
+        let stride = UInt64(header.segmentByteCount)
+        return UInt64(LogHeaderLayout.byteCount) + UInt64(place.index) * stride + position
+            - place.header.sequence * stride
+    }
+
+    // MARK: Frames
+
+    /// Reads so that `count` bytes from `position` on are in the window, if the file has them; returns their offset.
+    private mutating func look(at position: UInt64, count: Int, in place: Place) throws(StorageError) -> Range<Int> {
+        if windowCount == 0 || position < windowStart || position + UInt64(count) > windowStart + UInt64(windowCount) {
+            let left = Int((place.header.sequence + 1) * UInt64(header.segmentByteCount) - position)
+            windowStart = position
+            windowCount = try window.read(
+                0..<min(left, window.byteCount), from: file, at: fileOffset(of: position, in: place))
+        }
+        let start = Int(position - windowStart)
+        return start..<min(start + count, windowCount)
+    }
+
+    /// Checks the frame at `position` and goes behind it; `false` at the break and at the end of a segment.
+    private mutating func stepOverFrame() throws(StorageError) -> Bool {
+        guard let segment, !isAtSegmentEnd else { return false }
+        let bytes = try look(at: position, count: FrameHeaderLayout.byteCount, in: segment)
+        let previous = chain
+        let decoded = window.with(bytes) { span -> FrameHeader? in
+            guard let frame = FrameHeader(decoding: span, pageSize: geometry.pageSize),
+                frame.chain == FrameHeader.chain(of: span, after: previous)
+            else { return nil }
+            return frame
+        }
+        let end = (sequence + 1) * UInt64(header.segmentByteCount)
+        guard let frame = decoded, frame.lsn == position, frame.salt == segment.header.salt,
+            UInt64(frame.frameByteCount) <= end - position
+        else { return false }
+        guard try acceptPayload(of: frame, in: segment) else { return false }
+        chain = frame.chain
+        position += UInt64(frame.frameByteCount)
+        return true
+    }
+
+    /// Verifies what a frame carries, and takes note of it.
+    private mutating func acceptPayload(of frame: FrameHeader, in place: Place) throws(StorageError) -> Bool {
+        switch frame.type {
+        case .padding, .segmentStart:
+            return true
+        case .page:
+            let bytes = try look(at: frame.lsn, count: frame.frameByteCount, in: place)
+            guard bytes.count == frame.frameByteCount else { return false }
+            let target = page.view(at: 0, byteCount: geometry.pageSize)
+            frame.restorePage(
+                from: window.view(at: bytes.lowerBound + FrameHeaderLayout.byteCount), to: target)
+            let checksum = target.computedChecksum(number: frame.page, storeSeed: storeSeed)
+            guard checksum == frame.payloadChecksum, target.storedChecksum == checksum,
+                target.storedNumber == frame.page
+            else { return false }
+            let fileOffset = fileOffset(of: frame.lsn, in: place)
+            pending.append((frame.page, LogPlace(lsn: frame.lsn, fileOffset: fileOffset)))
+            return true
+        case .commit:
+            guard let record = try commitRecord(of: frame, in: place),
+                record.commitLSN == frame.lsn + UInt64(frame.frameByteCount),
+                Int(record.frameCount) <= pending.count, record.transactionID > state.transactionID
+            else { return false }
+            let covered = pending.suffix(Int(record.frameCount))
+            if !index.hasRoom(for: covered.count) {
+                index = index.copy(from: 0, spare: covered.count + index.count)
+            }
+            for version in covered { index.append(version.page, at: version.place) }
+            pending.removeAll(keepingCapacity: true)
+            state = StoreState(record, chain: frame.chain)
+            return true
+        }
+    }
+
+    /// The commit record behind a frame header, if its checksum fits.
+    private mutating func commitRecord(of frame: FrameHeader, in place: Place) throws(StorageError) -> CommitRecord? {
+        let bytes = try look(at: frame.lsn, count: frame.frameByteCount, in: place)
+        guard bytes.count == frame.frameByteCount, frame.payloadByteCount >= CommitRecordLayout.byteCount else {
+            return nil
+        }
+        return window.with(bytes.lowerBound + FrameHeaderLayout.byteCount..<bytes.upperBound) { span in
+            guard
+                span.checksum(of: 0..<CommitRecordLayout.byteCount, seed: frame.salt) == frame.payloadChecksum
+            else { return nil }
+            return CommitRecord(decoding: span)
+        }
+    }
+
+    // MARK: Torn or damaged?
+
+    /// Invariant 3: looks for commits behind the break that prove it to be damage.
+    private mutating func checkNothingDurable(beyond breakLSN: UInt64) throws(StorageError) {
+        let later = places.values.filter { $0.header.sequence >= breakLSN / UInt64(header.segmentByteCount) }
+        for place in later.sorted(by: { $0.header.sequence < $1.header.sequence }) {
+            var start = max(breakLSN, place.header.startLSN)
+            while let found = try nextCommit(from: start, in: place) {
+                if found.record.durableLSN > breakLSN { throw .logCorrupt(lsn: breakLSN) }
+                start = found.lsn + 1
+            }
+        }
+    }
+
+    /// The first position from `start` on in a segment where a whole commit frame lies, whatever is before it.
+    private mutating func nextCommit(
+        from start: UInt64, in place: Place
+    ) throws(StorageError) -> (lsn: UInt64, record: CommitRecord)? {
+        let frameByteCount = FrameHeaderLayout.byteCount + CommitRecordLayout.byteCount
+        let end = (place.header.sequence + 1) * UInt64(header.segmentByteCount)
+        var position = start
+        windowCount = 0
+        while position + UInt64(frameByteCount) <= end {
+            let bytes = try look(at: position, count: frameByteCount, in: place)
+            guard bytes.count == frameByteCount else { return nil }
+            // The position is what random bytes match most rarely, so it is compared first.
+            let candidate = window.with(bytes.lowerBound..<windowCount) { span -> Int? in
+                for offset in 0...span.byteCount - frameByteCount
+                where span.loadUInt64(at: offset + FrameHeaderLayout.lsn) == position + UInt64(offset) {
+                    return offset
+                }
+                return nil
+            }
+            guard let candidate else {
+                position = windowStart + UInt64(windowCount - frameByteCount + 1)
+                continue
+            }
+            position += UInt64(candidate)
+            let found = try look(at: position, count: frameByteCount, in: place)
+            let frame = window.with(found) { FrameHeader(decoding: $0, pageSize: geometry.pageSize) }
+            if let frame, frame.type == .commit, frame.salt == place.header.salt,
+                let record = try commitRecord(of: frame, in: place)
+            {
+                return (position, record)
+            }
+            position += 1
+        }
+        return nil
+    }
+}

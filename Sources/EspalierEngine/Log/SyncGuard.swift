@@ -1,0 +1,43 @@
+// Every sync of the engine goes through here, so that the first one that fails stops all writing.
+//
+// Invariants
+//   1. A sync that failed is never repeated: the system may have marked the lost data as clean, and a second sync would
+//      report success (rule F5). The store can be read on, and must be opened again to be written.
+
+import Synchronization
+
+/// Syncs files, and remembers a failure for ever.
+package final class SyncGuard: Sendable {
+    private let failure = Atomic<Int32>(0)
+    private let count = Atomic<UInt64>(0)
+
+    package init() {}
+
+    /// The error number of the sync that failed; 0 while all is well.
+    package var poison: Int32 { failure.load(ordering: .acquiring) }
+    /// How many syncs were made.
+    package var syncCount: UInt64 { count.load(ordering: .relaxed) }
+
+    /// Throws `poisoned` if a sync failed earlier.
+    package func check() throws(StorageError) {
+        let errno = poison
+        if errno != 0 { throw .poisoned(errno: errno) }
+    }
+
+    /// Makes what was written to `file` durable.
+    ///
+    /// Throws `poisoned`, now and ever after, if that fails.
+    package func sync(_ file: any StorageFile, level: SyncLevel = .durable) throws(StorageError) {
+        try check()
+        count.add(1, ordering: .relaxed)
+        do throws(StorageError) {
+            try file.sync(level)
+        } catch {
+            var errno = Platform.ioError
+            if case .io(let io) = error, io.errno != 0 { errno = io.errno }
+            if case .diskFull = error { errno = Platform.noSpace }
+            failure.store(errno, ordering: .releasing)
+            throw .poisoned(errno: errno)
+        }
+    }
+}

@@ -1,0 +1,223 @@
+// What happens in the buffer pool under its lock: loading, evicting, renaming and forgetting pages.
+
+import Synchronization
+
+extension BufferPool {
+    /// What looking under the lock came to.
+    private enum Found {
+        case present(Int)
+        case loading
+        case claimed(Int)
+        case full
+    }
+
+    /// Pins `version` of `page`, calling `load` to read and verify it if it is not in memory.
+    ///
+    /// - Parameter load: fills the page it is given; `false` if the version is not where it was thought to be.
+    /// - Returns: `nil` if `load` said `false`.
+    package func pin(
+        _ page: PageNumber, version: UInt64, load: (PageView) throws(StorageError) -> Bool
+    ) throws(StorageError) -> PagePin? {
+        while true {
+            if let pin = pinIfPresent(page, version: version) { return pin }
+            switch findOrClaim(page, version: version) {
+            case .present(let frame): return pin(of: frame, page: page)
+            case .loading: Platform.yield()
+            case .claimed(let frame): return try finishLoading(frame, page: page, load: load)
+            case .full: return try loadLoosely(page, load: load)
+            }
+        }
+    }
+
+    /// Looks again under the lock; if the page is not there, gives it a frame that is ours alone.
+    private func findOrClaim(_ page: PageNumber, version: UInt64) -> Found {
+        shared.withLock { shared in
+            if let place = place(of: page, version: version) {
+                // SAFETY: numbers in the table are 1...frameCount.
+                let frame = Int(unsafe table[place].load(ordering: .relaxed)) - 1
+                let before = unsafe descriptors[frame].pins.add(1, ordering: .acquiring).oldValue
+                if before >= 0 { return .present(frame) }
+                unsafe descriptors[frame].pins.subtract(1, ordering: .releasing)
+                return .loading
+            }
+            misses.add(1, ordering: .relaxed)
+            guard let frame = claimVictim(&shared) else { return .full }
+            setKey(of: frame, page: page, version: version)
+            return .claimed(frame)
+        }
+    }
+
+    /// Loads the page of a claimed frame, and shares it.
+    private func finishLoading(
+        _ frame: Int, page: PageNumber, load: (PageView) throws(StorageError) -> Bool
+    ) throws(StorageError) -> PagePin? {
+        do throws(StorageError) {
+            guard try load(view(of: frame)) else {
+                abandon(frame)
+                return nil
+            }
+        } catch {
+            abandon(frame)
+            throw error
+        }
+        // SAFETY: the frame is ours; from here on its bytes do not change (invariant 2).
+        unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)
+        unsafe descriptors[frame].pins.add(1 - Self.exclusive, ordering: .acquiringAndReleasing)
+        return pin(of: frame, page: page)
+    }
+
+    /// Gives a claimed frame back without a page.
+    private func abandon(_ frame: Int) {
+        shared.withLock { _ in clearKey(of: frame) }
+        // SAFETY: the frame is ours until this line.
+        unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)
+    }
+
+    /// Invariant 5: memory of its own for a page when all frames are pinned.
+    private func loadLoosely(
+        _ page: PageNumber, load: (PageView) throws(StorageError) -> Bool
+    ) throws(StorageError) -> PagePin? {
+        let loose = makeLoosePage(pins: 1)
+        do throws(StorageError) {
+            if try load(loose.view) {
+                return unsafe PagePin(number: page, view: loose.view, counter: loose.counter)
+            }
+        } catch {
+            unsafe loose.counter.pointee.subtract(1, ordering: .releasing)
+            throw error
+        }
+        unsafe loose.counter.pointee.subtract(1, ordering: .releasing)
+        return nil
+    }
+
+    /// A page with memory of its own; frees those that are not used any more.
+    func makeLoosePage(pins: Int32) -> LoosePage {
+        let page = LoosePage(pageSize: pageSize, pins: pins)
+        shared.withLock { shared in
+            shared.loosePages.removeAll { old in
+                // SAFETY: nobody can pin a loose page a second time, so 0 pins stay 0.
+                guard unsafe old.counter.pointee.load(ordering: .acquiring) == 0 else { return false }
+                old.deallocate()
+                return true
+            }
+            shared.loosePages.append(page)
+        }
+        return page
+    }
+
+    // MARK: Frames for private copies
+
+    /// A frame without a page that is the caller's alone, or `nil` if all are pinned.
+    package func takeFrame() -> Int? { shared.withLock { shared in claimVictim(&shared) } }
+
+    /// Gives back a frame that `takeFrame` gave.
+    package func returnFrame(_ frame: Int) {
+        // SAFETY: the frame is the caller's alone and has no key.
+        unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)
+    }
+
+    /// Shares a frame that `takeFrame` gave as `version` of `page`.
+    package func share(_ frame: Int, as page: PageNumber, version: UInt64) {
+        shared.withLock { _ in setKey(of: frame, page: page, version: version) }
+        // SAFETY: the frame is the caller's alone until this line.
+        unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)
+        unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)
+    }
+
+    // MARK: Renaming
+
+    /// After a checkpoint: `version` of `page` is what the store file holds now; what was cached as that is outdated.
+    package func rename(_ page: PageNumber, version: UInt64) {
+        shared.withLock { _ in
+            if let old = place(of: page, version: 0) { clearKey(of: frame(at: old)) }
+            guard let place = place(of: page, version: version) else { return }
+            let frame = frame(at: place)
+            clearKey(of: frame)
+            setKey(of: frame, page: page, version: 0)
+        }
+    }
+
+    /// Forgets what is cached of the store file: another process changed it.
+    package func forgetStorePages() {
+        shared.withLock { _ in
+            for frame in 0..<frameCount {
+                // SAFETY: below `frameCount`.
+                let isKeyed = unsafe descriptors[frame].page.load(ordering: .relaxed) != 0
+                if isKeyed, unsafe descriptors[frame].version.load(ordering: .relaxed) == 0 { clearKey(of: frame) }
+            }
+        }
+    }
+
+    // MARK: Table and clock, all under the lock
+
+    private func frame(at place: Int) -> Int { Int(unsafe table[place].load(ordering: .relaxed)) - 1 }
+
+    /// The place in the table of a key.
+    private func place(of page: PageNumber, version: UInt64) -> Int? {
+        var place = home(page, version)
+        // SAFETY: places are masked; frame numbers in the table are valid.
+        while true {
+            let number = unsafe table[place].load(ordering: .relaxed)
+            if number == 0 { return nil }
+            let frame = Int(number) - 1
+            if unsafe descriptors[frame].page.load(ordering: .relaxed) == page,
+                unsafe descriptors[frame].version.load(ordering: .relaxed) == version
+            {
+                return place
+            }
+            place = (place &+ 1) & tableMask
+        }
+    }
+
+    private func setKey(of frame: Int, page: PageNumber, version: UInt64) {
+        var place = home(page, version)
+        // SAFETY: as in `place(of:version:)`; the table has twice as many places as there are frames.
+        while unsafe table[place].load(ordering: .relaxed) != 0 { place = (place &+ 1) & tableMask }
+        unsafe descriptors[frame].version.store(version, ordering: .relaxed)
+        unsafe descriptors[frame].page.store(page, ordering: .relaxed)
+        unsafe table[place].store(UInt32(frame + 1), ordering: .releasing)
+    }
+
+    /// Takes a frame out of the table, if it is there; later entries move back so that probes still find them.
+    private func clearKey(of frame: Int) {
+        // SAFETY: as in `place(of:version:)`.
+        let page = unsafe descriptors[frame].page.load(ordering: .relaxed)
+        guard page != 0 else { return }
+        let version = unsafe descriptors[frame].version.load(ordering: .relaxed)
+        var hole = home(page, version)
+        while unsafe table[hole].load(ordering: .relaxed) != UInt32(frame + 1) { hole = (hole &+ 1) & tableMask }
+        unsafe descriptors[frame].page.store(0, ordering: .relaxed)
+        var next = (hole &+ 1) & tableMask
+        while true {
+            let number = unsafe table[next].load(ordering: .relaxed)
+            if number == 0 { break }
+            let other = Int(number) - 1
+            let key = unsafe (
+                descriptors[other].page.load(ordering: .relaxed), descriptors[other].version.load(ordering: .relaxed)
+            )
+            if (next &- home(key.0, key.1)) & tableMask >= (next &- hole) & tableMask {
+                unsafe table[hole].store(number, ordering: .releasing)
+                hole = next
+            }
+            next = (next &+ 1) & tableMask
+        }
+        unsafe table[hole].store(0, ordering: .releasing)
+    }
+
+    /// A frame nobody uses, taken out of the table and made the caller's own.
+    private func claimVictim(_ shared: inout Shared) -> Int? {
+        for _ in 0..<frameCount * 2 {
+            let frame = shared.hand
+            shared.hand = frame + 1 == frameCount ? 0 : frame + 1
+            // SAFETY: `frame` is below `frameCount`.
+            guard unsafe descriptors[frame].pins.load(ordering: .relaxed) == 0 else { continue }
+            if unsafe descriptors[frame].isReferenced.exchange(false, ordering: .relaxed) { continue }
+            let claim = unsafe descriptors[frame].pins.compareExchange(
+                expected: 0, desired: Self.exclusive, ordering: .acquiringAndReleasing)
+            guard claim.exchanged else { continue }
+            clearKey(of: frame)
+            return frame
+        }
+        return nil
+    }
+}

@@ -1,0 +1,177 @@
+// The buffer pool: verified pages in memory, found by (page number, version) without a lock.
+//
+// Invariants
+//   1. A frame's pin counter is >= 0 while its page may be read: the number of pins. It is below zero while one owner has
+//      the frame for itself: while it is loaded, or as the private copy of a write transaction.
+//   2. A frame's bytes change only while its counter is below zero.
+//   3. Table, clock and keys change only under the lock. Who finds a frame without the lock pins it first and compares the
+//      key afterwards; a probe that misses a frame because of a concurrent change is repeated under the lock.
+//   4. A loading frame is in the table before its bytes are read. Renaming or forgetting its key meanwhile takes effect:
+//      what was read is then seen by the loader alone.
+//   5. If all frames are pinned a page gets memory of its own, freed soon after its last pin: pinning never fails.
+// Version 0 stands for "as it is in the store file", any other for the log position of a frame.
+
+import Synchronization
+
+/// The cache of pages.
+@safe
+package final class BufferPool: @unchecked Sendable {
+    // SAFETY (@unchecked Sendable): frames are shared by the protocol of the invariants; the rest is behind a mutex.
+
+    /// What is known about a frame, in 24 bytes.
+    struct Descriptor: ~Copyable {
+        /// Invariant 1.
+        ///
+        /// The first field: `PagePin` counts it down through a plain pointer.
+        let pins = Atomic<Int32>(0)
+        /// The page of the frame; 0: none.
+        let page = Atomic<UInt32>(0)
+        /// The version of the page.
+        let version = Atomic<UInt64>(0)
+        /// Whether the frame was used since the clock's hand passed.
+        let isReferenced = Atomic<Bool>(false)
+    }
+
+    /// Added to a pin counter while a frame has one owner.
+    static let exclusive: Int32 = -(1 << 30)
+
+    /// What changes only under the lock.
+    struct Shared: ~Copyable {
+        /// Where the clock's hand stands.
+        var hand = 0
+        /// Pages with memory of their own.
+        var loosePages: [LoosePage] = []
+    }
+
+    package let pageSize: Int
+    /// How many pages fit.
+    package let frameCount: Int
+    let arena: UnsafeMutableRawPointer
+    let descriptors: UnsafeMutablePointer<Descriptor>
+    let table: UnsafeMutablePointer<Atomic<UInt32>>
+    let tableMask: Int
+    let shared = Mutex(Shared())
+    let misses = Atomic<UInt64>(0)
+
+    /// A pool of `byteCount` bytes of pages, at least 16 pages.
+    package init(pageSize: Int, byteCount: Int) {
+        self.pageSize = pageSize
+        frameCount = max(byteCount / pageSize, 16)
+        var size = 64
+        while size < frameCount * 2 { size *= 2 }
+        tableMask = size - 1
+        // SAFETY: owned by this object until `deinit`. The arena is touched, and so becomes real memory, only as frames
+        // come into use.
+        unsafe arena = .allocate(byteCount: frameCount * pageSize, alignment: 4096)
+        unsafe descriptors = .allocate(capacity: frameCount)
+        unsafe table = .allocate(capacity: size)
+        for frame in 0..<frameCount { unsafe (descriptors + frame).initialize(to: Descriptor()) }
+        for place in 0..<size { unsafe (table + place).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        shared.withLock { shared in
+            for page in shared.loosePages { page.deallocate() }
+        }
+        // SAFETY: pins keep their transaction, and it keeps the pool, so nobody uses the memory any more.
+        unsafe table.deallocate()
+        unsafe descriptors.deinitialize(count: frameCount)
+        unsafe descriptors.deallocate()
+        unsafe arena.deallocate()
+    }
+
+    /// Page reads that were not answered from memory.
+    package var missCount: UInt64 { misses.load(ordering: .relaxed) }
+
+    // MARK: Finding
+
+    /// Where the search for a key begins.
+    @inline(__always)
+    func home(_ page: PageNumber, _ version: UInt64) -> Int {
+        let mixed = (UInt64(page) &+ (version &* 0xC2B2_AE3D_27D4_EB4F)) &* 0x9E37_79B9_7F4A_7C15
+        return Int(truncatingIfNeeded: mixed >> 32) & tableMask
+    }
+
+    /// The bytes of a frame.
+    @inline(__always)
+    func view(of frame: Int) -> PageView {
+        // SAFETY: `frame` is below `frameCount`.
+        unsafe PageView(base: arena + frame &* pageSize, byteCount: pageSize)
+    }
+
+    /// A pin of `frame`, which was counted already.
+    @inline(__always)
+    func pin(of frame: Int, page: PageNumber) -> PagePin {
+        // SAFETY: the pin counter is the descriptor's first field and lives as long as the pool.
+        unsafe PagePin(number: page, view: view(of: frame), counter: pinCounter(of: frame))
+    }
+
+    @inline(__always)
+    func pinCounter(of frame: Int) -> UnsafeMutablePointer<Atomic<Int32>> {
+        // SAFETY: a struct's first stored property lies at the struct's address.
+        unsafe UnsafeMutableRawPointer(descriptors + frame).assumingMemoryBound(to: Atomic<Int32>.self)
+    }
+
+    /// Pins `version` of `page` if it is in memory.
+    ///
+    /// Takes no lock and allocates nothing.
+    @inline(__always)
+    package func pinIfPresent(_ page: PageNumber, version: UInt64) -> PagePin? {
+        var place = home(page, version)
+        while true {
+            // SAFETY: `place` is masked; a frame number in the table is 1...frameCount.
+            let number = unsafe table[place].load(ordering: .acquiring)
+            if number == 0 { return nil }
+            let frame = Int(number) &- 1
+            if unsafe descriptors[frame].page.load(ordering: .relaxed) == page,
+                unsafe descriptors[frame].version.load(ordering: .relaxed) == version
+            {
+                return pinIfStill(frame, page: page, version: version)
+            }
+            place = (place &+ 1) & tableMask
+        }
+    }
+
+    /// Pins `frame` unless it has an owner or (invariant 3) another key by now.
+    @inline(__always)
+    private func pinIfStill(_ frame: Int, page: PageNumber, version: UInt64) -> PagePin? {
+        // SAFETY: `frame` is below `frameCount`.
+        let before = unsafe descriptors[frame].pins.add(1, ordering: .acquiring).oldValue
+        guard before >= 0, unsafe descriptors[frame].page.load(ordering: .relaxed) == page,
+            unsafe descriptors[frame].version.load(ordering: .relaxed) == version
+        else {
+            unsafe descriptors[frame].pins.subtract(1, ordering: .releasing)
+            return nil
+        }
+        unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)
+        return pin(of: frame, page: page)
+    }
+}
+
+/// A page with memory of its own: a pin counter in the first 64 bytes, then the page.
+@safe
+struct LoosePage: Sendable {
+    private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
+    let pageSize: Int
+
+    init(pageSize: Int, pins: Int32) {
+        self.pageSize = pageSize
+        // SAFETY: the counter fits into the 64 bytes before the page.
+        unsafe memory = .allocate(byteCount: 64 + pageSize, alignment: 64)
+        unsafe memory.bindMemory(to: Atomic<Int32>.self, capacity: 1).initialize(to: Atomic(pins))
+    }
+
+    /// The pin counter.
+    var counter: UnsafeMutablePointer<Atomic<Int32>> {
+        // SAFETY: bound in `init`.
+        unsafe memory.assumingMemoryBound(to: Atomic<Int32>.self)
+    }
+
+    /// The page's bytes.
+    var view: PageView { unsafe PageView(base: memory + 64, byteCount: pageSize) }
+
+    /// Frees the memory.
+    ///
+    /// Nobody may have it pinned.
+    func deallocate() { unsafe memory.deallocate() }
+}

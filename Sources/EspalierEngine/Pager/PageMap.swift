@@ -1,0 +1,106 @@
+// A small hash map from page numbers to 32-bit values, for one owner: open addressing in one piece of memory.
+//
+// Invariants
+//   1. Key 0 marks an empty place: page 0 is the superblock and is never mapped.
+//   2. At most half of the places are taken, so a probe ends after about 1.5 steps.
+//   3. Removal shifts later entries back, so no marks of removed entries are needed.
+
+/// A hash map from page numbers to 32-bit values.
+@safe
+package struct PageMap: ~Copyable {
+    private var places: UnsafeMutablePointer<(key: UInt32, value: UInt32)>
+    private var mask: Int
+    /// How many pages are mapped.
+    package private(set) var count = 0
+
+    /// An empty map.
+    package init(minimumCapacity: Int = 32) {
+        var capacity = 64
+        while capacity < minimumCapacity * 2 { capacity *= 2 }
+        mask = capacity - 1
+        // SAFETY: owned by this map, freed in `deinit`; never read before it is initialised here.
+        unsafe places = .allocate(capacity: capacity)
+        unsafe places.initialize(repeating: (0, 0), count: capacity)
+    }
+
+    deinit {
+        // SAFETY: the elements are trivial.
+        unsafe places.deallocate()
+    }
+
+    /// The first place to look for `key`: Fibonacci hashing.
+    @inline(__always)
+    private func home(_ key: UInt32) -> Int {
+        Int(truncatingIfNeeded: (UInt64(key) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
+    }
+
+    /// The value of `page`, or `nil`.
+    @inline(__always)
+    package func value(of page: PageNumber) -> UInt32? {
+        if count == 0 { return nil }
+        var place = home(page)
+        while true {
+            // SAFETY: `place` is masked, so it is within the allocation; an empty place ends the probe (invariant 2).
+            let entry = unsafe places[place]
+            if entry.key == page { return entry.value }
+            if entry.key == 0 { return nil }
+            place = (place &+ 1) & mask
+        }
+    }
+
+    /// Maps `page` to `value`.
+    package mutating func set(_ value: UInt32, for page: PageNumber) {
+        precondition(page != 0, "page 0 is never mapped")
+        if (count + 1) * 2 > mask + 1 { grow() }
+        var place = home(page)
+        // SAFETY: `place` is masked.
+        while unsafe places[place].key != 0, unsafe places[place].key != page { place = (place &+ 1) & mask }
+        if unsafe places[place].key == 0 { count += 1 }
+        unsafe places[place] = (page, value)
+    }
+
+    /// Forgets `page`; returns the value it had.
+    @discardableResult
+    package mutating func remove(_ page: PageNumber) -> UInt32? {
+        guard let value = value(of: page) else { return nil }
+        var hole = home(page)
+        // SAFETY: all places are masked.
+        while unsafe places[hole].key != page { hole = (hole &+ 1) & mask }
+        var next = (hole &+ 1) & mask
+        while unsafe places[next].key != 0 {
+            // An entry may move into the hole unless that would put it before its home.
+            let distance = (next &- home(unsafe places[next].key)) & mask
+            if distance >= (next &- hole) & mask {
+                unsafe places[hole] = unsafe places[next]
+                hole = next
+            }
+            next = (next &+ 1) & mask
+        }
+        unsafe places[hole] = (0, 0)
+        count -= 1
+        return value
+    }
+
+    /// Forgets all pages.
+    package mutating func removeAll() {
+        guard count > 0 else { return }
+        // SAFETY: `mask + 1` places are allocated.
+        unsafe places.update(repeating: (0, 0), count: mask + 1)
+        count = 0
+    }
+
+    /// Calls `body` with each page and its value, in no particular order.
+    package func forEach(_ body: (PageNumber, UInt32) -> Void) {
+        for place in 0...mask {
+            // SAFETY: `place` is within the allocation.
+            let entry = unsafe places[place]
+            if entry.key != 0 { body(entry.key, entry.value) }
+        }
+    }
+
+    private mutating func grow() {
+        var larger = PageMap(minimumCapacity: mask + 1)
+        forEach { page, value in larger.set(value, for: page) }
+        swap(&self, &larger)
+    }
+}

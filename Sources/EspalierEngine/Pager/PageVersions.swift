@@ -1,0 +1,89 @@
+// Which version of a page belongs to a snapshot, and where it lies.
+//
+// Invariants
+//   1. A snapshot sees, of each page, the newest version before its log position: in the log if the index lists one at or
+//      after the checkpoint, in the store file otherwise.
+//   2. The store file never holds a version newer than a snapshot needs, unless the snapshot was given up; the page's own
+//      LSN tells, so a snapshot that was given up gets an error and never a page of another time.
+
+import Synchronization
+
+/// The committed pages as of one snapshot.
+struct PageVersions {
+    let engine: Engine
+    let pool: BufferPool
+    let files: StoreFiles
+    let index: LogIndex
+    /// The committed state.
+    ///
+    /// Versions before its log position are visible.
+    let state: StoreState
+    /// A reader's place on the board.
+    let mark: SnapshotMark?
+
+    /// What `state` sees, its versions being listed in `index`.
+    init(_ engine: Engine, state: StoreState, index: LogIndex, mark: SnapshotMark?) {
+        self.engine = engine
+        pool = engine.pool
+        files = engine.files
+        self.index = index
+        self.state = state
+        self.mark = mark
+    }
+
+    /// Pins the version of `page` that belongs to the snapshot.
+    @inline(__always)
+    func pin(_ page: PageNumber) throws(StorageError) -> PagePin {
+        let place = index.newest(of: page, before: state.commitLSN)
+        // 0, "not in the log", is never after a checkpoint.
+        if place.lsn != 0, place.lsn >= engine.checkpointLSN.load(ordering: .acquiring) {
+            if let pin = pool.pinIfPresent(page, version: place.lsn) { return pin }
+            return try loadLogged(page)
+        }
+        return try pinStored(page)
+    }
+
+    /// Pins a page whose version is in the log, unless a checkpoint gets ahead of us.
+    @inline(never)
+    private func loadLogged(_ page: PageNumber) throws(StorageError) -> PagePin {
+        while true {
+            let place = index.newest(of: page, before: state.commitLSN)
+            let checkpoint = engine.checkpointLSN.load(ordering: .acquiring)
+            if place.lsn < checkpoint { return try pinStored(page) }
+            let loaded = try pool.pin(page, version: place.lsn) { target throws(StorageError) in
+                try files.readFrame(of: page, at: place, to: target)
+            }
+            if let loaded { return loaded }
+            // The segment was recycled while we looked: then a newer checkpoint has the page.
+            if engine.checkpointLSN.load(ordering: .acquiring) > checkpoint { continue }
+            if files.mayChangeUnderneath || mark?.isExpired ?? false { throw .snapshotExpired }
+            throw .corrupt(
+                .logFrame, page: page, byteOffset: Int(truncatingIfNeeded: place.fileOffset), file: .log)
+        }
+    }
+
+    /// Pins `page` as it is in the store file.
+    @inline(__always)
+    private func pinStored(_ page: PageNumber) throws(StorageError) -> PagePin {
+        let pin = try loadStored(page)
+        guard pin.view.lsn < state.commitLSN || pin.view.lsn == 0 else { throw outrun(page) }
+        return pin
+    }
+
+    /// Invariant 2: only a snapshot that was given up, or that another process outran, finds a page too new.
+    @inline(never)
+    private func outrun(_ page: PageNumber) -> StorageError {
+        mark == nil ? .corrupt(.pageLSN, page: page, byteOffset: PageLayout.lsn) : .snapshotExpired
+    }
+
+    @inline(__always)
+    private func loadStored(_ page: PageNumber) throws(StorageError) -> PagePin {
+        if let present = pool.pinIfPresent(page, version: 0) { return present }
+        let loaded = try pool.pin(page, version: 0) { target throws(StorageError) in
+            try files.readStorePage(page, to: target)
+            return true
+        }
+        guard let loaded else { throw .corrupt(.pageNumber, page: page) }
+        return loaded
+    }
+}

@@ -1,0 +1,98 @@
+// Reading and checking pages where they lie: in the store file, or in a frame of the log.
+//
+// Invariants
+//   1. Every page that leaves here was verified: checksum, number, and the rules of its type (P3).
+//   2. A frame is accepted only if its header states the very position it was looked up under: positions never repeat,
+//      so a segment that was recycled meanwhile cannot be mistaken.
+
+import Synchronization
+
+/// The store file and its log, with what is needed to check pages.
+package final class StoreFiles: Sendable {
+    /// The file of pages.
+    package let store: any StorageFile
+    /// What follows from the page size.
+    package let geometry: StoreGeometry
+    /// Mixed into page checksums.
+    package let storeSeed: UInt64
+    /// Whether another process may be writing the files at this moment, so that a read may see half of a write.
+    package let mayChangeUnderneath: Bool
+
+    private let logFile = Mutex<(any StorageFile)?>(nil)
+
+    /// The log, if there is one.
+    package var log: (any StorageFile)? {
+        get { logFile.withLock { $0 } }
+        set { logFile.withLock { $0 = newValue } }
+    }
+
+    /// Puts the files together.
+    package init(store: any StorageFile, geometry: StoreGeometry, storeSeed: UInt64, mayChangeUnderneath: Bool) {
+        self.store = store
+        self.geometry = geometry
+        self.storeSeed = storeSeed
+        self.mayChangeUnderneath = mayChangeUnderneath
+    }
+
+    /// Reads page `number` from the store file to `target` and verifies it.
+    package func readStorePage(_ number: PageNumber, to target: PageView) throws(StorageError) {
+        // Another process that is just writing the page is soon done with it.
+        var attempts = mayChangeUnderneath ? 20 : 1
+        while true {
+            attempts -= 1
+            do throws(StorageError) {
+                // SAFETY: `target` views a whole page of memory.
+                let buffer = unsafe UnsafeMutableRawBufferPointer(start: target.base, count: target.byteCount)
+                let offset = UInt64(number) * UInt64(geometry.pageSize)
+                guard unsafe try store.readFully(into: buffer, at: offset) == target.byteCount else {
+                    throw StorageError.corrupt(.pageBeyondEnd, page: number)
+                }
+                return try verify(target, number: number, file: .store)
+            } catch {
+                guard attempts > 0, case .corruption = error else { throw error }
+                Platform.yield()
+            }
+        }
+    }
+
+    /// Reads the frame of page `number` at `place` of `log` to `target` and verifies it; `false` if the frame is not
+    /// there any more (its segment was recycled, the page is in the store file by now).
+    package func readFrame(
+        of number: PageNumber, at place: LogPlace, to target: PageView
+    ) throws(StorageError) -> Bool {
+        guard let log else { return false }
+        let size = FrameHeaderLayout.byteCount + geometry.pageSize
+        let scratch = ScratchBytes(byteCount: size)
+        let count = unsafe try log.readFully(into: scratch.buffer, at: place.fileOffset)
+        let header = scratch.with(0..<count) { FrameHeader(decoding: $0, pageSize: geometry.pageSize) }
+        guard let header, header.type == .page, header.lsn == place.lsn, header.page == number,
+            header.frameByteCount <= count
+        else { return false }
+        header.restorePage(from: scratch.view(at: FrameHeaderLayout.byteCount), to: target)
+        guard target.computedChecksum(number: number, storeSeed: storeSeed) == header.payloadChecksum else {
+            return false
+        }
+        try verify(target, number: number, file: .log)
+        return true
+    }
+
+    /// Checks a page that was just read.
+    package func verify(_ page: PageView, number: PageNumber, file: FileRole) throws(StorageError) {
+        guard page.storedChecksum == page.computedChecksum(number: number, storeSeed: storeSeed) else {
+            throw .corrupt(.pageChecksum, page: number, tree: page.treeID, file: file)
+        }
+        try PageValidation.validate(page, number: number)
+    }
+}
+
+extension FrameHeader {
+    /// Puts a page together from a page frame's payload: what was left out is zero.
+    ///
+    /// The header was decoded, so the parts are known to fill a page exactly.
+    package func restorePage(from payload: PageView, to page: PageView) {
+        page.copy(from: payload, at: 0, to: 0, count: holeOffset)
+        page.clear(holeOffset..<holeOffset + holeByteCount)
+        let rest = page.byteCount - holeOffset - holeByteCount
+        page.copy(from: payload, at: holeOffset, to: holeOffset + holeByteCount, count: rest)
+    }
+}

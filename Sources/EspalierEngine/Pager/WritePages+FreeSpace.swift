@@ -1,0 +1,171 @@
+// Free space: bitmap pages say which pages are free; a freed page can be used again at once, even by its own transaction,
+// because old versions are addressed by log position and not by page.
+//
+// Invariants
+//   1. `state.freeCount` = sum of the bitmap pages' free counts = sum of `freeCounts`, at each commit.
+//   2. Pages at or beyond `pageCount` are not marked free: extending the store touches no bitmap page.
+//   3. A bitmap page comes into being with the first page of its group, so it always describes itself.
+
+extension WritePages {
+    package func allocate(
+        near: PageNumber, count: Int
+    ) throws(StorageError) -> (first: PageNumber, count: Int) {
+        precondition(count > 0, "\(count) pages")
+        writes.changeCount &+= 1
+        if writes.state.freeCount > 0, let run = try takeFreeRun(near: near, count: count) { return run }
+        return try extend(by: count)
+    }
+
+    package func free(_ page: PageNumber) throws(StorageError) {
+        let geometry = versions.files.geometry
+        guard page > FixedPlace.catalogRoot, page < writes.state.pageCount, !geometry.isBitmapPage(page) else {
+            throw .corrupt(.pageBeyondEnd, page: page)
+        }
+        if let copy = writes.removeCopy(of: page) { release(copy) }
+        writes.removeSpilled(page)
+        writes.removeFresh(page)
+        let bitmap = try editBitmap(geometry.bitmapPage(of: page))
+        let bit = geometry.bitmapBit(of: page)
+        guard !bitmap.view.bitmapIsFree(bit) else { throw .corrupt(.pageReachedButFree, page: page) }
+        bitmap.view.setBitmap(bit, isFree: true)
+        bitmap.view.setBitmap(
+            freeCount: bitmap.view.bitmapFreeCount + 1, hint: min(bitmap.view.bitmapHint, bit))
+        try adjustFreeCount(ofGroup: Int(page) / geometry.pagesPerBitmap, by: 1)
+    }
+
+    private func editBitmap(_ page: PageNumber) throws(StorageError) -> PagePin {
+        let pin = try edit(page)
+        guard pin.view.typeByte == PageType.bitmap.rawValue else {
+            throw .corrupt(.pageType, page: page, byteOffset: PageLayout.type)
+        }
+        return pin
+    }
+
+    private func adjustFreeCount(ofGroup group: Int, by difference: Int) throws(StorageError) {
+        writes.state.freeCount = UInt32(Int(writes.state.freeCount) + difference)
+        writes.freeCounts?[group] += difference
+    }
+
+    // MARK: Free pages
+
+    /// The free counts of all groups, read from the bitmap pages at the first need.
+    private func loadedFreeCounts() throws(StorageError) -> [Int] {
+        if let counts = writes.freeCounts { return counts }
+        var counts: [Int] = []
+        var first: PageNumber = 0
+        while first + 1 < writes.state.pageCount {
+            let pin = try pin(first + 1)
+            guard pin.view.typeByte == PageType.bitmap.rawValue else {
+                throw .corrupt(.pageType, page: first + 1, byteOffset: PageLayout.type)
+            }
+            counts.append(pin.view.bitmapFreeCount)
+            let next = first.addingReportingOverflow(PageNumber(versions.files.geometry.pagesPerBitmap))
+            if next.overflow { break }
+            first = next.partialValue
+        }
+        guard counts.reduce(0, +) == Int(writes.state.freeCount) else {
+            throw .corrupt(.freeCountWrong, page: FixedPlace.firstBitmap, byteOffset: BitmapLayout.freeCount)
+        }
+        writes.freeCounts = counts
+        return counts
+    }
+
+    /// Takes up to `count` free pages that follow each other: a run of the full length if one of the next groups has it,
+    /// else the longest found if it is at least a quarter; `nil` if extending the store serves better.
+    private func takeFreeRun(
+        near: PageNumber, count: Int
+    ) throws(StorageError) -> (first: PageNumber, count: Int)? {
+        let counts = try loadedFreeCounts()
+        let per = versions.files.geometry.pagesPerBitmap
+        let nearGroup = min(Int(near) / per, counts.count - 1)
+        var best: (group: Int, run: Range<Int>)?
+        var groupsSeen = 0
+        for step in 0..<counts.count {
+            let group = step == 0 ? nearGroup : (writes.allocationGroup + step - 1) % counts.count
+            guard counts[group] > 0 else { continue }
+            groupsSeen += 1
+            let bitmap = try pin(PageNumber(group * per + 1))
+            let start = group == nearGroup && count == 1 ? Int(near) % per : bitmap.view.bitmapHint
+            var run = bitmap.view.freeRun(from: start, wanted: count)
+            if run.isEmpty { run = bitmap.view.freeRun(from: bitmap.view.bitmapHint, wanted: count) }
+            if run.count > best?.run.count ?? 0 { best = (group, run) }
+            if run.count == count || groupsSeen == 8 { break }
+        }
+        guard let best, best.run.count * 4 >= count else { return nil }
+        writes.allocationGroup = best.group
+        return try take(best.run, ofGroup: best.group)
+    }
+
+    private func take(
+        _ run: Range<Int>, ofGroup group: Int
+    ) throws(StorageError) -> (first: PageNumber, count: Int) {
+        let base = group * versions.files.geometry.pagesPerBitmap
+        let bitmap = try editBitmap(PageNumber(base + 1))
+        let view = bitmap.view
+        guard base + run.upperBound <= Int(writes.state.pageCount), view.bitmapFreeCount >= run.count else {
+            throw .corrupt(.freeCountWrong, page: bitmap.number, byteOffset: BitmapLayout.freeCount)
+        }
+        for bit in run { view.setBitmap(bit, isFree: false) }
+        // Below the old hint nothing was free; the run moves it on only if it began there.
+        let isLowest = view.freeRun(from: view.bitmapHint, wanted: 1).lowerBound >= run.lowerBound
+        view.setBitmap(
+            freeCount: view.bitmapFreeCount - run.count, hint: isLowest ? run.upperBound : view.bitmapHint)
+        try adjustFreeCount(ofGroup: group, by: -run.count)
+        for bit in run { writes.addFresh(PageNumber(base + bit)) }
+        return (PageNumber(base + run.lowerBound), run.count)
+    }
+
+    // MARK: Extending the store
+
+    private func extend(by count: Int) throws(StorageError) -> (first: PageNumber, count: Int) {
+        let per = versions.files.geometry.pagesPerBitmap
+        let first = writes.state.pageCount
+        let bit = Int(first) % per
+        // The last page number is never used, so that a page count fits into 32 bits.
+        guard UInt64(first) + UInt64(count) + 2 < UInt64(UInt32.max) else { throw .diskFull }
+        guard bit == 0 else {
+            let taken = min(count, per - bit)
+            writes.state.pageCount += UInt32(taken)
+            for page in first..<first + UInt32(taken) { writes.addFresh(page) }
+            return (first, taken)
+        }
+        // A new group: its bitmap page is its second page (invariant 3).
+        writes.state.pageCount += 2
+        writes.addFresh(first)
+        writes.addFresh(first + 1)
+        let bitmap = try edit(first + 1)
+        bitmap.view.formatBitmap(number: first + 1)
+        writes.freeCounts?.append(0)
+        return (first, 1)
+    }
+}
+
+extension PageView {
+    /// The first run of `wanted` free pages at or after bit `start` of a bitmap page, or else the longest there is.
+    func freeRun(from start: Int, wanted: Int) -> Range<Int> {
+        let end = bitmapWordCount * 64
+        var best = 0..<0
+        var bit = start
+        while bit < end {
+            // To the next free page...
+            let word = bitmapWord(bit / 64) >> UInt64(bit % 64)
+            if word == 0 {
+                bit = (bit / 64 + 1) * 64
+                continue
+            }
+            bit += word.trailingZeroBitCount
+            // ...and to the end of its run, a word at a time.
+            let first = bit
+            while bit < end, bit - first < wanted {
+                let inverse = ~(bitmapWord(bit / 64) >> UInt64(bit % 64))
+                let ones = min(inverse.trailingZeroBitCount, 64 - bit % 64)
+                bit += ones
+                if ones == 0 || bit % 64 != 0 { break }
+            }
+            let run = first..<min(bit, first + wanted)
+            if run.count > best.count { best = run }
+            if best.count == wanted { break }
+        }
+        return best
+    }
+}

@@ -1,0 +1,132 @@
+// Watches the order of writes and syncs, and notes every breach of the rules F1 ... F4, whatever the dice say.
+//
+// What it knows is the file format only: frames in log writes, LSNs in page headers, slots in the superblock.
+//   F1  A page goes to the store only when the log is durable up to the page's LSN.
+//   F2  A checkpoint slot is written only when all page writes before it are durable; the store is cut only when the
+//       slot is durable.
+//   F3  A log segment is taken into use again only when a durable slot lies at or behind its end.
+//   F4  A commit is synced only when the names of its files are durable.
+
+import EspalierEngine
+
+/// Judges what reaches a simulated disk.
+struct OrderMonitor {
+    private(set) var violations: [String] = []
+    private var pageSize = 4096
+    private var segmentByteCount = 4 << 20
+    private var unsyncedFrames: [(lsn: UInt64, isCommit: Bool)] = []
+    private var unsyncedPages = 0
+    private var unsyncedSlot: CheckpointSlot?
+    private var durableSlot: CheckpointSlot?
+    private var sequences: [UInt32: UInt64] = [:]
+
+    mutating func didWrite(_ bytes: [UInt8], at offset: Int, to role: FileRole) {
+        switch role {
+        case .store: didWriteStore(bytes, at: offset)
+        case .log: didWriteLog(bytes, at: offset)
+        case .directory: break
+        }
+    }
+
+    mutating func didSync(_ role: FileRole, hasUnsyncedNames: Bool) {
+        switch role {
+        case .store:
+            unsyncedPages = 0
+            durableSlot = unsyncedSlot ?? durableSlot
+            unsyncedSlot = nil
+        case .log:
+            if hasUnsyncedNames, unsyncedFrames.contains(where: \.isCommit) {
+                violations.append("F4: a commit was synced while a name in its directory was not durable")
+            }
+            unsyncedFrames.removeAll()
+        case .directory: break
+        }
+    }
+
+    mutating func didResize(_ role: FileRole, isShorter: Bool) {
+        if role == .store, isShorter, unsyncedSlot != nil {
+            violations.append("F2: the store was cut before the checkpoint slot was durable")
+        }
+    }
+
+    private mutating func didWriteStore(_ bytes: [UInt8], at offset: Int) {
+        if offset < SuperblockLayout.usedByteCount {
+            if offset == 0, bytes.count >= SuperblockLayout.byteCount {
+                pageSize = Int(bytes.u32(at: SuperblockLayout.pageSize))
+            }
+            for slot in SuperblockLayout.slots
+            where offset <= slot && slot + CheckpointSlotLayout.byteCount <= offset + bytes.count {
+                if unsyncedPages > 0, offset != 0 {
+                    violations.append(
+                        "F2: a checkpoint slot was written before \(unsyncedPages) page writes were durable")
+                }
+                let written = bytes[(slot - offset)..<(slot - offset) + CheckpointSlotLayout.byteCount].withSpan {
+                    CheckpointSlot(decoding: $0, at: 0)
+                }
+                let newest = [unsyncedSlot, written].compactMap(\.self).max { $0.sequence < $1.sequence }
+                unsyncedSlot = newest
+            }
+            return
+        }
+        for start in stride(from: 0, to: bytes.count - PageLayout.headerByteCount + 1, by: pageSize) {
+            let lsn = bytes.u64(at: start + PageLayout.lsn)
+            if let frame = unsyncedFrames.first(where: { $0.lsn <= lsn }) {
+                violations.append(
+                    "F1: page \((offset + start) / pageSize) with LSN \(lsn) went to the store before frame \(frame.lsn)"
+                        + " of the log was durable")
+            }
+        }
+        unsyncedPages += 1
+    }
+
+    /// Whether recovery from the durable slot would read segment `sequence`.
+    private func isNeeded(_ sequence: UInt64) -> Bool {
+        guard let durableSlot, !durableSlot.isClean, sequence >= durableSlot.logStartSegment else { return false }
+        return (sequence + 1) * UInt64(segmentByteCount) > durableSlot.checkpointLSN
+    }
+
+    private mutating func didWriteLog(_ bytes: [UInt8], at offset: Int) {
+        var place = 0
+        if offset == 0 {
+            if bytes.count >= LogHeaderLayout.recordByteCount {
+                segmentByteCount = Int(bytes.u32(at: LogHeaderLayout.segmentByteCount))
+                sequences.removeAll()
+            }
+            return
+        }
+        let inSegment = (offset - LogHeaderLayout.byteCount) % segmentByteCount
+        if inSegment == 0, bytes.count >= SegmentHeaderLayout.byteCount {
+            let index = bytes.u32(at: SegmentHeaderLayout.index)
+            let sequence = bytes.u64(at: SegmentHeaderLayout.sequence)
+            if bytes.u32(at: SegmentHeaderLayout.magic) != 0 {
+                // An append that failed writes its segment again: nothing in it counts.
+                if let older = sequences[index], older != sequence, isNeeded(older) {
+                    violations.append("F3: segment \(older) was recycled before a durable checkpoint lay behind it")
+                }
+                sequences[index] = sequence
+                place = SegmentHeaderLayout.byteCount
+            }
+        }
+        while place + FrameHeaderLayout.byteCount <= bytes.count {
+            let header = bytes[place..<place + FrameHeaderLayout.byteCount].withSpan {
+                FrameHeader(decoding: $0, pageSize: pageSize)
+            }
+            guard let header else { return }
+            unsyncedFrames.append((header.lsn, header.type == .commit))
+            place += header.frameByteCount
+        }
+    }
+}
+
+extension Sequence<UInt8> {
+    /// Gives `body` the bytes as the engine's decoders want them.
+    fileprivate func withSpan<R>(_ body: (RawSpan) -> R) -> R {
+        // SAFETY: the span does not leave the closure.
+        unsafe [UInt8](self).withUnsafeBytes { unsafe body($0.bytes) }
+    }
+}
+
+extension [UInt8] {
+    fileprivate func u32(at offset: Int) -> UInt32 { self[offset..<offset + 4].withSpan { $0.loadUInt32(at: 0) } }
+    fileprivate func u64(at offset: Int) -> UInt64 { self[offset..<offset + 8].withSpan { $0.loadUInt64(at: 0) } }
+}

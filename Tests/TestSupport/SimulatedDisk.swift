@@ -1,0 +1,166 @@
+// What is on a simulated disk: files as they would be after a power loss, and what was written since the last sync.
+//
+// The model is ALICE's (Pillai et al., OSDI 2014): every write that no sync covers may be kept, lost, torn at any byte
+// or replaced by garbage within its own range, in any order; sizes and names survive independently of data.
+//
+// Invariants
+//   1. `durable` is what certainly survives; `current` is what a process reads.
+//   2. A disk is a value: a crash makes another disk of it and leaves this one as it was.
+
+/// A simulated disk: names and files.
+struct SimulatedDisk: Sendable {
+    /// A change of a file that no sync has made durable yet.
+    enum Change: Sendable {
+        case write(offset: Int, bytes: [UInt8])
+        case resize(byteCount: Int)
+    }
+
+    /// A change of the directory that no sync has made durable yet.
+    enum NameChange: Sendable {
+        case add(String, file: Int)
+        case rename(String, to: String, file: Int)
+        case remove(String)
+    }
+
+    struct File: Sendable {
+        var current: [UInt8] = []
+        var durable: [UInt8] = []
+        var changes: [Change] = []
+    }
+
+    var files: [File] = []
+    var names: [String: Int] = [:]
+    var durableNames: [String: Int] = [:]
+    var nameChanges: [NameChange] = []
+
+    // MARK: What a process does
+
+    mutating func create(_ name: String) -> Int {
+        files.append(File())
+        names[name] = files.count - 1
+        nameChanges.append(.add(name, file: files.count - 1))
+        return files.count - 1
+    }
+
+    mutating func rename(_ name: String, to newName: String) -> Bool {
+        guard let file = names.removeValue(forKey: name) else { return false }
+        names[newName] = file
+        nameChanges.append(.rename(name, to: newName, file: file))
+        return true
+    }
+
+    mutating func remove(_ name: String) -> Bool {
+        guard names.removeValue(forKey: name) != nil else { return false }
+        nameChanges.append(.remove(name))
+        return true
+    }
+
+    mutating func write(_ bytes: [UInt8], to file: Int, at offset: Int) {
+        Self.apply(.write(offset: offset, bytes: bytes), to: &files[file].current)
+        files[file].changes.append(.write(offset: offset, bytes: bytes))
+    }
+
+    mutating func resize(_ file: Int, to byteCount: Int) {
+        Self.apply(.resize(byteCount: byteCount), to: &files[file].current)
+        files[file].changes.append(.resize(byteCount: byteCount))
+    }
+
+    mutating func sync(_ file: Int) {
+        files[file].durable = files[file].current
+        files[file].changes.removeAll()
+    }
+
+    /// What Linux does when a sync fails: the changes are forgotten as if they were clean, the process still reads them.
+    mutating func failSync(_ file: Int) { files[file].changes.removeAll() }
+
+    mutating func syncNames() {
+        durableNames = names
+        nameChanges.removeAll()
+    }
+
+    // MARK: Power loss
+
+    /// The disk after a power loss; `chance` decides what survives of the changes that were not synced.
+    func afterPowerLoss(_ chance: inout SeededGenerator) -> SimulatedDisk {
+        var disk = SimulatedDisk()
+        var names = durableNames
+        for change in nameChanges where Bool.random(using: &chance) {
+            switch change {
+            case .add(let name, let file): names[name] = file
+            case .rename(let name, let newName, let file):
+                names[name] = nil
+                names[newName] = file
+            case .remove(let name): names[name] = nil
+            }
+        }
+        for file in files {
+            let survivor = Self.survivor(of: file, &chance)
+            disk.files.append(File(current: survivor, durable: survivor))
+        }
+        (disk.names, disk.durableNames) = (names, names)
+        return disk
+    }
+
+    private static func survivor(of file: File, _ chance: inout SeededGenerator) -> [UInt8] {
+        guard !file.changes.isEmpty else { return file.durable }
+        // Nothing, everything, or a mixture: the extremes are rare among mixtures, and common in life.
+        let mood = Int.random(in: 0..<8, using: &chance)
+        if mood == 0 { return file.durable }
+        if mood == 1 { return file.current }
+        var bytes = file.durable
+        var sizes = [file.durable.count, file.current.count]
+        let changes = mood == 2 ? file.changes.shuffled(using: &chance) : file.changes
+        for change in changes {
+            switch change {
+            case .write(let offset, let written):
+                let kept = keptPart(of: written, &chance)
+                guard !kept.bytes.isEmpty else { continue }
+                apply(.write(offset: offset + kept.offset, bytes: kept.bytes), to: &bytes)
+                sizes.append(bytes.count)
+            case .resize(let byteCount):
+                guard Bool.random(using: &chance) else { continue }
+                apply(change, to: &bytes)
+                sizes.append(byteCount)
+            }
+        }
+        let size = sizes.randomElement(using: &chance) ?? bytes.count
+        apply(.resize(byteCount: max(size, min(file.durable.count, file.current.count))), to: &bytes)
+        return bytes
+    }
+
+    private static func keptPart(
+        of bytes: [UInt8], _ chance: inout SeededGenerator
+    ) -> (offset: Int, bytes: [UInt8]) {
+        guard !bytes.isEmpty else { return (0, []) }
+        switch Int.random(in: 0..<10, using: &chance) {
+        case 0...3: return (0, bytes)
+        case 4...6: return (0, [])
+        case 7: return (0, Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &chance))))
+        case 8:
+            let torn = Int.random(in: 0...bytes.count / 512, using: &chance) * 512
+            return Bool.random(using: &chance) ? (0, Array(bytes.prefix(torn))) : (torn, Array(bytes.dropFirst(torn)))
+        default:
+            let start = Int.random(in: 0..<bytes.count, using: &chance)
+            let end = Int.random(in: start...bytes.count, using: &chance)
+            return (
+                0,
+                bytes.indices.map { (start..<end).contains($0) ? UInt8.random(in: 0...255, using: &chance) : bytes[$0] }
+            )
+        }
+    }
+
+    private static func apply(_ change: Change, to bytes: inout [UInt8]) {
+        switch change {
+        case .write(let offset, let written):
+            let end = offset + written.count
+            if bytes.count < end { bytes.append(contentsOf: repeatElement(0, count: end - bytes.count)) }
+            bytes.replaceSubrange(offset..<end, with: written)
+        case .resize(let byteCount):
+            if byteCount < bytes.count {
+                bytes.removeLast(bytes.count - byteCount)
+            } else {
+                bytes.append(contentsOf: repeatElement(0, count: byteCount - bytes.count))
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+// A file system in memory that can lose power, fail and be watched: every run is one seed.
+//
+// Invariants
+//   1. Nothing but the seed decides: clock, random numbers, faults and what survives a power loss follow from it.
+//   2. `operationCount` numbers every call that a fault or a power loss can hit, reads included.
+//   3. After a power loss (`cutPower`) every call fails, so that a process that goes on has no effect.
+//   4. The monitor judges the order of writes and syncs whatever the dice say.
+
+package import EspalierEngine
+import Synchronization
+
+/// A call that goes wrong.
+package struct SimulatedFault: Sendable {
+    /// How it goes wrong.
+    package enum Kind: String, Sendable, CaseIterable {
+        /// The call fails with EIO.
+        case inputOutput
+        /// The call fails for want of space (calls that take no space fail with EIO).
+        case noSpace
+        /// A read or write does only half of its work; other calls are not affected.
+        case short
+        /// A sync fails, and the system forgets the changes although the process still reads them.
+        case syncForgets
+    }
+    /// The number of the call, from 1.
+    package var operation: Int
+    /// How it fails.
+    package var kind: Kind
+    /// Whether all later calls fail in the same way.
+    package var isSticky: Bool
+
+    /// A fault at call number `operation`.
+    package init(operation: Int, kind: Kind, isSticky: Bool = false) {
+        (self.operation, self.kind, self.isSticky) = (operation, kind, isSticky)
+    }
+}
+
+/// A file system for tests of crashes and faults.
+package final class SimulatedFileSystem: FileSystem {
+    struct State: ~Copyable {
+        var disk = SimulatedDisk()
+        var chance: SeededGenerator
+        var clock: UInt64 = 1_700_000_000_000_000_000
+        var operationCount = 0
+        var fault: SimulatedFault?
+        var hasPower = true
+        var spaceLeft: Int?
+        var lockedFiles: Set<Int> = []
+        var traceHash: UInt64 = 0xCBF2_9CE4_8422_2325
+        var monitor = OrderMonitor()
+        var hook: (@Sendable (Int) -> Void)?
+    }
+
+    private static let instanceCount = Atomic<UInt64>(0)
+    private let device: UInt64
+    private let state: Mutex<State>
+
+    /// An empty file system whose chance is `seed`.
+    package convenience init(seed: UInt64) { self.init(disk: SimulatedDisk(), seed: seed) }
+
+    init(disk: SimulatedDisk, seed: UInt64) {
+        device = 1 << 62 | Self.instanceCount.wrappingAdd(1, ordering: .relaxed).newValue
+        var state = State(chance: SeededGenerator(seed: seed))
+        state.disk = disk
+        self.state = Mutex(state)
+    }
+
+    // MARK: What tests do
+
+    /// How many calls were made.
+    package var operationCount: Int { state.withLock { $0.operationCount } }
+    /// A hash over every call with its arguments: two runs of the same seed have the same.
+    package var traceHash: UInt64 { state.withLock { $0.traceHash } }
+    /// The broken rules of order (F1 ...
+    ///
+    /// F4), as sentences.
+    package var violations: [String] { state.withLock { $0.monitor.violations } }
+
+    /// Makes a call fail.
+    package func arm(_ fault: SimulatedFault?) { state.withLock { $0.fault = fault } }
+    /// Calls `hook` before every write, sync, resize, rename and removal, with its number; no lock is held.
+    package func beforeEachChange(_ hook: (@Sendable (Int) -> Void)?) { state.withLock { $0.hook = hook } }
+    /// Limits the bytes by which files may still grow; `nil`: no limit.
+    package func limitSpace(to byteCount: Int?) { state.withLock { $0.spaceLeft = byteCount } }
+    /// From now on every call fails.
+    package func cutPower() { state.withLock { $0.hasPower = false } }
+
+    /// The file system that a machine finds after losing power now; this one goes on undisturbed.
+    ///
+    /// - Parameter seed: decides what survives of what no sync covers.
+    package func afterPowerLoss(seed: UInt64) -> SimulatedFileSystem {
+        var chance = SeededGenerator(seed: seed)
+        return SimulatedFileSystem(disk: state.withLock { $0.disk.afterPowerLoss(&chance) }, seed: chance.next())
+    }
+
+    /// The bytes of a file as a process reads them.
+    package func contents(of path: String) -> [UInt8]? {
+        state.withLock { state in state.disk.names[path].map { state.disk.files[$0].current } }
+    }
+
+    /// Replaces a file's bytes, durably: what a damaged disk does.
+    package func replaceContents(of path: String, with bytes: [UInt8]) {
+        state.withLock { state in
+            let file = state.disk.names[path] ?? state.disk.create(path)
+            state.disk.files[file] = SimulatedDisk.File(current: bytes, durable: bytes)
+            state.disk.syncNames()
+        }
+    }
+
+    // MARK: FileSystem
+
+    package func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
+        try perform(.open, role, path.utf8.count, changes: mode == .createExclusively) { state throws(StorageError) in
+            if let file = state.disk.names[path] {
+                if mode == .createExclusively {
+                    throw .io(IOFailure(operation: .open, file: role, errno: Platform.exists))
+                }
+                return SimulatedFile(system: self, file: file, role: role)
+            }
+            guard mode == .createExclusively else { throw .noSuchStore }
+            return SimulatedFile(system: self, file: state.disk.create(path), role: role)
+        }
+    }
+
+    package func identity(of path: String) throws(StorageError) -> FileIdentity? {
+        try perform(.open, .directory, path.utf8.count, changes: false) { state throws(StorageError) in
+            state.disk.names[path].map(identity(ofFile:))
+        }
+    }
+
+    func identity(ofFile file: Int) -> FileIdentity { FileIdentity(device: device, inode: UInt64(file)) }
+
+    package func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
+        try perform(.rename, .directory, path.utf8.count, changes: true) { state throws(StorageError) in
+            guard state.disk.names[newPath] == nil else { return false }
+            return try Self.rename(path, to: newPath, &state)
+        }
+    }
+
+    package func rename(_ path: String, to newPath: String) throws(StorageError) {
+        _ = try perform(.rename, .directory, path.utf8.count, changes: true) { state throws(StorageError) in
+            try Self.rename(path, to: newPath, &state)
+        }
+    }
+
+    private static func rename(_ path: String, to newPath: String, _ state: inout State) throws(StorageError) -> Bool {
+        guard state.disk.rename(path, to: newPath) else {
+            throw .io(IOFailure(operation: .rename, file: .directory, errno: Platform.noEntry))
+        }
+        return true
+    }
+
+    package func remove(_ path: String) throws(StorageError) {
+        try perform(.remove, .directory, path.utf8.count, changes: true) { state throws(StorageError) in
+            guard state.disk.remove(path) else {
+                throw .io(IOFailure(operation: .remove, file: .directory, errno: Platform.noEntry))
+            }
+        }
+    }
+
+    package func syncDirectory(of path: String) throws(StorageError) {
+        try perform(.sync, .directory, 0, changes: true) { state throws(StorageError) in
+            state.disk.syncNames()
+        }
+    }
+
+    package func now() -> UInt64 {
+        state.withLock { state in
+            state.clock += 1_000_000
+            return state.clock
+        }
+    }
+
+    package func random() -> UInt64 { state.withLock { $0.chance.next() } }
+
+    // MARK: Locks
+
+    func lock(_ file: Int) throws(StorageError) {
+        try state.withLock { state throws(StorageError) in
+            guard state.lockedFiles.insert(file).inserted else { throw .storeBusy(pid: 0) }
+        }
+    }
+
+    func unlock(_ file: Int) { state.withLock { state in _ = state.lockedFiles.remove(file) } }
+
+    // MARK: Every call
+
+    /// Numbers a call, runs the hook, lets it fail if its time has come, and does it otherwise.
+    func perform<R>(
+        _ operation: IOOperation, _ role: FileRole, _ detail: Int, changes: Bool,
+        _ body: (inout State) throws(StorageError) -> R
+    ) throws(StorageError) -> R {
+        let number = state.withLock { state in
+            state.operationCount += 1
+            for part in [UInt64(operation.ordinal), UInt64(role.rawValue), UInt64(bitPattern: Int64(detail))] {
+                state.traceHash = (state.traceHash ^ part) &* 0x0000_0100_0000_01B3
+            }
+            return (state.operationCount, changes ? state.hook : nil)
+        }
+        number.1?(number.0)
+        return try state.withLock { state throws(StorageError) in
+            guard state.hasPower else {
+                throw .io(IOFailure(operation: operation, file: role, errno: Platform.ioError))
+            }
+            if let fault = state.fault(at: number.0) {
+                switch fault.kind {
+                case .inputOutput: throw .io(IOFailure(operation: operation, file: role, errno: Platform.ioError))
+                case .noSpace:
+                    guard [.write, .allocate, .truncate].contains(operation) else { break }
+                    throw .diskFull
+                case .short, .syncForgets: break
+                }
+            }
+            return try body(&state)
+        }
+    }
+}
+
+extension SimulatedFileSystem.State {
+    func fault(at operation: Int) -> SimulatedFault? {
+        guard let fault, fault.isSticky ? operation >= fault.operation : operation == fault.operation else {
+            return nil
+        }
+        return fault
+    }
+
+    /// Takes the content of a write into the trace.
+    mutating func note(_ bytes: [UInt8]) {
+        for byte in bytes { traceHash = (traceHash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    }
+
+    /// Uses space up.
+    mutating func useSpace(_ byteCount: Int) throws(StorageError) {
+        guard let left = spaceLeft, byteCount > 0 else { return }
+        guard byteCount <= left else { throw .diskFull }
+        spaceLeft = left - byteCount
+    }
+}
+
+extension IOOperation {
+    /// The position in the declaration: part of the trace hash.
+    fileprivate var ordinal: Int {
+        switch self {
+        case .open: 0
+        case .read: 1
+        case .write: 2
+        case .sync: 3
+        case .size: 4
+        case .truncate: 5
+        case .allocate: 6
+        case .lock: 7
+        case .rename: 8
+        case .remove: 9
+        case .random: 10
+        case .clock: 11
+        }
+    }
+}

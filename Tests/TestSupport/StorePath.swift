@@ -1,0 +1,14 @@
+// Paths of stores in temporary folders that go away with the test.
+
+import Foundation
+
+/// Calls `body` with the path of a store that does not exist yet, in a folder of its own that is removed afterwards.
+package func withStorePath<R>(_ body: (String) throws -> R) throws -> R {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("espalier-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    return try body(folder.appendingPathComponent("test.espalier").path)
+}
+
+/// The UTF-8 bytes of a text.
+package func bytes(_ text: String) -> [UInt8] { [UInt8](text.utf8) }
