@@ -31,7 +31,7 @@ final class ArrayPages: WritablePageSource {
     }
 
     deinit {
-        for unsafe pointer in unsafe memory { unsafe pointer.deallocate() }
+        unsafe memory.forEach { unsafe $0.deallocate() }
         unsafe pinCounter.deallocate()
     }
 

@@ -31,7 +31,9 @@ extension PageView {
         u8(BitmapLayout.bits &+ bit / 8) & (1 << UInt8(truncatingIfNeeded: bit % 8)) != 0
     }
 
-    /// Marks the page of bit `bit` free or used. Does not touch the count.
+    /// Marks the page of bit `bit` free or used.
+    ///
+    /// Does not touch the count.
     package func setBitmap(_ bit: Int, isFree: Bool) {
         let mask: UInt8 = 1 << UInt8(truncatingIfNeeded: bit % 8)
         let offset = BitmapLayout.bits &+ bit / 8

@@ -137,7 +137,9 @@ enum Prime {
 enum Secret {
     static let wordCount = 24
 
-    /// Word `index` of the secret. A switch over constants: no global to initialise, no array to check.
+    /// Word `index` of the secret.
+    ///
+    /// A switch over constants: no global to initialise, no array to check.
     @inline(__always)
     static func word(_ index: Int) -> UInt64 {
         switch index {

@@ -79,8 +79,9 @@ package struct FrameHeader: Hashable, Sendable {
         return chain
     }
 
-    /// Reads a frame header; `nil` if its fields contradict each other (rule 62). Whether it belongs where it stands
-    /// (LSN, salt, chain) is the reader's to check.
+    /// Reads a frame header; `nil` if its fields contradict each other (rule 62).
+    ///
+    /// Whether it belongs where it stands (LSN, salt, chain) is the reader's to check.
     ///
     /// - Parameter pageSize: of the store; bounds the payload.
     package init?(decoding bytes: RawSpan, pageSize: Int) {
@@ -181,7 +182,9 @@ package struct CommitRecord: Hashable, Sendable {
         return Checksum.of(target.bytes(offset, CommitRecordLayout.byteCount), seed: salt)
     }
 
-    /// Reads a commit record; `nil` if a field has an impossible value (rule 63). Its checksum is in the frame header.
+    /// Reads a commit record; `nil` if a field has an impossible value (rule 63).
+    ///
+    /// Its checksum is in the frame header.
     package init?(decoding bytes: RawSpan) {
         guard bytes.byteCount >= CommitRecordLayout.byteCount,
             bytes.isZero(in: CommitRecordLayout.reserved..<CommitRecordLayout.byteCount),

@@ -198,17 +198,37 @@ package struct ByteString {
         let limit = min(count, other.count)
         var index = 0
         while index &+ 8 <= limit {
-            // SAFETY: `index + 8` is within both strings.
-            let mine = unsafe UInt64(bigEndian: base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            let its = unsafe UInt64(bigEndian: other.base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            if mine != its { return mine < its ? -1 : 1 }
+            let order = compareWords(other, at: index, as: UInt64.self)
+            if order != 0 { return order }
             index &+= 8
         }
-        while index < limit {
-            if self[index] != other[index] { return Int(self[index]) &- Int(other[index]) }
-            index &+= 1
+        if index < limit {
+            if limit >= 8 {
+                // The last eight bytes again: those before `index` are known to be equal.
+                let order = compareWords(other, at: limit &- 8, as: UInt64.self)
+                return order != 0 ? order : count &- other.count
+            }
+            if limit &- index >= 4 {
+                let order = compareWords(other, at: index, as: UInt32.self)
+                if order != 0 { return order }
+                index &+= 4
+            }
+            while index < limit {
+                if self[index] != other[index] { return Int(self[index]) &- Int(other[index]) }
+                index &+= 1
+            }
         }
         return count &- other.count
+    }
+
+    /// Compares one word at `index` of both strings.
+    @inline(__always)
+    private func compareWords<Word: FixedWidthInteger>(_ other: ByteString, at index: Int, as _: Word.Type) -> Int {
+        assert(index >= 0 && index + Word.bitWidth / 8 <= min(count, other.count))
+        // SAFETY: the word lies within both strings, as the caller made sure.
+        let mine = unsafe Word(bigEndian: base.loadUnaligned(fromByteOffset: index, as: Word.self))
+        let its = unsafe Word(bigEndian: other.base.loadUnaligned(fromByteOffset: index, as: Word.self))
+        return mine == its ? 0 : (mine < its ? -1 : 1)
     }
 
     /// Whether the bytes are the same as those of `other`.

@@ -35,7 +35,9 @@ package enum SuperblockLayout {
 package enum FormatVersion {
     package static let major: UInt16 = 1
     package static let minor: UInt16 = 0
-    /// Incompatible feature bits that this engine can read. Bit 0 (delta frames) and bit 1 (checksum map) are reserved.
+    /// Incompatible feature bits that this engine can read.
+    ///
+    /// Bit 0 (delta frames) and bit 1 (checksum map) are reserved.
     package static let knownIncompatible: UInt64 = 0
     /// Feature bits that this engine can write.
     package static let knownReadOnlyCompatible: UInt64 = 0

@@ -11,7 +11,9 @@ extension PageView {
         contentStart &- slotsEnd &+ fragmentByteCount >= byteCount &+ slotByteCount
     }
 
-    /// Inserts `key` and `value` as entry `index` of a leaf. `key` begins with the page's prefix.
+    /// Inserts `key` and `value` as entry `index` of a leaf.
+    ///
+    /// `key` begins with the page's prefix.
     ///
     /// - Returns: `false` if there is no room.
     package func insertEntry(_ index: Int, _ key: TreeKey, _ value: StoredValue) -> Bool {
@@ -84,7 +86,9 @@ extension PageView {
         return true
     }
 
-    /// Removes entries or separators in `range`. In an interior page each takes the child to its left with it.
+    /// Removes entries or separators in `range`.
+    ///
+    /// In an interior page each takes the child to its left with it.
     package func removeCells(_ range: Range<Int>) {
         for index in range {
             let length = cellByteCount(index)

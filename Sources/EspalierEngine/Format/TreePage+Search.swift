@@ -37,15 +37,17 @@ extension PageView {
     @inline(__always)
     package func position(ofInteger key: UInt64) -> SlotPosition {
         let count = cellCount
+        guard count > 0 else { return SlotPosition(index: 0, isExact: false) }
         var first = 0
         var length = count
-        while length > 0 {
+        // The length does not depend on the comparison, so the compiler makes a conditional move of the rest: a
+        // mispredicted branch per step would cost more than the loads.
+        while length > 1 {
             let half = length &>> 1
-            // Written so that the compiler makes a conditional move of it: a mispredicted branch costs more than a load.
-            let isBelow = integerKey(first &+ half) < key
-            first = isBelow ? first &+ half &+ 1 : first
-            length = isBelow ? length &- half &- 1 : half
+            first = integerKey(first &+ half &- 1) < key ? first &+ half : first
+            length &-= half
         }
+        if integerKey(first) < key { first &+= 1 }
         return SlotPosition(index: first, isExact: first < count && integerKey(first) == key)
     }
 
@@ -79,13 +81,13 @@ extension PageView {
     @inline(__always)
     private func lowerBound(ofHead head: UInt32, in range: Range<Int>) -> Int {
         var first = range.lowerBound
-        var length = range.count
-        while length > 0 {
+        var length = range.upperBound &- first
+        guard length > 0 else { return first }
+        while length > 1 {
             let half = length &>> 1
-            let isBelow = self.head(first &+ half) < head
-            first = isBelow ? first &+ half &+ 1 : first
-            length = isBelow ? length &- half &- 1 : half
+            first = self.head(first &+ half &- 1) < head ? first &+ half : first
+            length &-= half
         }
-        return first
+        return self.head(first) < head ? first &+ 1 : first
     }
 }

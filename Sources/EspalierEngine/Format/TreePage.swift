@@ -27,11 +27,11 @@ package enum TreeLayout {
     /// Both fences of an integer page, at its very end.
     package static let integerFenceByteCount = 16
 
-    /// The two bytes before each leaf cell: byte count of the value, and in the highest bit ...
+    /// The two bytes at the beginning of each leaf cell: byte count of the value, and in the highest bit the flag.
     package static let valueWordByteCount = 2
-    /// ... whether the value lies in overflow pages.
+    /// Set in the value word if the value lies in overflow pages.
     package static let overflowFlag: UInt16 = 0x8000
-    /// What a leaf cell then holds in its place: byte count u64, first page u32.
+    /// What a leaf cell then holds in place of the value: byte count u64, first page u32.
     package static let overflowReferenceByteCount = 12
     /// The child before each interior cell of a bytes page.
     package static let childByteCount = 4
@@ -233,7 +233,9 @@ extension PageView {
     package func keyArray(_ index: Int) -> [UInt8] { prefix.array + suffix(index).array }
 }
 
-/// A key given by a caller: an integer or bytes, as the tree has it. A trivial value; the owner of the bytes outlives it.
+/// A key given by a caller: an integer or bytes, as the tree has it.
+///
+/// A trivial value; the owner of the bytes outlives it.
 package struct TreeKey {
     /// The key in an integer tree.
     package let integer: UInt64

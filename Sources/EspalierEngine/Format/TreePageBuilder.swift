@@ -41,7 +41,9 @@ package struct TreePageIdentity {
 
 /// Writes one tree page.
 package struct TreePageBuilder {
-    /// The page that is being written. Its bytes must not be those that entries are taken from.
+    /// The page that is being written.
+    ///
+    /// Its bytes must not be those that entries are taken from.
     package let view: PageView
     private let isInteger: Bool
     private let isLeaf: Bool

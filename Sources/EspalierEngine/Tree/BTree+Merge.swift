@@ -9,29 +9,31 @@ extension BTree where Source: WritablePageSource {
     func mergeUpwards(_ path: TreePath, _ record: inout TreeRecord) throws(StorageError) {
         var depth = path.count - 1
         while depth > 0 {
-            guard try mergePage(at: depth, path, &record) else { return }
+            guard try isNearlyEmpty(path.page(depth)) else { return }
+            let parent = path.page(depth - 1)
+            let index = path.index(depth - 1)
+            let separatorCount = try cellCount(of: parent)
+            // Without a neighbour here the parent, which has a single child, may still find one for itself.
+            if separatorCount > 0 {
+                var isMerged = false
+                if index < separatorCount { isMerged = try mergeChildren(index, of: parent, &record) }
+                let wantsLeft = isMerged ? try isNearlyEmpty(path.page(depth)) : true
+                if index > 0, wantsLeft, try mergeChildren(index - 1, of: parent, &record) { isMerged = true }
+                guard isMerged else { return }
+            }
             depth -= 1
         }
         try lowerRoot(&record)
     }
 
-    /// Merges the page at `depth` of `path` with a neighbour if it should be and can be.
-    private func mergePage(
-        at depth: Int, _ path: TreePath, _ record: inout TreeRecord
-    ) throws(StorageError) -> Bool {
-        do {
-            let pin = try source.pin(path.page(depth))
-            guard pin.view.usedByteCount * 4 < source.pageSize - TreeLayout.slots else { return false }
-        }
-        let parent = path.page(depth - 1)
-        let index = path.index(depth - 1)
-        let separatorCount: Int
-        do {
-            let pin = try source.pin(parent)
-            separatorCount = pin.view.cellCount
-        }
-        if index < separatorCount, try mergeChildren(index, of: parent, &record) { return true }
-        return index > 0 ? try mergeChildren(index - 1, of: parent, &record) : false
+    private func isNearlyEmpty(_ page: PageNumber) throws(StorageError) -> Bool {
+        let pin = try source.pin(page)
+        return pin.view.usedByteCount * 4 < source.pageSize - TreeLayout.slots
+    }
+
+    private func cellCount(of page: PageNumber) throws(StorageError) -> Int {
+        let pin = try source.pin(page)
+        return pin.view.cellCount
     }
 
     /// Merges children `index` and `index + 1` of `parent` if they fit into one page.

@@ -117,7 +117,9 @@ package struct BTree<Source: PageSource> {
         return .corrupt(rule, page: page, tree: record.treeID)
     }
 
-    /// Descends to the leaf of `key` and writes the way into `path`. The leaf itself is pinned only if it is the root.
+    /// Descends to the leaf of `key` and writes the way into `path`.
+    ///
+    /// The leaf itself is pinned only if it is the root.
     func descend(to key: TreeKey, in record: TreeRecord, _ path: inout TreePath) throws(StorageError) {
         var page = record.root
         var expectedLevel = -1

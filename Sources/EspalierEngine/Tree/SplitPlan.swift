@@ -22,7 +22,9 @@ struct SplitPlan {
 
     /// Where the split goes.
     struct Cut {
-        /// In a leaf: the first entry of the right page. In an interior page: the separator that moves up.
+        /// In a leaf: the first entry of the right page.
+        ///
+        /// In an interior page: the separator that moves up.
         let index: Int
         /// How many bytes of that key make the separator between both pages.
         let separatorByteCount: Int

@@ -116,14 +116,18 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
 
     // MARK: - The entry
 
-    /// The key of the entry of an integer tree. The cursor must stand on an entry.
+    /// The key of the entry of an integer tree.
+    ///
+    /// The cursor must stand on an entry.
     @inline(__always)
     package var integerKey: UInt64 {
         precondition(place == .onEntry && record.kind == .integer, "the cursor stands on no entry of an integer tree")
         return Source.canChange ? savedInteger : view.integerKey(index)
     }
 
-    /// A copy of the key of the entry of a bytes tree. The cursor must stand on an entry.
+    /// A copy of the key of the entry of a bytes tree.
+    ///
+    /// The cursor must stand on an entry.
     package var bytesKey: [UInt8] {
         precondition(place == .onEntry && record.kind == .bytes, "the cursor stands on no entry of a bytes tree")
         return Source.canChange ? savedBytes : view.keyArray(index)

@@ -5,7 +5,9 @@
 //   2. `entryCount`, `leafPageCount` and `height` are exact after each operation.
 //   3. The hint is never stored, and never relied on: it names a leaf to try first, which is asked for its fences.
 
-/// The catalog's record of a tree, with the writer's hint. A trivial value.
+/// The catalog's record of a tree, with the writer's hint.
+///
+/// A trivial value.
 package struct TreeRecord: Sendable {
     /// The tree's number.
     package let treeID: UInt32

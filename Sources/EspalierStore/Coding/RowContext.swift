@@ -45,6 +45,9 @@ final class RowContext: Sendable {
         return ObjectID(storeTag: storeTag, entityTag: entity.tag, key: key)
     }
 
+    /// Whether `id` can be that of a row of this store.
+    func isOwn(_ id: ObjectID) -> Bool { id.storeTag == storeTag && numberByTag[id.entityTag] != nil }
+
     /// An ID as rows and indexes hold it; the ID is of this store's model.
     func reference(_ id: ObjectID) -> (entity: UInt16, key: UInt64) {
         guard let number = numberByTag[id.entityTag] else { preconditionFailure("\(id) is not of this store") }

@@ -11,7 +11,7 @@
 internal import EspalierModel
 
 /// What the plan asks of a store about the state before the save.
-protocol LinkSource {
+protocol LinkSource: ~Copyable {
     /// The destinations of a to-many relationship, in order.
     func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
     /// The owners whose relationship without inverse leads to `destination`.
@@ -63,9 +63,9 @@ struct LinkPlan {
     /// - Parameters:
     ///   - updated: the stored rows of `save.updates`, in the same order.
     ///   - deleted: the stored rows of `save.deletions`, in the same order.
-    init<Source: LinkSource>(
+    init<Source: LinkSource & ~Copyable>(
         _ save: PreparedSave, schema: StoreSchema, updated: [ObjectSnapshot], deleted: [ObjectSnapshot],
-        source: Source
+        source: borrowing Source
     ) throws(StoreError) {
         model = schema.model
         for insertion in save.insertions {
@@ -101,8 +101,8 @@ struct LinkPlan {
         if let new { edit(inverse, new) { $0.add(id) } }
     }
 
-    private mutating func apply<Source: LinkSource>(
-        _ change: PreparedSave.LinkChange, _ source: Source
+    private mutating func apply<Source: LinkSource & ~Copyable>(
+        _ change: PreparedSave.LinkChange, _ source: borrowing Source
     ) throws(StoreError) {
         let inverse = model.inverse(of: change.relationship)
         if let inverse, !inverse.isToMany {
@@ -126,8 +126,8 @@ struct LinkPlan {
         for id in added { edit(inverse, id) { $0.add(change.owner) } }
     }
 
-    private mutating func delete<Source: LinkSource>(
-        _ entity: Entity, _ row: ObjectSnapshot, _ schema: StoreSchema, _ source: Source
+    private mutating func delete<Source: LinkSource & ~Copyable>(
+        _ entity: Entity, _ row: ObjectSnapshot, _ schema: StoreSchema, _ source: borrowing Source
     ) throws(StoreError) {
         for relationship in entity.relationships {
             let inverse = model.inverse(of: relationship)

@@ -1,0 +1,99 @@
+// Reading from a B-tree store: plan, then one read transaction.
+
+public import EspalierModel
+
+extension BTreeStore {
+    /// The rows that match, in order, within offset and limit.
+    public func fetch(_ fetch: StoreFetch) throws(StoreError) -> [ObjectSnapshot] { try run(fetch, .rows).snapshots() }
+
+    /// The IDs of the rows that match, in order, within offset and limit.
+    public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try run(fetch, .ids).ids }
+
+    /// How many rows `fetch` would give.
+    ///
+    /// - Complexity: O(entities) without a condition; O(matching index entries) if an index answers the condition.
+    public func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
+        var unsorted = fetch
+        unsorted.sort = []
+        try check(fetch)
+        let session = try session()
+        let plan = try planner(session).plan(unsorted, wantsRows: false)
+        if case .rows = plan.access, plan.condition.isEmpty {
+            let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
+            var total = 0
+            for entity in wanted { total += Int(clamping: try rowCount(of: entity, session)) }
+            return min(max(0, total - fetch.offset), fetch.limit ?? Int.max)
+        }
+        return try FetchExecution(plan, .count, session).run().count
+    }
+
+    /// The rows with these IDs, in this order; `nil` where there is none.
+    public func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
+        let transaction = try beginRead()
+        var snapshots: [ObjectSnapshot?] = []
+        snapshots.reserveCapacity(ids.count)
+        for id in ids {
+            _ = try PreparedSave.entity(of: id, schema: catalog.schema, storeTag: catalog.context.storeTag)
+            snapshots.append(try transaction.snapshot(of: id, catalog, path: path))
+        }
+        return snapshots
+    }
+
+    /// The destinations of a to-many relationship for each owner; in the kept order if it is ordered, else by key.
+    public func destinations(
+        of relationship: Relationship, for owners: [ObjectID]
+    ) throws(StoreError) -> [[ObjectID]] {
+        guard relationship.isToMany, catalog.linkTrees[RelationshipID(relationship)] != nil else {
+            throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
+        }
+        let transaction = try beginRead()
+        var lists: [[ObjectID]] = []
+        lists.reserveCapacity(owners.count)
+        for owner in owners {
+            let entity = try PreparedSave.entity(of: owner, schema: catalog.schema, storeTag: catalog.context.storeTag)
+            guard entity.isKind(of: model.entities[relationship.declaredBy]) else {
+                throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
+            }
+            lists.append(try transaction.links(of: owner.key, relationship, catalog, path: path))
+        }
+        return lists
+    }
+
+    /// One line for each step the store takes to answer `fetch`.
+    public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
+        try check(fetch)
+        return try planner(session()).plan(fetch, wantsRows: true).explanation(catalog.schema)
+    }
+
+    private func run(_ fetch: StoreFetch, _ kind: FetchKind) throws(StoreError) -> RowSink {
+        try check(fetch)
+        let session = try session()
+        let plan = try planner(session).plan(fetch, wantsRows: kind == .rows)
+        return try FetchExecution(plan, kind, session).run()
+    }
+
+    private func check(_ fetch: StoreFetch) throws(StoreError) {
+        guard model.entity(named: fetch.entity.name) === fetch.entity else {
+            throw .invalidRequest(reason: "entity \(fetch.entity.name) is not of the store's model")
+        }
+        guard fetch.offset >= 0, fetch.limit ?? 0 >= 0 else {
+            throw .invalidRequest(reason: "offset \(fetch.offset) and limit \(fetch.limit ?? 0) must not be negative")
+        }
+    }
+
+    private func session() throws(StoreError) -> ReadSession { ReadSession(try beginRead(), catalog, path: path) }
+
+    private func rowCount(of entity: Int, _ session: ReadSession) throws(StoreError) -> UInt64 {
+        try session.transaction.counter(Counter.rows(entityNumber: catalog.context.entityNumbers[entity]), catalog)
+    }
+
+    private func planner(_ session: ReadSession) throws(StoreError) -> FetchPlanner {
+        var statistics = PlannerStatistics(rowCounts: [], cutGroups: [])
+        for entity in model.entities { statistics.rowCounts.append(try rowCount(of: entity.index, session)) }
+        for (group, tree) in catalog.groupTrees.enumerated()
+        where try session.transaction.counter(Counter.cutEntries(tree), catalog) > 0 {
+            statistics.cutGroups.insert(group)
+        }
+        return FetchPlanner(schema: catalog.schema, context: catalog.context, statistics: statistics)
+    }
+}

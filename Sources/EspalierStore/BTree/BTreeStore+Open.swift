@@ -1,0 +1,125 @@
+// Opening: a new file, a file with the same model, or any store file with the model it carries.
+
+public import EspalierEngine
+public import EspalierModel
+internal import FoundationEssentials
+
+extension BTreeStore {
+    /// Opens the store at `path` with `model`, making it if it does not exist and `options` allow.
+    ///
+    /// - Throws: `StoreError.incompatibleModel` with a reason for each entity if the file was made with another model,
+    ///   or by something else than this library; `.storage` for everything the engine reports.
+    public static func open(
+        path: String, model: ManagedObjectModel, options: DatabaseOptions = .init()
+    ) throws(StoreError) -> BTreeStore {
+        try open(try database(path, options), path: path, model: model)
+    }
+
+    /// Opens a store on a database in memory, which is gone when it is closed.
+    public static func inMemory(
+        model: ManagedObjectModel, options: DatabaseOptions = .init()
+    ) throws(StoreError) -> BTreeStore {
+        var options = options
+        options.applicationID = applicationID
+        let database: Database
+        do { database = try Database.inMemory(options: options) } catch { throw .storage(error, path: nil) }
+        return try open(database, path: nil, model: model)
+    }
+
+    /// Opens an existing store with the model that is in the file: what tools do.
+    public static func openWithStoredModel(
+        path: String, options: DatabaseOptions = .init()
+    ) throws(StoreError) -> BTreeStore {
+        var options = options
+        options.createIfMissing = false
+        return try open(try database(path, options), path: path, model: nil)
+    }
+
+    /// Opens a store on a database that is open already; closes the database if that fails.
+    package static func open(
+        _ database: Database, path: String?, model: ManagedObjectModel?
+    ) throws(StoreError) -> BTreeStore {
+        do throws(StoreError) {
+            return try openContent(database, path: path, model: model)
+        } catch {
+            // The first error is the one to tell; what closing says comes from the same cause or from nothing we did.
+            try? database.close()
+            throw error
+        }
+    }
+
+    private static func database(_ path: String, _ options: DatabaseOptions) throws(StoreError) -> Database {
+        var options = options
+        options.applicationID = applicationID
+        do { return try Database.open(path, options: options) } catch { throw .storage(error, path: path) }
+    }
+
+    private static func openContent(
+        _ database: Database, path: String?, model: ManagedObjectModel?
+    ) throws(StoreError) -> BTreeStore {
+        guard database.applicationID == applicationID else {
+            throw .incompatibleModel(
+                path: path,
+                reason: "the file has application ID \(database.applicationID), object stores have \(applicationID)")
+        }
+        let identifier = UUID(bytes: database.storeIdentifier)
+        let stored = try storedModel(database, path)
+        guard let model = model ?? stored else {
+            throw .incompatibleModel(path: path, reason: "the file holds no model: nothing was ever stored in it")
+        }
+        if let stored {
+            let differences = ModelComparison.differences(stored: stored.descriptions, given: model.descriptions)
+            guard differences.isEmpty else {
+                throw .incompatibleModel(path: path, reason: differences.joined(separator: "; "))
+            }
+        }
+        let schema = StoreSchema(model: model)
+        let storeTag = Interned.stores.tag(of: identifier)
+        if stored == nil {
+            var transaction = try write(database, path)
+            try StoreCatalog.create(schema, in: &transaction)
+            try transaction.commit()
+        } else if let stored, stored.descriptions != model.descriptions, !database.isReadOnly {
+            var transaction = try write(database, path)
+            let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: transaction)
+            try StoreCatalog.record(model, over: catalog, in: &transaction)
+            try transaction.commit()
+        }
+        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: try read(database, path))
+        return BTreeStore(database: database, catalog: catalog, identifier: identifier, path: path)
+    }
+
+    /// The model in the file; `nil` if the file is new.
+    private static func storedModel(_ database: Database, _ path: String?) throws(StoreError) -> ManagedObjectModel? {
+        let transaction = try read(database, path)
+        guard let records = try transaction.tree(named: StoreName.schema) else { return nil }
+        guard let format = try transaction.get(StoreName.format, from: records), format.count == 2 else {
+            throw .damagedContent(path: path, entity: "", key: 0, reason: "schema: the format version is missing")
+        }
+        let version: UInt16 = format.number(at: 0)
+        guard version == StoreCatalog.formatVersion else {
+            throw .incompatibleModel(
+                path: path,
+                reason: "rows are in format \(version), this library reads format \(StoreCatalog.formatVersion)")
+        }
+        guard let bytes = try transaction.get(StoreName.model, from: records) else {
+            throw .damagedContent(path: path, entity: "", key: 0, reason: "schema: the model is missing")
+        }
+        return try StoredModel.decode(bytes, path: path)
+    }
+
+    private static func read(_ database: Database, _ path: String?) throws(StoreError) -> StoreTransaction<
+        ReadTransaction
+    > {
+        do { return StoreTransaction(try database.beginRead(), path: path) } catch { throw .storage(error, path: path) }
+    }
+
+    private static func write(_ database: Database, _ path: String?) throws(StoreError) -> StoreTransaction<
+        WriteTransaction
+    > {
+        guard !database.isReadOnly else { throw .readOnly(path: path) }
+        do { return StoreTransaction(try database.beginWrite(), path: path) } catch {
+            throw .storage(error, path: path)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+// Finds the keys of candidate rows: what a plan's source says, sorted and without repetition.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// A row that may match.
+struct Candidate: Hashable {
+    let key: UInt64
+    let entityNumber: UInt16
+}
+
+struct CandidateCollector {
+    let session: ReadSession
+    /// More candidates than this are given up: reading all rows in order is cheaper then.
+    let countMax: Int
+
+    /// The candidates of `source` by ascending key; `nil` if there are too many.
+    func candidates(_ source: CandidateSource) throws(StoreError) -> [Candidate]? {
+        var found: [Candidate] = []
+        guard try collect(source, into: &found) else { return nil }
+        found.sort { $0.key < $1.key }
+        var count = 0
+        for candidate in found where count == 0 || found[count - 1].key != candidate.key {
+            found[count] = candidate
+            count += 1
+        }
+        found.removeLast(found.count - count)
+        return found
+    }
+
+    private var catalog: StoreCatalog { session.catalog }
+
+    /// Appends the candidates of `source`; returns `false` as soon as there are too many.
+    private func collect(_ source: CandidateSource, into found: inout [Candidate]) throws(StoreError) -> Bool {
+        switch source {
+        case .keys(let ids):
+            for id in ids {
+                found.append(Candidate(key: id.key, entityNumber: catalog.context.reference(id).entity))
+            }
+        case .index(let group, let ranges):
+            for range in ranges {
+                guard try collect(group, range, into: &found) else { return false }
+            }
+        case .scan(let entity, let node):
+            try scan(entity, node, into: &found)
+        case .back(let step, let far):
+            guard let destinations = try candidates(far), let way = BackWay(step, catalog.schema) else { return false }
+            for destination in destinations {
+                try collect(way, from: destination, into: &found)
+                guard found.count <= countMax else { return false }
+            }
+        case .union(let sources):
+            for source in sources {
+                guard try collect(source, into: &found) else { return false }
+            }
+        }
+        return found.count <= countMax
+    }
+
+    private func collect(_ group: Int, _ range: KeyRange, into found: inout [Candidate]) throws(StoreError) -> Bool {
+        let tree = catalog.groupTrees[group]
+        try session.transaction.forEach(in: tree, from: range.lower, below: range.upper) {
+            key, value throws(StoreError) in
+            found.append(try catalog.candidate(key, value, tree, path: session.path))
+            return found.count <= countMax
+        }
+        return found.count <= countMax
+    }
+
+    private func collect(_ way: BackWay, from far: Candidate, into found: inout [Candidate]) throws(StoreError) {
+        func append(_ ids: [ObjectID]) {
+            for id in ids {
+                found.append(Candidate(key: id.key, entityNumber: catalog.context.reference(id).entity))
+            }
+        }
+        switch way {
+        case .links(let inverse):
+            append(try session.transaction.links(of: far.key, inverse, catalog, path: session.path))
+        case .owners(let relationship):
+            append(try session.transaction.owners(leadingTo: far.key, relationship, catalog, path: session.path))
+        case .inline(let inverse):
+            guard let id = catalog.context.id(entityNumber: far.entityNumber, key: far.key),
+                let row = try session.row(id), let owner = try row.destinationID(at: inverse.slot)
+            else { return }
+            append([owner])
+        case .index(let group):
+            var prefix: [UInt8] = []
+            let isAscending = catalog.schema.groups[group].elements[0].isAscending
+            KeyCoding.append(reference: (far.entityNumber, far.key), isAscending: isAscending, to: &prefix)
+            _ = try collect(group, .beginning(with: prefix), into: &found)
+        }
+    }
+
+    /// Appends the rows of `entity` that pass `node`.
+    private func scan(_ entity: Entity, _ node: ResolvedPredicate.Node, into found: inout [Candidate])
+        throws(StoreError)
+    {
+        let scratch = RowBytes()
+        var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
+        var isOnEntry = try cursor.first()
+        while isOnEntry {
+            let key = cursor.integerKey
+            let number = try cursor.withValue { row throws(StoreError) in
+                try catalog.check(row, in: entity, key: key, path: session.path)
+                scratch.bytes.removeAll(keepingCapacity: true)
+                scratch.bytes.append(copying: row)
+                return RowReader.entityNumber(of: row)
+            }
+            if let rowEntity = catalog.context.entity(number), rowEntity.isKind(of: entity),
+                let id = catalog.context.id(entityNumber: number, key: key),
+                try ResolvedPredicate.evaluate(
+                    node, on: StoredRow(objectID: id, entity: rowEntity, row: scratch, session: session))
+            {
+                found.append(Candidate(key: key, entityNumber: number))
+            }
+            isOnEntry = try cursor.next()
+        }
+    }
+}
+
+extension StoreCatalog {
+    /// The row that an index entry leads to.
+    func candidate(_ key: [UInt8], _ value: [UInt8], _ tree: Tree, path: String?) throws(StoreError) -> Candidate {
+        guard key.count > 8, value.count == 3,
+            case let candidate = Candidate(
+                key: key.bigEndianKey(at: key.count - 8), entityNumber: value.number(at: 0)),
+            context.id(entityNumber: candidate.entityNumber, key: candidate.key) != nil
+        else {
+            throw .damagedContent(
+                path: path, entity: "", key: 0, reason: "an entry of tree \"\(tree.name)\" is no key of a row")
+        }
+        return candidate
+    }
+}

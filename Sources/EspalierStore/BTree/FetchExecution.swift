@@ -1,0 +1,173 @@
+// Carries a plan out on one read transaction.
+//
+// Invariants
+//   1. Every row's structure is checked before anything of it is used.
+//   2. A row is copied once, into the result, unless it has to be tested or sorted: then it is copied into one reused
+//      buffer (and, sorted, once more).
+
+internal import EspalierEngine
+internal import EspalierModel
+
+struct FetchExecution {
+    private let plan: FetchPlan
+    private let session: ReadSession
+    private var residual: [ResolvedPredicate.Node]
+    private var sink: RowSink
+    private var sortBuffer: SortBuffer?
+    private let scratch = RowBytes()
+
+    init(_ plan: FetchPlan, _ kind: FetchKind, _ session: ReadSession) {
+        self.plan = plan
+        self.session = session
+        residual = plan.residual
+        sink = RowSink(kind, offset: plan.offset, limit: plan.limit, context: session.catalog.context)
+        if case .sorted = plan.order, kind != .count {
+            let keep = plan.limit.map { $0.addingReportingOverflow(plan.offset) }
+            sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
+        }
+    }
+
+    /// Finds all rows and gives them to the sink.
+    consuming func run() throws(StoreError) -> RowSink {
+        switch plan.access {
+        case .nothing: return sink
+        case .rows: try scan()
+        case .index(let group, let range, let isReversed): try walk(group, range, isReversed: isReversed)
+        case .candidates(let source):
+            let rowCount = try session.transaction.count(of: catalog.rowTree(of: plan.entity))
+            let isCheap = plan.isExact && sink.kind != .rows
+            let countMax = isCheap ? Int.max : max(1000, Int(clamping: rowCount / 3))
+            let collector = CandidateCollector(session: session, countMax: countMax)
+            if let candidates = try collector.candidates(source) {
+                for candidate in candidates {
+                    guard try offer(candidate) else { break }
+                }
+            } else {
+                residual = plan.condition
+                try scan()
+            }
+        }
+        return finish()
+    }
+
+    private var catalog: StoreCatalog { session.catalog }
+
+    private consuming func finish() -> RowSink {
+        guard let buffer = sortBuffer.take() else { return sink }
+        for entry in buffer.sorted() {
+            guard entry.row.withRawSpan({ sink.accept(entry.id, $0) }) else { break }
+        }
+        return sink
+    }
+
+    /// All rows of the hierarchy, by primary key.
+    private mutating func scan() throws(StoreError) {
+        var cursor = try session.transaction.cursor(over: catalog.rowTree(of: plan.entity))
+        var isOnEntry = try cursor.first()
+        while isOnEntry {
+            let key = cursor.integerKey
+            let step = try cursor.withValue { row throws(StoreError) in try look(at: row, key: key) }
+            guard try goesOn(step, key) else { return }
+            isOnEntry = try cursor.next()
+        }
+    }
+
+    /// The entries of an index in order, those with equal values by ascending primary key.
+    private mutating func walk(_ group: Int, _ range: KeyRange, isReversed: Bool) throws(StoreError) {
+        let tree = catalog.groupTrees[group]
+        guard isReversed else {
+            var cursor = try session.transaction.cursor(over: tree)
+            var isOnEntry = try cursor.seek(range.lower)
+            while isOnEntry {
+                let key = cursor.key
+                if let upper = range.upper, !key.precedes(upper) { return }
+                guard try offer(catalog.candidate(key, cursor.value(), tree, path: session.path)) else { return }
+                isOnEntry = try cursor.next()
+            }
+            return
+        }
+        var cursor = try session.transaction.cursor(over: tree)
+        var isOnEntry: Bool
+        if let upper = range.upper {
+            isOnEntry = try cursor.seek(upper) ? cursor.previous() : cursor.last()
+        } else {
+            isOnEntry = try cursor.last()
+        }
+        var equals: [Candidate] = []
+        var values: ArraySlice<UInt8> = []
+        while isOnEntry {
+            let key = cursor.key
+            guard !key.precedes(range.lower) else { break }
+            let candidate = try catalog.candidate(key, cursor.value(), tree, path: session.path)
+            if key.dropLast(8) != values {
+                for candidate in equals.reversed() {
+                    guard try offer(candidate) else { return }
+                }
+                equals.removeAll(keepingCapacity: true)
+                values = key.dropLast(8)
+            }
+            equals.append(candidate)
+            isOnEntry = try cursor.previous()
+        }
+        for candidate in equals.reversed() {
+            guard try offer(candidate) else { return }
+        }
+    }
+
+    /// Looks at the row a candidate leads to, or takes it unseen if that is enough; returns whether more are wanted.
+    private mutating func offer(_ candidate: Candidate) throws(StoreError) -> Bool {
+        guard plan.isWanted[Int(candidate.entityNumber)] else { return true }
+        if plan.isExact, sink.kind != .rows, sortBuffer == nil,
+            let id = catalog.context.id(entityNumber: candidate.entityNumber, key: candidate.key)
+        {
+            return [UInt8]().withRawSpan { sink.accept(id, $0) }
+        }
+        let tree = catalog.rowTree(of: plan.entity)
+        let step = try session.transaction.withValue(of: candidate.key, in: tree) { row throws(StoreError) in
+            try look(at: row, key: candidate.key)
+        }
+        guard let step else { return true }
+        return try goesOn(step, candidate.key)
+    }
+
+    /// Whether more rows are wanted after `look(at:key:)` said `step`.
+    private mutating func goesOn(_ step: Bool?, _ key: UInt64) throws(StoreError) -> Bool {
+        if let step { return step }
+        return try test(key)
+    }
+
+    /// Checks a row where it lies and takes it, if nothing is to be tested or sorted.
+    ///
+    /// - Returns: whether more rows are wanted; `nil` if the row is in `scratch` now, to be tested.
+    private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Bool? {
+        let layout = try catalog.check(row, in: plan.entity, key: key, path: session.path)
+        guard plan.isWanted[Int(layout.entityNumber)] else { return true }
+        if residual.isEmpty, sortBuffer == nil, let id = catalog.context.id(entityNumber: layout.entityNumber, key: key)
+        {
+            return sink.accept(id, row)
+        }
+        scratch.bytes.removeAll(keepingCapacity: true)
+        scratch.bytes.append(copying: row)
+        return nil
+    }
+
+    /// Tests the row in `scratch` and takes it if it passes; returns whether more are wanted.
+    private mutating func test(_ key: UInt64) throws(StoreError) -> Bool {
+        let number = scratch.bytes.withRawSpan { RowReader.entityNumber(of: $0) }
+        guard let entity = catalog.context.entity(number), let id = catalog.context.id(entityNumber: number, key: key)
+        else { return true }
+        let row = StoredRow(objectID: id, entity: entity, row: scratch, session: session)
+        for node in residual {
+            guard try ResolvedPredicate.evaluate(node, on: row) else { return true }
+        }
+        guard case .sorted(let keys) = plan.order, sortBuffer != nil else {
+            return scratch.bytes.withRawSpan { sink.accept(id, $0) }
+        }
+        let sortKey = try SortBuffer.key(of: row, keys)
+        if sortBuffer?.isWanted(sortKey) == true {
+            let bytes = sink.kind == .rows ? scratch.bytes : []
+            sortBuffer?.insert(SortBuffer.Entry(key: sortKey, id: id, row: bytes))
+        }
+        return true
+    }
+}

@@ -1,0 +1,79 @@
+// Whether a file's model and the application's are the same as far as stored bytes go, and if not, where they differ.
+//
+// What may differ: the order of entities and properties, default values, delete rules, counts, whether a value is
+// optional, renaming identifiers. None of it changes what rows, indexes and links look like.
+
+internal import EspalierModel
+
+enum ModelComparison {
+    /// What differs between the stored and the given model, a sentence for each entity; empty = compatible.
+    static func differences(stored: [EntityDescription], given: [EntityDescription]) -> [String] {
+        let storedByName = Dictionary(stored.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let givenNames = Set(given.map(\.name))
+        var reasons: [String] = []
+        for entity in given {
+            guard let old = storedByName[entity.name] else {
+                reasons.append("entity \(entity.name) is not in the file")
+                continue
+            }
+            let parts = differences(old, entity)
+            if !parts.isEmpty { reasons.append("entity \(entity.name): " + parts.joined(separator: ", ")) }
+        }
+        for entity in stored where !givenNames.contains(entity.name) {
+            reasons.append("entity \(entity.name) of the file is not in the model")
+        }
+        return reasons
+    }
+
+    private static func differences(_ old: EntityDescription, _ new: EntityDescription) -> [String] {
+        var parts: [String] = []
+        func compare<Part: Equatable>(_ what: String, _ old: [String: Part], _ new: [String: Part]) {
+            for name in Set(old.keys).union(new.keys).sorted() where old[name] != new[name] {
+                let how = old[name] == nil ? "is new" : new[name] == nil ? "is gone" : "is another one"
+                parts.append("\(what) \(name) \(how)")
+            }
+        }
+        if old.superentity != new.superentity {
+            parts.append(
+                "its superentity is \(old.superentity ?? "none") in the file, \(new.superentity ?? "none") here")
+        }
+        if old.isAbstract != new.isAbstract {
+            parts.append("it is \(old.isAbstract ? "" : "not ")abstract in the file")
+        }
+        compare(
+            "attribute", byName(old.attributes.map { ($0.name, stored($0)) }),
+            byName(new.attributes.map { ($0.name, stored($0)) }))
+        compare(
+            "relationship", byName(old.relationships.map { ($0.name, stored($0)) }),
+            byName(new.relationships.map { ($0.name, stored($0)) }))
+        compare("index", indexes(old), indexes(new))
+        compare(
+            "uniqueness constraint", byName(old.uniquenessConstraints.map { ($0.joined(separator: ","), true) }),
+            byName(new.uniquenessConstraints.map { ($0.joined(separator: ","), true) }))
+        return parts
+    }
+
+    private static func indexes(_ entity: EntityDescription) -> [String: EntityDescription.Index] {
+        let single = entity.attributes.filter(\.isIndexed).map {
+            EntityDescription.Index($0.name, on: [.init($0.name)])
+        }
+        return byName((single + entity.indexes).map { ($0.name, $0) })
+    }
+
+    private static func byName<Part>(_ parts: [(String, Part)]) -> [String: Part] {
+        Dictionary(parts, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The attribute without what does not matter to stored bytes.
+    private static func stored(_ attribute: AttributeDescription) -> AttributeDescription {
+        AttributeDescription(
+            attribute.name, attribute.type, isTransient: attribute.isTransient, elements: attribute.elements.map(stored)
+        )
+    }
+
+    /// The relationship without what does not matter to stored bytes.
+    private static func stored(_ relationship: RelationshipDescription) -> RelationshipDescription {
+        RelationshipDescription(
+            relationship.name, to: relationship.destination, inverse: relationship.inverse, relationship.cardinality)
+    }
+}

@@ -1,0 +1,88 @@
+// One read transaction with the rows it has looked at: what predicates and sort keys read across relationships.
+//
+// Invariants
+//   1. Lives on one thread, for one call of the store.
+//   2. At most `cachedRowCountMax` rows are kept.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// The bytes of a checked row.
+final class RowBytes {
+    var bytes: [UInt8]
+
+    init(_ bytes: [UInt8] = []) { self.bytes = bytes }
+}
+
+final class ReadSession {
+    private static let cachedRowCountMax = 4096
+
+    let transaction: StoreTransaction<ReadTransaction>
+    let catalog: StoreCatalog
+    let path: String?
+    let reader: RowReader
+    private var rows: [ObjectID: StoredRow?] = [:]
+
+    init(_ transaction: consuming StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog, path: String?) {
+        self.transaction = transaction
+        self.catalog = catalog
+        self.path = path
+        reader = RowReader(context: catalog.context)
+    }
+
+    /// The row `id` names, read once; `nil` if there is none.
+    func row(_ id: ObjectID) throws(StoreError) -> StoredRow? {
+        if let row = rows[id] { return row }
+        let row = try readRow(id)
+        if rows.count == Self.cachedRowCountMax { rows.removeAll(keepingCapacity: true) }
+        rows[id] = .some(row)
+        return row
+    }
+
+    private func readRow(_ id: ObjectID) throws(StoreError) -> StoredRow? {
+        guard let entity = catalog.schema.entity(of: id) else { return nil }
+        let number = catalog.context.entityNumbers[entity.index]
+        let found = try transaction.withValue(of: id.key, in: catalog.rowTree(of: entity)) {
+            row throws(StoreError) -> [UInt8]? in
+            try catalog.check(row, in: entity, key: id.key, path: path)
+            return RowReader.entityNumber(of: row) == number ? row.copy(0..<row.byteCount) : nil
+        }
+        guard let bytes = found ?? nil else { return nil }
+        return StoredRow(objectID: id, entity: entity, row: RowBytes(bytes), session: self)
+    }
+}
+
+/// A row as predicates and sort keys see it.
+struct StoredRow: PredicateSubject {
+    let objectID: ObjectID
+    let entity: Entity
+    let row: RowBytes
+    /// The session outlives its rows: the rows it keeps lead back to it only while it lives.
+    unowned let session: ReadSession
+
+    func value(at slot: Int) throws(StoreError) -> AttributeValue {
+        row.bytes.withRawSpan { session.reader.value(at: slot, $0) }
+    }
+
+    func destination(at slot: Int) throws(StoreError) -> StoredRow? {
+        guard let id = try destinationID(at: slot) else { return nil }
+        return try session.row(id)
+    }
+
+    func destinations(at slot: Int) throws(StoreError) -> [StoredRow] {
+        var rows: [StoredRow] = []
+        for id in try destinationIDs(at: slot) {
+            if let row = try session.row(id) { rows.append(row) }
+        }
+        return rows
+    }
+
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? {
+        row.bytes.withRawSpan { session.reader.destination(at: slot, $0) }
+    }
+
+    func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
+        try session.transaction.links(
+            of: objectID.key, entity.relationships[slot], session.catalog, path: session.path)
+    }
+}

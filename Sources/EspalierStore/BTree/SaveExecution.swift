@@ -1,0 +1,313 @@
+// One save to a B-tree store: the list of architecture section 2, steps 6 to 9, in one write transaction.
+//
+// Invariants
+//   1. Versions are checked before anything is written, unique keys while index entries go in; both report everything
+//      they find. What was written until then goes with the transaction.
+//   2. For every row and group there is the one entry that GroupKey says, for every list the entries that LinkKey says,
+//      and counters count them, when the transaction commits.
+
+internal import EspalierEngine
+internal import EspalierModel
+internal import FoundationEssentials
+
+struct SaveExecution: ~Copyable {
+    private var transaction: StoreTransaction<WriteTransaction>
+    private let store: BTreeStore
+    private let catalog: StoreCatalog
+    private let path: String?
+    private var rowDeltas: [Int: Int64] = [:]
+    private var cutDeltas: [Int: Int64] = [:]
+    private var conflicts: [ConstraintConflict] = []
+    private var versions: [ObjectID: UInt64] = [:]
+    // Reused for every row and entry.
+    private var row: [UInt8] = []
+    private var oldKey = GroupKey()
+    private var newKey = GroupKey()
+
+    init(_ transaction: consuming StoreTransaction<WriteTransaction>, store: BTreeStore) {
+        self.transaction = transaction
+        self.store = store
+        catalog = store.catalog
+        path = store.path
+    }
+
+    /// Carries `request` out and commits.
+    consuming func run(_ request: SaveRequest) throws(StoreError) -> SaveResult {
+        for root in Set(request.insertions.compactMap { catalog.schema.entity(of: $0.id)?.root }) {
+            try store.raiseLastKey(ofRoot: root, transaction)
+        }
+        let store = store
+        let save = try PreparedSave(
+            request, schema: catalog.schema, storeTag: catalog.context.storeTag
+        ) { entity in store.newKeys(ofRoot: entity.root, count: 1) }
+        let (updated, deleted) = try checkVersions(save)
+        let plan = try LinkPlan(save, schema: catalog.schema, updated: updated, deleted: deleted, source: self)
+        try delete(save, deleted)
+        try removeChangedKeys(save, updated)
+        try insert(save)
+        try update(save, updated)
+        guard conflicts.isEmpty else { throw .constraint(conflicts) }
+        try write(plan)
+        try writeCounters(save)
+        let result = SaveResult(permanentIDs: save.permanentIDs, versions: versions)
+        try transaction.commit()
+        return result
+    }
+
+    // MARK: Versions
+
+    /// The stored rows of updates and deletions, if all rows of the request are at the expected versions.
+    private func checkVersions(
+        _ save: PreparedSave
+    ) throws(StoreError) -> (updated: [ObjectSnapshot], deleted: [ObjectSnapshot]) {
+        var conflicts: [VersionConflict] = []
+        var (updated, deleted): ([ObjectSnapshot], [ObjectSnapshot]) = ([], [])
+        for update in save.updates {
+            if let row = try current(update.id, at: update.expectedVersion, &conflicts) { updated.append(row) }
+        }
+        for deletion in save.deletions {
+            if let row = try current(deletion.id, at: deletion.expectedVersion, &conflicts) { deleted.append(row) }
+        }
+        for lock in save.locks { _ = try current(lock.id, at: lock.expectedVersion, &conflicts) }
+        guard conflicts.isEmpty else { throw .conflict(conflicts) }
+        return (updated, deleted)
+    }
+
+    private func current(
+        _ id: ObjectID, at expectedVersion: UInt64, _ conflicts: inout [VersionConflict]
+    ) throws(StoreError) -> ObjectSnapshot? {
+        let row = try transaction.snapshot(of: id, catalog, path: path)
+        if let row, row.version == expectedVersion { return row }
+        conflicts.append(VersionConflict(id: id, expectedVersion: expectedVersion, stored: row))
+        return nil
+    }
+
+    // MARK: Rows
+
+    private mutating func delete(_ save: PreparedSave, _ deleted: [ObjectSnapshot]) throws(StoreError) {
+        for (deletion, old) in zip(save.deletions, deleted) {
+            for group in catalog.schema.groupsByEntity[deletion.entity.index] {
+                oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
+                try removeOldKey(group, old.id.key)
+            }
+            try transaction.remove(old.id.key, from: catalog.rowTree(of: deletion.entity))
+            rowDeltas[deletion.entity.index, default: 0] -= 1
+        }
+    }
+
+    /// Removes index entries that updates change, all of them before any new one is checked for being unique: rows of one
+    /// save may exchange their values.
+    private mutating func removeChangedKeys(_ save: PreparedSave, _ updated: [ObjectSnapshot]) throws(StoreError) {
+        for (update, old) in zip(save.updates, updated) {
+            for group in changedGroups(update, old) {
+                oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
+                try removeOldKey(group, old.id.key)
+            }
+        }
+    }
+
+    private mutating func insert(_ save: PreparedSave) throws(StoreError) {
+        for insertion in save.insertions {
+            let tree = catalog.rowTree(of: insertion.entity)
+            let isTaken = try transaction.withValue(of: insertion.id.key, in: tree) { _ in true } ?? false
+            guard !isTaken, insertion.id.key <= store.lastKey(ofRoot: insertion.entity.root) else {
+                throw .invalidRequest(reason: "\(insertion.id) was not reserved, or is taken")
+            }
+            try put(insertion.id, insertion.entity, 1, insertion.values, insertion.destinations)
+            let source = RowSource.values(insertion.values, destinations: insertion.destinations)
+            for group in catalog.schema.groupsByEntity[insertion.entity.index] {
+                try addKey(group, insertion.id, insertion.entity, source)
+            }
+            rowDeltas[insertion.entity.index, default: 0] += 1
+        }
+    }
+
+    private mutating func update(_ save: PreparedSave, _ updated: [ObjectSnapshot]) throws(StoreError) {
+        for (update, old) in zip(save.updates, updated) {
+            var values = update.entity.attributes.indices.map { old.value(at: $0) }
+            var destinations = update.entity.relationships.indices.map { old.destination(at: $0) }
+            for (slot, value) in update.values { values[slot] = value }
+            for (slot, destination) in update.destinations { destinations[slot] = destination }
+            try put(old.id, update.entity, old.version + 1, values, destinations)
+            let source = RowSource.values(values, destinations: destinations)
+            for group in changedGroups(update, old) { try addKey(group, old.id, update.entity, source) }
+        }
+    }
+
+    private mutating func put(
+        _ id: ObjectID, _ entity: Entity, _ version: UInt64, _ values: [AttributeValue], _ destinations: [ObjectID?]
+    ) throws(StoreError) {
+        let encoder = RowEncoder(context: catalog.context)
+        encoder.encode(entity, version: version, values: values, destinations: destinations, into: &row)
+        try transaction.put(row, for: id.key, in: catalog.rowTree(of: entity))
+        versions[id] = version
+    }
+
+    // MARK: Index entries
+
+    /// The groups in which the row gets other values.
+    private func changedGroups(_ update: PreparedSave.Update, _ old: ObjectSnapshot) -> [Int] {
+        guard !update.values.isEmpty || !update.destinations.isEmpty else { return [] }
+        return catalog.schema.groupsByEntity[update.entity.index].filter { group in
+            catalog.schema.groups[group].elements.contains { element in
+                switch element.property {
+                case .attribute(let slot):
+                    update.values.last { $0.slot == slot }.map { $0.value != old.value(at: slot) } ?? false
+                case .relationship(let slot):
+                    update.destinations.last { $0.slot == slot }.map { $0.destination != old.destination(at: slot) }
+                        ?? false
+                }
+            }
+        }
+    }
+
+    private mutating func removeOldKey(_ group: Int, _ key: UInt64) throws(StoreError) {
+        if oldKey.isCut { cutDeltas[group, default: 0] -= 1 }
+        oldKey.append(key: key)
+        try transaction.remove(oldKey.bytes, from: catalog.groupTrees[group])
+    }
+
+    private mutating func addKey(
+        _ index: Int, _ id: ObjectID, _ entity: Entity, _ source: RowSource
+    ) throws(StoreError) {
+        let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
+        newKey.encode(group, source, catalog.context)
+        if group.isUnique, !newKey.hasNull, let other = try holder(of: newKey, group, tree, source) {
+            conflicts.append(
+                ConstraintConflict(
+                    entityName: catalog.model.entities[group.entity].name, properties: group.properties,
+                    values: group.elements.map { source.value(of: $0.property) }, object: id, other: other))
+        }
+        if newKey.isCut { cutDeltas[index, default: 0] += 1 }
+        newKey.append(key: id.key)
+        let value = newKey.entryValue(entityNumber: catalog.context.entityNumbers[entity.index])
+        try transaction.put(value, for: newKey.bytes, in: tree)
+    }
+
+    /// The row with the lowest key that has the values of `key`, if there is one.
+    private func holder(
+        of key: GroupKey, _ group: KeyGroup, _ tree: Tree, _ source: RowSource
+    ) throws(StoreError) -> ObjectID? {
+        var found: ObjectID?
+        let range = KeyRange.beginning(with: key.bytes)
+        try transaction.forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
+            guard entry.count == key.bytes.count + 8, value.count == 3,
+                let id = catalog.context.id(
+                    entityNumber: value.number(at: 0), key: entry.bigEndianKey(at: key.bytes.count))
+            else {
+                throw .damagedContent(
+                    path: path, entity: catalog.model.entities[group.entity].name, key: 0,
+                    reason: "an entry of tree \"\(tree.name)\" is no key of a row")
+            }
+            if key.isCut {
+                guard let row = try transaction.snapshot(of: id, catalog, path: path),
+                    group.elements.allSatisfy({ element in
+                        let stored = RowSource.snapshot(row).value(of: element.property)
+                        return stored.compare(source.value(of: element.property)) == .orderedSame
+                    })
+                else { return true }
+            }
+            found = id
+            return false
+        }
+        return found
+    }
+
+    // MARK: Links
+
+    private mutating func write(_ plan: LinkPlan) throws(StoreError) {
+        let edits = plan.edits.sorted {
+            let (left, right) = ($0.key, $1.key)
+            return (left.relationship.declaredBy, left.relationship.slot, left.owner.key)
+                < (right.relationship.declaredBy, right.relationship.slot, right.owner.key)
+        }
+        for (key, edit) in edits {
+            if edit.relationship.isOrdered {
+                try writeOrdered(edit, of: key.owner)
+            } else {
+                try writeUnordered(edit, of: key.owner)
+            }
+        }
+    }
+
+    private mutating func writeUnordered(_ edit: LinkEdit, of owner: ObjectID) throws(StoreError) {
+        let tree = catalog.linkTree(of: edit.relationship)
+        for destination in edit.removed.sorted(by: { $0.key < $1.key }) {
+            try transaction.remove(LinkKey.unordered(owner.key, destination.key), from: tree)
+            try removeOwner(owner, of: destination, edit.relationship)
+        }
+        for destination in edit.added {
+            try transaction.put(
+                LinkKey.value(entityNumber: catalog.context.reference(destination).entity),
+                for: LinkKey.unordered(owner.key, destination.key), in: tree)
+            try putOwner(owner, of: destination, edit.relationship)
+        }
+    }
+
+    /// Writes an ordered list anew from the first place where it changes.
+    private mutating func writeOrdered(_ edit: LinkEdit, of owner: ObjectID) throws(StoreError) {
+        let tree = catalog.linkTree(of: edit.relationship)
+        let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog, path: path)
+        let new = edit.applied(to: old.map(\.id))
+        var common = 0
+        while common < old.count, common < new.count, old[common].id == new[common] { common += 1 }
+        let kept = Set(new)
+        for (key, id) in old[common...] {
+            try transaction.remove(key, from: tree)
+            if !kept.contains(id) { try removeOwner(owner, of: id, edit.relationship) }
+        }
+        var position = common == 0 ? 0 : old[common - 1].key.bigEndianKey(at: 8) &+ 1
+        for destination in new[common...] {
+            try transaction.put(
+                LinkKey.value(entityNumber: catalog.context.reference(destination).entity),
+                for: LinkKey.ordered(owner.key, position: position, destination.key), in: tree)
+            try putOwner(owner, of: destination, edit.relationship)
+            position &+= 1
+        }
+    }
+
+    private mutating func putOwner(
+        _ owner: ObjectID, of destination: ObjectID, _ relationship: Relationship
+    ) throws(StoreError) {
+        guard let tree = catalog.ownerTree(of: relationship) else { return }
+        try transaction.put(
+            LinkKey.value(entityNumber: catalog.context.reference(owner).entity),
+            for: LinkKey.unordered(destination.key, owner.key), in: tree)
+    }
+
+    private mutating func removeOwner(
+        _ owner: ObjectID, of destination: ObjectID, _ relationship: Relationship
+    ) throws(StoreError) {
+        guard let tree = catalog.ownerTree(of: relationship) else { return }
+        try transaction.remove(LinkKey.unordered(destination.key, owner.key), from: tree)
+    }
+
+    // MARK: Counters
+
+    private mutating func writeCounters(_ save: PreparedSave) throws(StoreError) {
+        for (entity, delta) in rowDeltas.sorted(by: { $0.key < $1.key }) where delta != 0 {
+            try add(delta, to: Counter.rows(entityNumber: catalog.context.entityNumbers[entity]))
+        }
+        for (group, delta) in cutDeltas.sorted(by: { $0.key < $1.key }) where delta != 0 {
+            try add(delta, to: Counter.cutEntries(catalog.groupTrees[group]))
+        }
+        for root in Set(save.insertions.map(\.entity.root)).sorted() {
+            try store.persistLastKey(ofRoot: root, &transaction)
+        }
+    }
+
+    private mutating func add(_ delta: Int64, to counter: UInt64) throws(StoreError) {
+        let old = try transaction.counter(counter, catalog)
+        try transaction.setCounter(counter, to: old &+ UInt64(bitPattern: delta), catalog)
+    }
+}
+
+extension SaveExecution: LinkSource {
+    func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
+        try transaction.links(of: owner.key, relationship, catalog, path: path)
+    }
+
+    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
+        try transaction.owners(leadingTo: destination.key, relationship, catalog, path: path)
+    }
+}

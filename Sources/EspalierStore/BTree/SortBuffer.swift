@@ -1,0 +1,52 @@
+// Sorts rows by normalized keys; keeps only the first ones if there is a limit.
+//
+// Invariants
+//   1. The order is total: sort keys, then the ascending primary key, all in one byte string.
+//   2. With a limit, at most twice as many rows are held at any time.
+
+internal import EspalierModel
+
+struct SortBuffer {
+    struct Entry {
+        let key: [UInt8]
+        let id: ObjectID
+        let row: [UInt8]
+    }
+
+    private let keep: Int
+    private var entries: [Entry] = []
+    /// The greatest key that can still be among the first `keep`, once that many were seen.
+    private var worst: [UInt8]?
+
+    /// A buffer that keeps the first `keep` rows; `nil` = all.
+    init(keep: Int?) { self.keep = keep ?? Int.max }
+
+    /// The normalized key of a row.
+    static func key(of row: StoredRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for key in sort {
+            guard case .attribute(_, let type, _) = key.path.terminal else { continue }
+            let value = try key.value(of: row)
+            KeyCoding.append(value, as: type, options: key.options, isAscending: key.isAscending, to: &bytes)
+        }
+        bytes.append(bigEndian: row.objectID.key)
+        return bytes
+    }
+
+    /// Whether a row with this key may be among the wanted ones.
+    func isWanted(_ key: [UInt8]) -> Bool { worst.map { key.precedes($0) } ?? true }
+
+    mutating func insert(_ entry: Entry) {
+        entries.append(entry)
+        guard keep < Int.max / 2, entries.count >= max(2 * keep, 16) else { return }
+        entries.sort { $0.key.precedes($1.key) }
+        entries.removeLast(entries.count - min(keep, entries.count))
+        worst = entries.last?.key
+    }
+
+    /// The wanted rows in order.
+    consuming func sorted() -> ArraySlice<Entry> {
+        entries.sort { $0.key.precedes($1.key) }
+        return entries.prefix(keep)
+    }
+}

@@ -1,0 +1,70 @@
+// Making the trees and records of a new store file, and bringing an existing file's records up to the model at hand.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+extension StoreCatalog {
+    /// Makes everything an empty store of `model` has, in one transaction.
+    static func create(
+        _ schema: StoreSchema, in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let model = schema.model
+        let records = try transaction.createTree(named: StoreName.schema, kind: .bytes)
+        _ = try transaction.createTree(named: StoreName.counters, kind: .integer)
+        _ = try transaction.createTree(named: StoreName.metadata, kind: .bytes)
+        var version: [UInt8] = []
+        version.append(littleEndian: formatVersion)
+        try transaction.put(version, for: StoreName.format, in: records)
+        try transaction.put(StoredModel.encode(model), for: StoreName.model, in: records)
+        var layoutNumber = 0
+        for entity in model.entities {
+            try transaction.put(Array(entity.name.utf8), for: StoreName.entity(entity.index + 1), in: records)
+            guard !entity.isAbstract else { continue }
+            layoutNumber += 1
+            try putLayout(layoutNumber, of: entity, entityNumber: entity.index + 1, records, &transaction)
+        }
+        for entity in model.entities {
+            if entity.root == entity.index {
+                _ = try transaction.createTree(named: StoreName.rows(entity), kind: .integer)
+            }
+            for relationship in entity.relationships
+            where relationship.declaredBy == entity.index && relationship.isToMany {
+                _ = try transaction.createTree(named: StoreName.links(relationship, model), kind: .bytes)
+                guard relationship.inverse == nil else { continue }
+                _ = try transaction.createTree(named: StoreName.owners(relationship, model), kind: .bytes)
+            }
+        }
+        for group in schema.groups {
+            _ = try transaction.createTree(named: StoreName.group(group, model), kind: .bytes)
+        }
+    }
+
+    /// Records a compatible model that differs from the stored one, and layouts for entities whose fields are in
+    /// another order now.
+    static func record(
+        _ model: ManagedObjectModel, over catalog: StoreCatalog,
+        in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        guard let records = try transaction.tree(named: StoreName.schema) else { return }
+        try transaction.put(StoredModel.encode(model), for: StoreName.model, in: records)
+        var layoutNumber = max(catalog.context.layouts.count - 1, 0)
+        for entity in model.entities where !entity.isAbstract {
+            guard catalog.context.currentLayouts[entity.index]?.fields != RowLayout.fields(of: entity) else { continue }
+            layoutNumber += 1
+            let entityNumber = Int(catalog.context.entityNumbers[entity.index])
+            try putLayout(layoutNumber, of: entity, entityNumber: entityNumber, records, &transaction)
+        }
+    }
+
+    private static func putLayout(
+        _ number: Int, of entity: Entity, entityNumber: Int, _ records: Tree,
+        _ transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        guard let layoutNumber = UInt16(exactly: number), let entityNumber = UInt16(exactly: entityNumber) else {
+            throw .invalidRequest(reason: "a store has at most 65,535 entities and row layouts")
+        }
+        let layout = RowLayout(
+            number: layoutNumber, entityNumber: entityNumber, fields: RowLayout.fields(of: entity), entity: entity)
+        try transaction.put(layout.record, for: StoreName.layout(number), in: records)
+    }
+}

@@ -1,0 +1,77 @@
+// Reading a store file's records: everything here is untrusted and thrown, never trapped on.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+extension StoreCatalog {
+    /// Finds all trees and numbers of a store of `schema.model`, which is compatible with the stored model.
+    static func load<Base: TreeReading & ~Copyable>(
+        _ schema: StoreSchema, storeTag: UInt32, path: String?, from transaction: borrowing StoreTransaction<Base>
+    ) throws(StoreError) -> StoreCatalog {
+        let model = schema.model
+        func tree(_ name: String, _ kind: KeyKind) throws(StoreError) -> Tree {
+            guard let tree = try transaction.tree(named: name), tree.kind == kind else {
+                throw .damagedContent(path: path, entity: "", key: 0, reason: "tree \"\(name)\" is missing")
+            }
+            return tree
+        }
+        let context = try loadContext(schema, storeTag: storeTag, path: path, from: transaction)
+        var rowTrees: [Tree?] = []
+        var (linkTrees, ownerTrees): ([RelationshipID: Tree], [RelationshipID: Tree]) = ([:], [:])
+        for entity in model.entities {
+            rowTrees.append(entity.root == entity.index ? try tree(StoreName.rows(entity), .integer) : nil)
+            for relationship in entity.relationships
+            where relationship.declaredBy == entity.index && relationship.isToMany {
+                let id = RelationshipID(relationship)
+                linkTrees[id] = try tree(StoreName.links(relationship, model), .bytes)
+                guard relationship.inverse == nil else { continue }
+                ownerTrees[id] = try tree(StoreName.owners(relationship, model), .bytes)
+            }
+        }
+        var groupTrees: [Tree] = []
+        for group in schema.groups { groupTrees.append(try tree(StoreName.group(group, model), .bytes)) }
+        return StoreCatalog(
+            schema: schema, context: context, rowTrees: rowTrees, groupTrees: groupTrees, linkTrees: linkTrees,
+            ownerTrees: ownerTrees, counters: try tree(StoreName.counters, .integer),
+            metadata: try tree(StoreName.metadata, .bytes))
+    }
+
+    private static func loadContext<Base: TreeReading & ~Copyable>(
+        _ schema: StoreSchema, storeTag: UInt32, path: String?, from transaction: borrowing StoreTransaction<Base>
+    ) throws(StoreError) -> RowContext {
+        func damaged(_ reason: String) -> StoreError {
+            .damagedContent(path: path, entity: "", key: 0, reason: "schema: \(reason)")
+        }
+        let model = schema.model
+        guard let records = try transaction.tree(named: StoreName.schema) else { throw damaged("the tree is missing") }
+        var entities: [Entity?] = [nil]
+        var entityNumbers = [UInt16](repeating: 0, count: model.entities.count)
+        while let name = try transaction.get(StoreName.entity(entities.count), from: records) {
+            let entity = String(validating: name, as: UTF8.self).flatMap(model.entity(named:))
+            guard entities.count <= UInt16.max else { throw damaged("too many entities") }
+            if let entity { entityNumbers[entity.index] = UInt16(entities.count) }
+            entities.append(entity)
+        }
+        if let index = entityNumbers.firstIndex(of: 0) {
+            throw damaged("entity \(model.entities[index].name) has no number")
+        }
+        var layouts: [RowLayout?] = [nil]
+        var current = [RowLayout?](repeating: nil, count: model.entities.count)
+        while let record = try transaction.get(StoreName.layout(layouts.count), from: records) {
+            guard let number = UInt16(exactly: layouts.count), let fields = RowLayout.decode(record: record),
+                Int(fields.entityNumber) < entities.count
+            else { throw damaged("layout record \(layouts.count) is not one") }
+            let layout = entities[Int(fields.entityNumber)].map {
+                RowLayout(number: number, entityNumber: fields.entityNumber, fields: fields.fields, entity: $0)
+            }
+            if let layout, let entity = entities[Int(fields.entityNumber)] { current[entity.index] = layout }
+            layouts.append(layout)
+        }
+        for entity in model.entities where !entity.isAbstract && current[entity.index] == nil {
+            throw damaged("entity \(entity.name) has no layout")
+        }
+        return RowContext(
+            storeTag: storeTag, layouts: layouts, entities: entities, entityNumbers: entityNumbers,
+            currentLayouts: current)
+    }
+}

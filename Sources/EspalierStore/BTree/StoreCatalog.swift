@@ -1,0 +1,116 @@
+// Which trees a store file has, and what its numbers mean.
+//
+// Trees (on disk)
+//   schema    bytes: "format" -> u16 version of this layer's format; "model" -> the whole model (ModelCoding);
+//             "entity:<n>" -> name of entity number n; "layout:<n>" -> layout record n (RowLayout). n from 1 up, decimal.
+//   counters  integers: kind << 32 | number -> u64. Kind 1: rows of entity number n; 2: last primary key given out in the
+//             hierarchy whose root is entity number n; 3: cut entries of the index tree with id n.
+//   metadata  bytes: name -> tagged value. The application's.
+//   rows:<root entity>           integers: primary key -> row (RowLayout)
+//   index:<entity>.<index>       bytes: GroupKey; unique:<entity>.<a,b> the same for a uniqueness constraint
+//   links:<entity>.<relationship>   bytes: LinkKey, one tree for each to-many relationship
+//   owners:<entity>.<relationship>  bytes: LinkKey the other way, for to-many relationships without inverse
+// Invariants
+//   1. Immutable: opened once, read from any thread.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// The trees and numbers of an open store file.
+final class StoreCatalog: Sendable {
+    /// The newest format of this layer.
+    static let formatVersion: UInt16 = 1
+
+    let schema: StoreSchema
+    let context: RowContext
+    /// By index of the root entity.
+    let rowTrees: [Tree?]
+    /// By position in `schema.groups`.
+    let groupTrees: [Tree]
+    let linkTrees: [RelationshipID: Tree]
+    let ownerTrees: [RelationshipID: Tree]
+    let counters: Tree
+    let metadata: Tree
+
+    init(
+        schema: StoreSchema, context: RowContext, rowTrees: [Tree?], groupTrees: [Tree],
+        linkTrees: [RelationshipID: Tree], ownerTrees: [RelationshipID: Tree], counters: Tree, metadata: Tree
+    ) {
+        self.schema = schema
+        self.context = context
+        self.rowTrees = rowTrees
+        self.groupTrees = groupTrees
+        self.linkTrees = linkTrees
+        self.ownerTrees = ownerTrees
+        self.counters = counters
+        self.metadata = metadata
+    }
+
+    var model: ManagedObjectModel { schema.model }
+
+    /// The tree with the rows of `entity`'s hierarchy.
+    func rowTree(of entity: Entity) -> Tree {
+        guard let tree = rowTrees[entity.root] else { preconditionFailure("every root entity has a tree") }
+        return tree
+    }
+
+    /// The tree with the lists of a to-many relationship.
+    func linkTree(of relationship: Relationship) -> Tree {
+        guard let tree = linkTrees[RelationshipID(relationship)] else {
+            preconditionFailure("every to-many relationship has a tree")
+        }
+        return tree
+    }
+
+    /// The tree that leads back from the destinations of a to-many relationship without inverse.
+    func ownerTree(of relationship: Relationship) -> Tree? { ownerTrees[RelationshipID(relationship)] }
+}
+
+/// Names of trees and keys of records.
+enum StoreName {
+    static let schema = "schema"
+    static let counters = "counters"
+    static let metadata = "metadata"
+
+    static func rows(_ root: Entity) -> String { "rows:\(root.name)" }
+
+    static func group(_ group: KeyGroup, _ model: ManagedObjectModel) -> String {
+        "\(group.isUnique ? "unique" : "index"):\(model.entities[group.entity].name).\(group.name)"
+    }
+
+    static func links(_ relationship: Relationship, _ model: ManagedObjectModel) -> String {
+        "links:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
+    }
+
+    static func owners(_ relationship: Relationship, _ model: ManagedObjectModel) -> String {
+        "owners:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
+    }
+
+    static let format = Array("format".utf8)
+    static let model = Array("model".utf8)
+    static func entity(_ number: Int) -> [UInt8] { Array("entity:\(number)".utf8) }
+    static func layout(_ number: Int) -> [UInt8] { Array("layout:\(number)".utf8) }
+}
+
+/// Keys of the counters tree.
+enum Counter {
+    static func rows(entityNumber: UInt16) -> UInt64 { 1 << 32 | UInt64(entityNumber) }
+    static func lastKey(rootNumber: UInt16) -> UInt64 { 2 << 32 | UInt64(rootNumber) }
+    static func cutEntries(_ tree: Tree) -> UInt64 { 3 << 32 | UInt64(tree.id) }
+}
+
+extension StoreTransaction where Base: ~Copyable {
+    /// The value of a counter; 0 if it was never written.
+    func counter(_ key: UInt64, _ catalog: StoreCatalog) throws(StoreError) -> UInt64 {
+        guard let bytes = try get(key, from: catalog.counters), bytes.count == 8 else { return 0 }
+        return bytes.number(at: 0)
+    }
+}
+
+extension StoreTransaction where Base == WriteTransaction {
+    mutating func setCounter(_ key: UInt64, to value: UInt64, _ catalog: StoreCatalog) throws(StoreError) {
+        var bytes: [UInt8] = []
+        bytes.append(littleEndian: value)
+        try put(bytes, for: key, in: catalog.counters)
+    }
+}

@@ -1,0 +1,85 @@
+// Rows and links as one transaction sees them.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+extension StoreTransaction where Base: ~Copyable {
+    /// The row `id` names; `nil` if there is none, or if the row with its key is of another entity.
+    func snapshot(of id: ObjectID, _ catalog: StoreCatalog, path: String?) throws(StoreError) -> ObjectSnapshot? {
+        guard let entity = catalog.schema.entity(of: id) else { return nil }
+        let number = catalog.context.entityNumbers[entity.index]
+        let found = try withValue(of: id.key, in: catalog.rowTree(of: entity)) {
+            row throws(StoreError) -> ObjectSnapshot? in
+            try catalog.check(row, in: entity, key: id.key, path: path)
+            guard RowReader.entityNumber(of: row) == number else { return nil }
+            var builder = SnapshotBuilder(context: catalog.context)
+            builder.append(row, id: id)
+            return builder.finish().first
+        }
+        return found ?? nil
+    }
+
+    /// The destinations of a to-many relationship, in order.
+    func links(
+        of owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
+    ) throws(StoreError) -> [ObjectID] {
+        let tree = catalog.linkTree(of: relationship)
+        let keyByteCount = relationship.isOrdered ? 24 : 16
+        return try linked(owner, tree, keyByteCount: keyByteCount, relationship, catalog, path: path).map(\.id)
+    }
+
+    /// The destinations of a to-many relationship with their places in the tree.
+    func links(
+        keyedBy owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
+    ) throws(StoreError) -> [(key: [UInt8], id: ObjectID)] {
+        let keyByteCount = relationship.isOrdered ? 24 : 16
+        return try linked(
+            owner, catalog.linkTree(of: relationship), keyByteCount: keyByteCount, relationship, catalog, path: path)
+    }
+
+    /// The owners whose to-many relationship without inverse leads to `destination`.
+    func owners(
+        leadingTo destination: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
+    ) throws(StoreError) -> [ObjectID] {
+        guard let tree = catalog.ownerTree(of: relationship) else { return [] }
+        return try linked(destination, tree, keyByteCount: 16, relationship, catalog, path: path).map(\.id)
+    }
+
+    private func linked(
+        _ owner: UInt64, _ tree: Tree, keyByteCount: Int, _ relationship: Relationship, _ catalog: StoreCatalog,
+        path: String?
+    ) throws(StoreError) -> [(key: [UInt8], id: ObjectID)] {
+        var links: [(key: [UInt8], id: ObjectID)] = []
+        let prefix = LinkKey.prefix(owner)
+        try forEach(in: tree, from: prefix, below: prefix.successor) { key, value throws(StoreError) in
+            guard key.count == keyByteCount, value.count == 2,
+                let id = catalog.context.id(
+                    entityNumber: value.number(at: 0), key: key.bigEndianKey(at: keyByteCount - 8))
+            else {
+                throw .damagedContent(
+                    path: path, entity: catalog.model.entities[relationship.declaredBy].name, key: owner,
+                    reason: "an entry of tree \"\(tree.name)\" is no link")
+            }
+            links.append((key, id))
+            return true
+        }
+        return links
+    }
+}
+
+extension StoreCatalog {
+    /// Checks the structure of a row and that it belongs into the tree of `entity`'s hierarchy.
+    @discardableResult
+    func check(_ row: RawSpan, in entity: Entity, key: UInt64, path: String?) throws(StoreError) -> RowLayout {
+        func damaged(_ reason: String) -> StoreError {
+            .damagedContent(path: path, entity: model.entities[entity.root].name, key: key, reason: reason)
+        }
+        let layout: RowLayout
+        do { layout = try RowReader(context: context).check(row) } catch { throw damaged(error.reason) }
+        guard key != 0 else { throw damaged("0 is no primary key") }
+        guard let found = context.entity(layout.entityNumber), found.root == entity.root else {
+            throw damaged("a row of another hierarchy, entity number \(layout.entityNumber)")
+        }
+        return layout
+    }
+}

@@ -1,0 +1,169 @@
+// The engine's transactions and cursors with errors as a store throws them.
+//
+// Invariants
+//   1. Every engine error that leaves this file carries the path of the file.
+
+internal import EspalierEngine
+
+/// What read and write transactions have in common.
+protocol TreeReading: ~Copyable {
+    func tree(named name: String) throws(StorageError) -> Tree?
+    func trees() throws(StorageError) -> [TreeSummary]
+    func count(of tree: Tree) throws(StorageError) -> UInt64
+    func get(_ key: UInt64, from tree: Tree) throws(StorageError) -> [UInt8]?
+    func get(_ key: [UInt8], from tree: Tree) throws(StorageError) -> [UInt8]?
+    func withValue<R>(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R?
+    func cursor(over tree: Tree) throws(StorageError) -> Cursor
+}
+
+extension ReadTransaction: TreeReading {}
+extension WriteTransaction: TreeReading {}
+
+/// A transaction of the engine.
+struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
+    private var base: Base
+    private let path: String?
+
+    init(_ base: consuming Base, path: String?) {
+        self.base = base
+        self.path = path
+    }
+
+    func tree(named name: String) throws(StoreError) -> Tree? {
+        do { return try base.tree(named: name) } catch { throw .storage(error, path: path) }
+    }
+
+    func count(of tree: Tree) throws(StoreError) -> UInt64 {
+        do { return try base.count(of: tree) } catch { throw .storage(error, path: path) }
+    }
+
+    func get(_ key: UInt64, from tree: Tree) throws(StoreError) -> [UInt8]? {
+        do { return try base.get(key, from: tree) } catch { throw .storage(error, path: path) }
+    }
+
+    func get(_ key: [UInt8], from tree: Tree) throws(StoreError) -> [UInt8]? {
+        do { return try base.get(key, from: tree) } catch { throw .storage(error, path: path) }
+    }
+
+    /// Calls `body` with the value of `key` where it lies, if there is one.
+    func withValue<R>(
+        of key: UInt64, in tree: Tree, _ body: (RawSpan) throws(StoreError) -> R
+    ) throws(StoreError) -> R? {
+        let result: Result<R, StoreError>?
+        do throws(StorageError) {
+            result = try base.withValue(of: key, in: tree) { value in
+                do throws(StoreError) { return .success(try body(value)) } catch { return .failure(error) }
+            }
+        } catch {
+            throw .storage(error, path: path)
+        }
+        return try result?.get()
+    }
+
+    func cursor(over tree: Tree) throws(StoreError) -> StoreCursor {
+        do { return StoreCursor(try base.cursor(over: tree), path: path) } catch { throw .storage(error, path: path) }
+    }
+
+    /// All entries of `tree` whose keys begin with `prefix`, in order, until `body` returns `false`.
+    func forEach(
+        in tree: Tree, from lower: [UInt8], below upper: [UInt8]?,
+        _ body: (_ key: [UInt8], _ value: [UInt8]) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        var cursor = try cursor(over: tree)
+        var isOnEntry = try cursor.seek(lower)
+        while isOnEntry {
+            let key = cursor.key
+            if let upper, !key.precedes(upper) { return }
+            guard try body(key, cursor.value()) else { return }
+            isOnEntry = try cursor.next()
+        }
+    }
+}
+
+extension StoreTransaction where Base == WriteTransaction {
+    mutating func createTree(named name: String, kind: KeyKind) throws(StoreError) -> Tree {
+        do { return try base.createTree(named: name, kind: kind) } catch { throw .storage(error, path: path) }
+    }
+
+    mutating func put(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StoreError) {
+        do { _ = try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
+    }
+
+    /// Stores `value` under `key`; returns whether it replaced an older value.
+    @discardableResult
+    mutating func put(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StoreError) -> Bool {
+        do { return try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
+    }
+
+    /// Removes `key`; returns whether it existed.
+    @discardableResult
+    mutating func remove(_ key: UInt64, from tree: Tree) throws(StoreError) -> Bool {
+        do { return try base.remove(key, from: tree) } catch { throw .storage(error, path: path) }
+    }
+
+    /// Removes `key`; returns whether it existed.
+    @discardableResult
+    mutating func remove(_ key: [UInt8], from tree: Tree) throws(StoreError) -> Bool {
+        do { return try base.remove(key, from: tree) } catch { throw .storage(error, path: path) }
+    }
+
+    consuming func commit(_ durability: Durability? = nil) throws(StoreError) {
+        let path = path
+        do { try base.commit(durability) } catch { throw .storage(error, path: path) }
+    }
+}
+
+/// A cursor of the engine.
+struct StoreCursor: ~Copyable {
+    private var base: Cursor
+    private let path: String?
+
+    init(_ base: consuming Cursor, path: String?) {
+        self.base = base
+        self.path = path
+    }
+
+    mutating func first() throws(StoreError) -> Bool {
+        do { return try base.first() } catch { throw .storage(error, path: path) }
+    }
+
+    mutating func last() throws(StoreError) -> Bool {
+        do { return try base.last() } catch { throw .storage(error, path: path) }
+    }
+
+    mutating func next() throws(StoreError) -> Bool {
+        do { return try base.next() } catch { throw .storage(error, path: path) }
+    }
+
+    mutating func previous() throws(StoreError) -> Bool {
+        do { return try base.previous() } catch { throw .storage(error, path: path) }
+    }
+
+    mutating func seek(_ key: [UInt8]) throws(StoreError) -> Bool {
+        do { return try base.seek(key) } catch { throw .storage(error, path: path) }
+    }
+
+    mutating func seek(_ key: UInt64) throws(StoreError) -> Bool {
+        do { return try base.seek(key) } catch { throw .storage(error, path: path) }
+    }
+
+    var isExact: Bool { base.isExact }
+    var integerKey: UInt64 { base.integerKey }
+    var key: [UInt8] { base.key }
+
+    func value() throws(StoreError) -> [UInt8] {
+        do { return try base.value() } catch { throw .storage(error, path: path) }
+    }
+
+    func withValue<R>(_ body: (RawSpan) throws(StoreError) -> R) throws(StoreError) -> R {
+        let result: Result<R, StoreError>
+        do throws(StorageError) {
+            result = try base.withValue { value in
+                do throws(StoreError) { return .success(try body(value)) } catch { return .failure(error) }
+            }
+        } catch {
+            throw .storage(error, path: path)
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,33 @@
+// The order of keys: unsigned bytes, shorter first.
+
+extension [UInt8] {
+    /// Whether these bytes come before `other` in the order of keys.
+    func precedes(_ other: [UInt8]) -> Bool {
+        let common = Swift.min(count, other.count)
+        var offset = 0
+        // Eight bytes at a time, read as big-endian numbers, compare like the bytes.
+        while offset + 8 <= common {
+            let left: UInt64 = number(at: offset)
+            let right: UInt64 = other.number(at: offset)
+            if left != right { return left.byteSwapped < right.byteSwapped }
+            offset += 8
+        }
+        while offset < common {
+            if self[offset] != other[offset] { return self[offset] < other[offset] }
+            offset += 1
+        }
+        return count < other.count
+    }
+
+    /// The least bytes that come after everything that begins with these; `nil` if there are none.
+    var successor: [UInt8]? {
+        var bytes = self
+        while let last = bytes.popLast() {
+            if last < 0xFF { return bytes + [last + 1] }
+        }
+        return nil
+    }
+
+    /// The big-endian number in the eight bytes at `offset`.
+    func bigEndianKey(at offset: Int) -> UInt64 { number(at: offset, as: UInt64.self).byteSwapped }
+}

@@ -1,0 +1,94 @@
+// Keys of index trees: the values of a group, then the primary key of the row.
+//
+// Layout (on disk): the codes of the group's values in order, cut after `valueByteCountMax` bytes | primary key,
+//   big-endian, 8 bytes. Value: entity number u16 | flags u8 (bit 0: the codes were cut).
+// Invariants
+//   1. Every row of the group's family has exactly one entry, with nulls in it too.
+//   2. Entries whose codes were not cut are in the order of their values, then of primary keys.
+//   3. Entries with equal bytes before the primary key have equal values, unless they are cut: then the rows decide.
+
+internal import EspalierModel
+
+/// The values of a row, wherever they come from.
+enum RowSource {
+    case values([AttributeValue], destinations: [ObjectID?])
+    case snapshot(ObjectSnapshot)
+
+    func value(of property: Entity.Property) -> AttributeValue {
+        switch (self, property) {
+        case (.values(let values, _), .attribute(let slot)): values[slot]
+        case (.snapshot(let row), .attribute(let slot)): row.value(at: slot)
+        case (_, .relationship(let slot)): destination(at: slot).map { .objectID($0) } ?? .null
+        }
+    }
+
+    private func destination(at slot: Int) -> ObjectID? {
+        switch self {
+        case .values(_, let destinations): destinations[slot]
+        case .snapshot(let row): row.destination(at: slot)
+        }
+    }
+}
+
+/// A key of an index tree under construction.
+struct GroupKey {
+    /// Bytes of values a key can have: what is longer is cut and compared in the rows.
+    static let valueByteCountMax = 512
+    static let isCutFlag: UInt8 = 1
+
+    /// The codes of the values, cut if they were too long, and the primary key if `append(key:)` was called.
+    private(set) var bytes: [UInt8] = []
+    /// Whether the codes were cut.
+    private(set) var isCut = false
+    /// Whether one of the values is null.
+    private(set) var hasNull = false
+
+    /// Replaces the key by the codes of the group's values in `row`.
+    mutating func encode(_ group: KeyGroup, _ row: RowSource, _ context: RowContext) {
+        bytes.removeAll(keepingCapacity: true)
+        (isCut, hasNull) = (false, false)
+        for element in group.elements {
+            let value = row.value(of: element.property)
+            if value.isNull { hasNull = true }
+            Self.append(value, element, context, to: &bytes)
+        }
+        guard bytes.count > Self.valueByteCountMax else { return }
+        bytes.removeLast(bytes.count - Self.valueByteCountMax)
+        isCut = true
+    }
+
+    mutating func append(key: UInt64) { bytes.append(bigEndian: key) }
+
+    /// The entry's value for a row of this entity.
+    func entryValue(entityNumber: UInt16) -> [UInt8] {
+        var value: [UInt8] = []
+        value.reserveCapacity(3)
+        value.append(littleEndian: entityNumber)
+        value.append(isCut ? Self.isCutFlag : 0)
+        return value
+    }
+
+    /// Appends the code of one value of a group.
+    static func append(
+        _ value: AttributeValue, _ element: KeyGroup.Element, _ context: RowContext, to bytes: inout [UInt8]
+    ) {
+        if case .objectID(let id) = value {
+            KeyCoding.append(reference: context.reference(id), isAscending: element.isAscending, to: &bytes)
+        } else {
+            KeyCoding.append(value, as: element.type, isAscending: element.isAscending, to: &bytes)
+        }
+    }
+}
+
+/// A stretch of keys: from `lower` on, below `upper`.
+struct KeyRange: Hashable, Sendable {
+    /// The least key.
+    var lower: [UInt8]
+    /// The first key beyond; `nil` = to the end.
+    var upper: [UInt8]?
+
+    /// Everything that begins with `prefix`.
+    static func beginning(with prefix: [UInt8]) -> KeyRange { KeyRange(lower: prefix, upper: prefix.successor) }
+    /// All keys.
+    static let all = KeyRange(lower: [], upper: nil)
+}

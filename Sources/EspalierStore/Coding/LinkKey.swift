@@ -1,0 +1,40 @@
+// Keys of link trees: the lists behind to-many relationships.
+//
+// Layout (big-endian, on disk)
+//   unordered: owner's primary key (8 bytes) | destination's primary key (8)
+//   ordered:   owner's primary key (8) | position (8) | destination's primary key (8)
+//   value: entity number of the destination u16, little-endian.
+// A relationship without inverse has a second tree, (destination, owner), whose values are the owners' entity numbers.
+// Invariants
+//   1. A destination stands once in the list of an owner. Positions of a list ascend, with or without gaps.
+
+enum LinkKey {
+    static func unordered(_ owner: UInt64, _ destination: UInt64) -> [UInt8] {
+        var key: [UInt8] = []
+        key.reserveCapacity(16)
+        key.append(bigEndian: owner)
+        key.append(bigEndian: destination)
+        return key
+    }
+
+    static func ordered(_ owner: UInt64, position: UInt64, _ destination: UInt64) -> [UInt8] {
+        var key: [UInt8] = []
+        key.reserveCapacity(24)
+        key.append(bigEndian: owner)
+        key.append(bigEndian: position)
+        key.append(bigEndian: destination)
+        return key
+    }
+
+    /// What all keys of an owner begin with.
+    static func prefix(_ owner: UInt64) -> [UInt8] {
+        var key: [UInt8] = []
+        key.append(bigEndian: owner)
+        return key
+    }
+
+    /// An entry's value.
+    static func value(entityNumber: UInt16) -> [UInt8] {
+        [UInt8(truncatingIfNeeded: entityNumber), UInt8(entityNumber >> 8)]
+    }
+}

@@ -1,0 +1,140 @@
+// How a fetch is answered: which tree is read from where to where, what is left to test, in what order rows come.
+//
+// Invariants
+//   1. A plan is a value: making one reads nothing, carrying one out decides nothing but to fall back to all rows when
+//      candidates turn out to be more than a scan is worth.
+//   2. The rows a plan finds are exactly those the fetch asks for; a plan only says how to find them faster.
+
+internal import EspalierModel
+
+/// The plan of one fetch.
+struct FetchPlan {
+    /// Where rows come from.
+    enum Access {
+        /// Nothing can match.
+        case nothing
+        /// All rows of the hierarchy, by primary key.
+        case rows
+        /// Rows whose keys are found elsewhere first, by primary key.
+        case candidates(CandidateSource)
+        /// An index from one end to the other, in its order: rows come sorted.
+        case index(group: Int, KeyRange, isReversed: Bool)
+    }
+
+    /// What a fetch sorts by.
+    enum Order {
+        /// Ascending primary key.
+        case primaryKey
+        /// The rows come in the order that is wanted.
+        case asRead
+        /// By these keys, then by ascending primary key.
+        case sorted([ResolvedSortKey])
+    }
+
+    /// The entity asked for.
+    let entity: Entity
+    /// By entity number: whether rows of exactly this entity are wanted.
+    let isWanted: [Bool]
+    /// Where rows come from.
+    var access: Access
+    /// Conditions that every row must still pass.
+    var residual: [ResolvedPredicate.Node]
+    /// The whole condition, tested instead of `residual` if candidates are given up for a scan.
+    let condition: [ResolvedPredicate.Node]
+    /// Whether what `access` finds is there and passes all that is not in `residual`: rows need not be read to know.
+    var isExact: Bool
+    /// The order.
+    var order: Order
+    /// How many matching rows are skipped.
+    let offset: Int
+    /// The greatest number of rows.
+    let limit: Int?
+}
+
+/// Where the keys of candidate rows come from.
+indirect enum CandidateSource {
+    /// These rows, if they exist.
+    case keys([ObjectID])
+    /// The entries of an index in some ranges.
+    case index(group: Int, [KeyRange])
+    /// The rows of an entity that pass a condition.
+    case scan(Entity, ResolvedPredicate.Node)
+    /// The objects from which a relationship leads to one of the candidates.
+    case back(ResolvedKeyPath.Step, CandidateSource)
+    /// All of these.
+    case union([CandidateSource])
+}
+
+extension FetchPlan {
+    /// One line for each step.
+    func explanation(_ schema: StoreSchema) -> [String] {
+        var lines: [String] = []
+        switch access {
+        case .nothing: return ["nothing can match"]
+        case .rows: lines.append("read all rows of \(schema.model.entities[entity.root].name)")
+        case .candidates(let source):
+            lines += source.explanation(schema)
+            lines.append(isExact ? "exact: rows are read for their values only" : "read each row")
+        case .index(let group, let range, let isReversed):
+            lines.append(
+                "\(CandidateSource.name(of: group, schema)), \(range.explanation)\(isReversed ? ", backwards" : "")")
+            lines.append(isExact ? "exact: rows are read for their values only" : "read each row")
+        }
+        if !residual.isEmpty {
+            lines.append("test \(residual.count) condition\(residual.count == 1 ? "" : "s") on each row")
+        }
+        switch order {
+        case .primaryKey: lines.append("order: primary key")
+        case .asRead: lines.append("order: as the index has it")
+        case .sorted(let keys):
+            let names = keys.map {
+                $0.source.keyPath.components.joined(separator: ".") + ($0.isAscending ? "" : " descending")
+            }
+            let how = limit.map { "keep the first \(offset + $0) by " } ?? "sort by "
+            lines.append("order: " + how + names.joined(separator: ", "))
+        }
+        if offset > 0 { lines.append("skip \(offset)") }
+        if let limit { lines.append("stop after \(limit)") }
+        return lines
+    }
+}
+
+extension CandidateSource {
+    /// One line for each step.
+    func explanation(_ schema: StoreSchema) -> [String] {
+        switch self {
+        case .keys(let ids): return ["\(ids.count) primary key\(ids.count == 1 ? "" : "s")"]
+        case .index(let group, let ranges):
+            let first = ranges.first.map { ", " + $0.explanation } ?? ""
+            return [Self.name(of: group, schema) + (ranges.count == 1 ? first : ", \(ranges.count) ranges")]
+        case .scan(let entity, _):
+            return ["read all rows of \(schema.model.entities[entity.root].name), test each for \(entity.name)"]
+        case .back(let step, let source):
+            let relationship = schema.model.entities[step.source].relationships[step.slot]
+            return source.explanation(schema) + [
+                "back across \(schema.model.entities[step.source].name).\(relationship.name)"
+            ]
+        case .union(let sources):
+            return sources.flatMap { $0.explanation(schema) } + ["all of these \(sources.count)"]
+        }
+    }
+
+    static func name(of group: Int, _ schema: StoreSchema) -> String {
+        "tree \"\(StoreName.group(schema.groups[group], schema.model))\""
+    }
+}
+
+extension KeyRange {
+    /// The range in words, with keys in hexadecimal.
+    var explanation: String {
+        func hexadecimal(_ bytes: [UInt8]) -> String {
+            let digits = bytes.prefix(24).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+            return bytes.count > 24 ? digits + "…" : digits
+        }
+        if lower.isEmpty, upper == nil { return "all keys" }
+        guard let upper else { return "keys from \(hexadecimal(lower))" }
+        return upper == lower.successor
+            ? "keys that begin with \(hexadecimal(lower))"
+            : "keys from \(hexadecimal(lower)) below \(hexadecimal(upper))"
+    }
+}

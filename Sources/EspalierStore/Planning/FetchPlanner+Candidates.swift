@@ -1,0 +1,117 @@
+// The ways to find candidates: primary keys, indexes, relationships gone backwards, and unions of these.
+
+internal import EspalierModel
+
+extension FetchPlanner {
+    /// Every way to get candidates that answers at least one of the conditions.
+    func choices(_ conditions: [ResolvedPredicate.Node], _ terms: [PlanTerm?], _ entity: Entity) -> [Choice] {
+        var choices = indexChoices(terms, entity)
+        for (position, condition) in conditions.enumerated() {
+            if let term = terms[position] {
+                if let choice = choice(for: term, at: position, entity) { choices.append(choice) }
+            } else if case .or(let alternatives) = condition,
+                let choice = union(alternatives, at: position, entity)
+            {
+                choices.append(choice)
+            }
+        }
+        return choices
+    }
+
+    /// Every index that answers some of the terms.
+    private func indexChoices(_ terms: [PlanTerm?], _ entity: Entity) -> [Choice] {
+        schema.groupsByEntity[entity.index].compactMap { index in
+            let group = schema.groups[index]
+            let found = GroupRanges(group, terms: terms, context: context)
+            guard !found.answered.isEmpty else { return nil }
+            let count = Double(hierarchyCount(of: entity))
+            let isWholeUniqueKey = group.isUnique && found.answered.count == group.elements.count
+            let estimate: Double =
+                switch found.openness {
+                case .points:
+                    Double(found.ranges.count)
+                        * (isWholeUniqueKey ? 1 : max(1, count / (found.fixedCount > 1 ? 400 : 50)))
+                case .prefix: count / 40
+                case .bounded: count / 10
+                case .halfOpen: count / 3
+                }
+            return Choice(
+                source: .index(group: index, found.ranges), answered: Set(found.answered), estimate: estimate,
+                cost: estimate * 2 + 3, isExact: found.isExact && !statistics.cutGroups.contains(index))
+        }
+    }
+
+    /// The way to answer a term across relationships or by primary key.
+    private func choice(for term: PlanTerm, at position: Int, _ entity: Entity) -> Choice? {
+        guard let last = term.steps.last else {
+            guard term.terminal == .object, case .oneOf(let values)? = term.operation else { return nil }
+            let keys = ids(values)
+            return Choice(
+                source: .keys(keys), answered: [position], estimate: Double(keys.count), cost: Double(keys.count) * 2,
+                isExact: false)
+        }
+        guard var choice = farChoice(for: term, schema.model.entities[last.destination]) else { return nil }
+        for step in term.steps.reversed() {
+            guard let next = back(step, choice) else { return nil }
+            choice = next
+        }
+        choice.answered = [position]
+        return choice
+    }
+
+    /// The way to the objects at the end of a term's path.
+    private func farChoice(for term: PlanTerm, _ far: Entity) -> Choice? {
+        if term.terminal == .object {
+            guard case .oneOf(let values)? = term.operation, !values.contains(where: \.isNull) else { return nil }
+            let keys = ids(values)
+            return Choice(
+                source: .keys(keys), answered: [], estimate: Double(keys.count), cost: Double(keys.count), isExact: true
+            )
+        }
+        guard let comparison = term.atEnd else { return nil }
+        let node = ResolvedPredicate.Node.comparison(comparison)
+        let byIndex = indexChoices([PlanTerm(node)], far).min { $0.cost < $1.cost }
+        let count = Double(hierarchyCount(of: far))
+        let scan = Choice(
+            source: .scan(far, node), answered: [], estimate: max(1, count / 20), cost: count + 1, isExact: true)
+        guard let byIndex, byIndex.cost < scan.cost, byIndex.isExact else { return scan }
+        return byIndex
+    }
+
+    /// The way from candidates to the objects whose relationship leads to them.
+    private func back(_ step: ResolvedKeyPath.Step, _ choice: Choice) -> Choice? {
+        let (near, far) = (schema.model.entities[step.source], schema.model.entities[step.destination])
+        guard let way = BackWay(step, schema) else { return nil }
+        let fan = Double(hierarchyCount(of: near)) / max(1, Double(hierarchyCount(of: far)))
+        let estimate = choice.estimate * max(fan, 1)
+        return Choice(
+            source: .back(step, choice.source), answered: [], estimate: estimate,
+            cost: choice.cost + choice.estimate + estimate, isExact: choice.isExact && way.provesExistence)
+    }
+
+    /// All ways of the alternatives of an OR together, if each has one.
+    private func union(_ alternatives: [ResolvedPredicate.Node], at position: Int, _ entity: Entity) -> Choice? {
+        var whole = Choice(source: .union([]), answered: [position], estimate: 0, cost: 0, isExact: true)
+        var sources: [CandidateSource] = []
+        for alternative in alternatives {
+            let conditions: [ResolvedPredicate.Node]
+            if case .and(let nodes) = alternative { conditions = nodes } else { conditions = [alternative] }
+            let terms = conditions.map { PlanTerm($0) }
+            guard let best = choices(conditions, terms, entity).min(by: { $0.cost < $1.cost }) else { return nil }
+            sources.append(best.source)
+            whole.estimate += best.estimate
+            whole.cost += best.cost
+            whole.isExact = whole.isExact && best.isExact && best.answered.count == conditions.count
+        }
+        whole.source = .union(sources)
+        return whole
+    }
+
+    /// The IDs among `values` that can be rows of this store.
+    private func ids(_ values: [AttributeValue]) -> [ObjectID] {
+        values.compactMap { value in
+            guard case .objectID(let id) = value, context.isOwn(id) else { return nil }
+            return id
+        }
+    }
+}

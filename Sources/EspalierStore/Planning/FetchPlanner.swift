@@ -1,0 +1,130 @@
+// Decides how to answer a fetch: pure, from the fetch, the schema and a few counts.
+//
+// Steps: take the conditions apart; find every way to get candidates for one of them; estimate; choose; see whether an
+// index gives the order for free.
+// Estimates are rough on purpose: a point of an index leads to few rows, a closed range to a tenth, an open one to a
+// third.
+// Being wrong costs time, never correctness: what the chosen way does not answer stays in `residual`.
+
+internal import EspalierModel
+
+/// What the planner knows about the store's content.
+struct PlannerStatistics {
+    /// Rows of exactly this entity, by entity index.
+    var rowCounts: [UInt64]
+    /// Groups with entries whose values were cut: their order and their equal keys mean less.
+    var cutGroups: Set<Int>
+}
+
+struct FetchPlanner {
+    let schema: StoreSchema
+    let context: RowContext
+    let statistics: PlannerStatistics
+
+    /// A way to get at rows, with what is known about it.
+    struct Choice {
+        var source: CandidateSource
+        /// Positions of the conditions it answers.
+        var answered: Set<Int>
+        /// How many rows it may find.
+        var estimate: Double
+        /// How many entries are read to find them.
+        var cost: Double
+        /// Whether it finds nothing else, and only rows that exist.
+        var isExact: Bool
+    }
+
+    /// The plan for `fetch`.
+    ///
+    /// - Parameter wantsRows: whether the values of the rows are asked for, not only their IDs or number.
+    /// - Complexity: O(conditions x indexes).
+    func plan(_ fetch: StoreFetch, wantsRows: Bool) -> FetchPlan {
+        let conditions =
+            fetch.predicate?.conjuncts.filter { if case .constant(true) = $0 { false } else { true } } ?? []
+        var isWanted = [Bool](repeating: false, count: context.entities.count)
+        for index in fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index] {
+            isWanted[Int(context.entityNumbers[index])] = true
+        }
+        var plan = FetchPlan(
+            entity: fetch.entity, isWanted: isWanted, access: .rows, residual: conditions, condition: conditions,
+            isExact: conditions.isEmpty, order: fetch.sort.isEmpty ? .primaryKey : .sorted(fetch.sort),
+            offset: fetch.offset, limit: fetch.limit)
+        if conditions.contains(where: { if case .constant(false) = $0 { true } else { false } }) || fetch.limit == 0 {
+            plan.access = .nothing
+            return plan
+        }
+        let rowCount = Double(hierarchyCount(of: fetch.entity))
+        let terms = conditions.map { PlanTerm($0) }
+        let best = choices(conditions, terms, fetch.entity).min { $0.cost < $1.cost }
+        let candidates = best.flatMap { $0.cost < max(rowCount, 1) ? $0 : nil }
+        if let ordered = orderedAccess(fetch, terms, conditions, candidates, rowCount, wantsRows: wantsRows) {
+            plan.access = ordered.access
+            plan.residual = conditions.indices.filter { !ordered.answered.contains($0) }.map { conditions[$0] }
+            plan.isExact = ordered.isExact && plan.residual.isEmpty
+            plan.order = .asRead
+        } else if let candidates {
+            plan.access = .candidates(candidates.source)
+            let answered = candidates.isExact ? candidates.answered : []
+            plan.residual = conditions.indices.filter { !answered.contains($0) }.map { conditions[$0] }
+            plan.isExact = candidates.isExact && plan.residual.isEmpty
+        }
+        return plan
+    }
+
+    /// Rows in the hierarchy of `entity`.
+    func hierarchyCount(of entity: Entity) -> UInt64 {
+        schema.model.entities[entity.root].family.reduce(0) { $0 + statistics.rowCounts[$1] }
+    }
+
+    // MARK: Order from an index
+
+    private struct OrderedAccess {
+        let access: FetchPlan.Access
+        let answered: Set<Int>
+        let isExact: Bool
+    }
+
+    /// An index that has the rows in the order that is asked for, if going along it is the better way.
+    private func orderedAccess(
+        _ fetch: StoreFetch, _ terms: [PlanTerm?], _ conditions: [ResolvedPredicate.Node], _ candidates: Choice?,
+        _ rowCount: Double, wantsRows: Bool
+    ) -> OrderedAccess? {
+        guard !fetch.sort.isEmpty else { return nil }
+        for group in schema.groupsByEntity[fetch.entity.index] where !statistics.cutGroups.contains(group) {
+            let found = GroupRanges(schema.groups[group], terms: terms, context: context)
+            let isRanged = found.ranges.count == 1 && !found.answered.isEmpty
+            guard isRanged || found.answered.isEmpty,
+                let isReversed = direction(
+                    of: fetch.sort, in: schema.groups[group], after: isRanged ? found.fixedCount : 0)
+            else { continue }
+            let answered = found.isExact ? Set(found.answered) : []
+            let answersAll = answered.count == conditions.count
+            // Going along the index reads each row by its key: worth it if it ends early, or if no row is read at all.
+            guard fetch.limit != nil || (!wantsRows && answersAll) || (isRanged && answersAll) else { continue }
+            if !answersAll, let candidates, candidates.estimate < rowCount / 20 { continue }
+            return OrderedAccess(
+                access: .index(group: group, isRanged ? found.ranges[0] : .all, isReversed: isReversed),
+                answered: answered, isExact: true)
+        }
+        return nil
+    }
+
+    /// Whether the sort keys are the properties of `group` from position `start` to its end, all in the index's
+    /// direction (`false`) or all against it (`true`).
+    private func direction(of sort: [ResolvedSortKey], in group: KeyGroup, after start: Int) -> Bool? {
+        let elements = group.elements[start...]
+        guard elements.count == sort.count else { return nil }
+        var isReversed: Bool?
+        for (key, element) in zip(sort, elements) {
+            guard key.path.base == .evaluatedObject, key.path.steps.isEmpty,
+                key.options.isSubset(of: [.localeSensitive]),
+                case .attribute(let slot, _, elements: []) = key.path.terminal, element.property == .attribute(slot),
+                element.type != .composite
+            else { return nil }
+            let isAgainst = key.isAscending != element.isAscending
+            guard isReversed ?? isAgainst == isAgainst else { return nil }
+            isReversed = isAgainst
+        }
+        return isReversed
+    }
+}

@@ -1,0 +1,161 @@
+// Which keys of an index pass some conditions: equal values of its first properties, then one range or list.
+//
+// Invariants
+//   1. The ranges hold every entry that passes. They hold no other, if `isExact`: no bound had to be cut.
+
+internal import EspalierModel
+
+/// The ranges of one index that answer some of a fetch's terms.
+struct GroupRanges {
+    /// Ascending and disjoint; empty = nothing passes.
+    private(set) var ranges: [KeyRange] = []
+    /// Positions of the terms that the ranges answer.
+    private(set) var answered: [Int] = []
+    /// How many leading properties have one fixed value.
+    private(set) var fixedCount = 0
+    /// Whether the ranges hold nothing that does not pass.
+    private(set) var isExact = true
+    /// Whether the last answered term is a range of values or a prefix, and whether it is bounded on both sides.
+    private(set) var openness = Openness.points
+
+    enum Openness {
+        case points, prefix, bounded, halfOpen
+    }
+
+    private let group: KeyGroup
+    private let context: RowContext
+    private var prefix: [UInt8] = []
+
+    /// Takes as many of `terms` into ranges of `group` as its properties allow, in their order.
+    init(_ group: KeyGroup, terms: [PlanTerm?], context: RowContext) {
+        self.group = group
+        self.context = context
+        for element in group.elements {
+            let matching = terms.indices.filter { position in
+                terms[position].map { Self.concerns($0, element) } ?? false
+            }
+            guard let (position, operation) = Self.best(matching, terms) else { break }
+            answered.append(position)
+            guard case .oneOf(let values) = operation, values.count == 1, isPossible(values[0]) else {
+                take(operation, element)
+                if case .between = operation { narrow(matching.filter { $0 != position }, terms, element, operation) }
+                return
+            }
+            GroupKey.append(values[0], element, context, to: &prefix)
+            fixedCount += 1
+        }
+        guard fixedCount > 0 else { return }
+        ranges = [range(beginningWith: prefix)]
+    }
+
+    /// Whether a row of this store can have the value: IDs of other stores are of no row here.
+    private func isPossible(_ value: AttributeValue) -> Bool {
+        guard case .objectID(let id) = value else { return true }
+        return context.isOwn(id)
+    }
+
+    private static func concerns(_ term: PlanTerm, _ element: KeyGroup.Element) -> Bool {
+        guard term.operation != nil else { return false }
+        switch (element.property, term.terminal) {
+        case (.attribute(let slot), .attribute(let other, _, let elements)):
+            return term.steps.isEmpty && slot == other && elements.isEmpty
+        case (.relationship(let slot), .object):
+            return term.steps.count == 1 && term.steps[0].slot == slot && !term.steps[0].isToMany
+        default: return false
+        }
+    }
+
+    /// The most selective of the terms: one value, a list, a prefix, a range.
+    private static func best(_ positions: [Int], _ terms: [PlanTerm?]) -> (Int, PlanOperation)? {
+        func rank(_ operation: PlanOperation) -> Int {
+            switch operation {
+            case .oneOf(let values): values.count <= 1 ? 0 : 1
+            case .beginsWith: 2
+            case .between: 3
+            }
+        }
+        return positions.compactMap { position in terms[position]?.operation.map { (position, $0) } }
+            .min { rank($0.1) < rank($1.1) }
+    }
+
+    private mutating func take(_ operation: PlanOperation, _ element: KeyGroup.Element) {
+        switch operation {
+        case .oneOf(let values):
+            for value in values where isPossible(value) {
+                var key = prefix
+                GroupKey.append(value, element, context, to: &key)
+                ranges.append(range(beginningWith: key))
+            }
+            ranges.sort { $0.lower.precedes($1.lower) }
+            merge()
+        case .beginsWith(let text):
+            var key = prefix
+            KeyCoding.append(textPrefix: text, isAscending: element.isAscending, to: &key)
+            ranges = [range(beginningWith: key)]
+            openness = .prefix
+            // Whether a text begins with another is for the predicate to say: it may look at characters.
+            isExact = false
+        case .between(let lower, let upper):
+            openness = lower != nil && upper != nil ? .bounded : .halfOpen
+            ranges = [range(from: lower, to: upper, element)].compactMap(\.self)
+        }
+    }
+
+    /// Takes a second bound, of another term on the same property, into the one range there is.
+    private mutating func narrow(
+        _ others: [Int], _ terms: [PlanTerm?], _ element: KeyGroup.Element, _ taken: PlanOperation
+    ) {
+        guard case .between(let lower, let upper) = taken, lower == nil || upper == nil else { return }
+        for position in others {
+            guard case .between(let otherLower, let otherUpper)? = terms[position]?.operation,
+                (lower == nil) == (otherLower != nil), (upper == nil) == (otherUpper != nil)
+            else { continue }
+            answered.append(position)
+            openness = .bounded
+            ranges = [range(from: lower ?? otherLower, to: upper ?? otherUpper, element)].compactMap(\.self)
+            return
+        }
+    }
+
+    private mutating func range(
+        from lower: PlanOperation.Bound?, to upper: PlanOperation.Bound?, _ element: KeyGroup.Element
+    ) -> KeyRange? {
+        // In a descending index the bounds change places: the order of the codes is turned round.
+        let (low, high) = element.isAscending ? (lower, upper) : (upper, lower)
+        let mark: UInt8 = element.isAscending ? KeyCoding.valueMark : ~KeyCoding.valueMark
+        let whole = KeyRange.beginning(with: prefix + [mark])
+        var range = whole
+        if let low { range.lower = bound(low, element, isLower: true) ?? whole.lower }
+        if let high { range.upper = bound(high, element, isLower: false) ?? whole.upper }
+        if let upper = range.upper, !range.lower.precedes(upper) { return nil }
+        return range
+    }
+
+    /// The first key from which on, or below which, values pass.
+    private mutating func bound(_ bound: PlanOperation.Bound, _ element: KeyGroup.Element, isLower: Bool) -> [UInt8]? {
+        var key = prefix
+        GroupKey.append(bound.value, element, context, to: &key)
+        guard !cut(&key) else { return isLower ? key : key.successor }
+        return bound.isIncluded == isLower ? key : key.successor
+    }
+
+    private mutating func range(beginningWith key: [UInt8]) -> KeyRange {
+        var key = key
+        _ = cut(&key)
+        return .beginning(with: key)
+    }
+
+    private mutating func cut(_ key: inout [UInt8]) -> Bool {
+        guard key.count > GroupKey.valueByteCountMax else { return false }
+        key.removeLast(key.count - GroupKey.valueByteCountMax)
+        isExact = false
+        return true
+    }
+
+    /// Joins equal ranges, which cut values can make.
+    private mutating func merge() {
+        var merged: [KeyRange] = []
+        for range in ranges where merged.last != range { merged.append(range) }
+        ranges = merged
+    }
+}

@@ -1,0 +1,91 @@
+// A condition in the form that indexes understand: a path, and which values at its end pass.
+//
+// Rules
+//   1. A term is taken from a condition only if an object without a value at the end of the path fails it, or if the path
+//      is a property of the object itself: an index does not list what a path that ends early leads to.
+//   2. Text is only compared as indexes order it: without [c], [d] and [n].
+
+internal import EspalierModel
+
+/// Which values an indexable condition lets pass.
+enum PlanOperation {
+    /// One of these, ascending.
+    case oneOf([AttributeValue])
+    /// From a lower to an upper bound; `nil` = open. Null never passes.
+    case between(lower: Bound?, upper: Bound?)
+    /// Text that begins with this.
+    case beginsWith(String)
+
+    struct Bound {
+        let value: AttributeValue
+        let isIncluded: Bool
+    }
+}
+
+/// One condition that an index, a primary key or a relationship may answer.
+struct PlanTerm {
+    /// The relationships from the object to the property.
+    let steps: [ResolvedKeyPath.Step]
+    /// What stands at the end.
+    let terminal: ResolvedKeyPath.Terminal
+    /// What passes; `nil` if only a test of each object at the end of the path can tell.
+    let operation: PlanOperation?
+    /// The comparison as the object at the end of the path makes it, if there are steps and an attribute.
+    let atEnd: ResolvedComparison?
+
+    /// The term that `node` is; `nil` if it is none.
+    init?(_ node: ResolvedPredicate.Node) {
+        guard case .comparison(let comparison) = node, case .path(let path) = comparison.left,
+            path.base == .evaluatedObject, comparison.modifier == .direct || comparison.modifier == .any
+        else { return nil }
+        steps = path.steps
+        terminal = path.terminal
+        switch path.terminal {
+        case .entityName: return nil
+        case .attribute(_, let type, let elements):
+            operation = elements.isEmpty ? Self.operation(comparison, type) : nil
+            atEnd = comparison.atEndOfPath
+        case .object:
+            operation = Self.operation(comparison, .objectID)
+            atEnd = nil
+        }
+        guard operation != nil || atEnd != nil else { return nil }
+        guard !steps.isEmpty else { return }
+        // Rule 1. A to-one relationship itself may be null in an index on it.
+        let isOwnRelationship = steps.count == 1 && !steps[0].isToMany && terminal == .object
+        if !isOwnRelationship, Self.passesNull(comparison) { return nil }
+    }
+
+    private static func passesNull(_ comparison: ResolvedComparison) -> Bool {
+        switch (comparison.operator, comparison.right) {
+        case (.notEqual, _), (.equal, .value(.null)): true
+        case (.in, .values(let values)): values.contains(where: \.isNull)
+        default: false
+        }
+    }
+
+    private static func operation(_ comparison: ResolvedComparison, _ type: AttributeType) -> PlanOperation? {
+        guard type != .string && type != .uri || comparison.options.isSubset(of: [.localeSensitive]) else { return nil }
+        func accepted(_ value: AttributeValue) -> Bool { type.accepts(value) }
+        switch (comparison.operator, comparison.right) {
+        case (.equal, .value(let value)) where accepted(value): return .oneOf([value])
+        case (.in, .values(let values)) where values.allSatisfy(accepted): return .oneOf(values)
+        case (.beginsWith, .value(.string(let prefix))) where type == .string: return .beginsWith(prefix)
+        case (_, .value(let value)) where accepted(value) && !value.isNull && type != .objectID && type != .composite:
+            let bound = PlanOperation.Bound(
+                value: value,
+                isIncluded: comparison.operator == .lessThanOrEqual || comparison.operator == .greaterThanOrEqual)
+            switch comparison.operator {
+            case .lessThan, .lessThanOrEqual: return .between(lower: nil, upper: bound)
+            case .greaterThan, .greaterThanOrEqual: return .between(lower: bound, upper: nil)
+            default: return nil
+            }
+        case (.between, .values(let bounds))
+        where bounds.count == 2 && bounds.allSatisfy { accepted($0) && !$0.isNull } && type != .objectID:
+            return .between(
+                lower: PlanOperation.Bound(value: bounds[0], isIncluded: true),
+                upper: PlanOperation.Bound(value: bounds[1], isIncluded: true))
+        default: return nil
+        }
+    }
+}
