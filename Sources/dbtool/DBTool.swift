@@ -3,7 +3,7 @@
 // Invariants
 //   1. Results go to `output`, everything else (errors, progress) to `errors`.
 //   2. Each failure ends here: it becomes one message that begins with `dbtool: ` and one of the five exit codes.
-//   3. A verb's parameters, options, examples and code stand in one file under `Verbs/`; this file only lists the verbs.
+//   3. A verb's parameters, options, examples and code stand in one file under `Verbs/`; here they are only listed.
 
 /// How a run ended, as scripts see it.
 ///

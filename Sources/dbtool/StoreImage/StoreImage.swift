@@ -1,4 +1,4 @@
-// The bytes of a store file, page by page, with no database open: what `page` and `pages` look at, also when it is damaged.
+// The bytes of a store file, page by page, with no database open: what `page` and `pages` look at, damaged or not.
 //
 // Invariants
 //   1. The file is only ever read, and never locked: what a running writer does meanwhile may show.
