@@ -39,7 +39,8 @@ enum DBTool {
 
     /// All verbs, in the order of `dbtool help`.
     static let verbs: [any Verb.Type] = [
-        InfoVerb.self, CheckVerb.self, PagesVerb.self, PageVerb.self,
+        InfoVerb.self, CheckVerb.self, PagesVerb.self, PageVerb.self, SchemaVerb.self, DumpVerb.self,
+        FetchVerb.self,
     ]
 
     /// Runs one command line.

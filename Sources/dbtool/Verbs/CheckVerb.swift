@@ -1,6 +1,7 @@
 // `dbtool check`: is every byte of a store in order, and if not, which page and which tree are damaged?
 
 import EspalierEngine
+import EspalierStore
 
 /// The verb `check`.
 enum CheckVerb: Verb {
@@ -9,7 +10,8 @@ enum CheckVerb: Verb {
         parameters: [.required("FILE", "the store")], options: [.json],
         discussion: """
             Reads every page: its checksum and structure, the order and counts of every tree, and that each page
-            is used exactly once or free. Nothing is written. Exit code 0: all in order; 1: damage was found.
+            is used exactly once or free. Then, if the store holds objects: that rows, both ends of relationships,
+            unique values and indexes agree. Nothing is written. Exit code 0: all in order; 1: damage was found.
             """,
         examples: [
             .init(command: "dbtool check chinook.espalier", meaning: "\"ok\" and counts, or one line for each damage"),
@@ -46,10 +48,25 @@ enum CheckVerb: Verb {
             }
         }
         progress.finish()
+        let holdsObjects = database.applicationID == BTreeStore.applicationID
         try naming(path) { () throws(StorageError) in try database.close() }
-        return Outcome(
+        var outcome = Outcome(
             findings: report.findings.map(Finding.init), trees: report.trees, pageCount: report.pageCount,
             freePageCount: report.freePageCount)
+        // Objects on damaged pages would only say the same again, less precisely.
+        if holdsObjects && outcome.findings.isEmpty { try checkObjects(path, &outcome, console) }
+        return outcome
+    }
+
+    private static func checkObjects(
+        _ path: String, _ outcome: inout Outcome, _ console: Console
+    ) throws(ToolError) {
+        let store = try OpenStore(path)
+        let check = try ObjectCheck(store, console)
+        try store.close()
+        outcome.findings += check.findings.map(Finding.init(text:))
+        outcome.rowCounts = check.rowCounts
+        outcome.linkCount = check.linkCount
     }
 }
 
@@ -67,6 +84,9 @@ extension CheckVerb {
         init(_ finding: CheckReport.Finding) {
             (text, corruption, treeName) = (finding.description, finding.corruption, finding.treeName)
         }
+
+        /// What the check of the objects found.
+        init(text: String) { self.text = text }
 
         /// Why the store could not even be opened.
         init(_ error: StorageError) {
@@ -91,6 +111,10 @@ extension CheckVerb {
         var trees: [CheckReport.TreeCount] = []
         var pageCount: UInt64 = 0
         var freePageCount: UInt64 = 0
+        /// How many rows each concrete entity has; empty if the store holds no objects.
+        var rowCounts: [(entity: String, count: Int)] = []
+        /// How many pairs relationships from many to many hold.
+        var linkCount = 0
 
         /// Findings first, then the verdict, then what was counted.
         func print(_ path: String, _ console: Console) {
@@ -113,6 +137,18 @@ extension CheckVerb {
                 ])
             }
             console.output.write(table.rendered())
+            printObjects(to: console)
+        }
+
+        private func printObjects(to console: Console) {
+            guard !rowCounts.isEmpty else { return }
+            var table = TextTable([.text("entity"), .number("rows")])
+            for (entity, count) in rowCounts { table.append([entity, DisplayText.grouped(count)]) }
+            let rowCount = rowCounts.reduce(0) { $0 + $1.count }
+            console.output.write("\n" + table.rendered())
+            console.print(
+                "\n\(DisplayText.grouped(rowCount)) rows and \(DisplayText.grouped(linkCount)) links "
+                    + "from many to many: \(DisplayText.grouped(rowCount + linkCount)) together")
         }
 
         /// The outcome for programs.
@@ -128,6 +164,8 @@ extension CheckVerb {
                             "entries": .count(tree.entryCount), "pages": .count(tree.pageCount),
                         ]
                     }),
+                "rows": .object(rowCounts.map { (name: $0.entity, value: .count($0.count)) }),
+                "links": .count(linkCount),
             ]
         }
     }

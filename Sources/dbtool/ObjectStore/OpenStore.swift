@@ -1,0 +1,86 @@
+// An object store that a verb has opened: reading only, with the model that the file carries.
+
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+
+/// A store opened by path; every failure names the path.
+struct OpenStore {
+    /// The path as it was given.
+    let path: String
+    private let store: any PersistentStore
+
+    /// Opens the store at `path` with its own model, never writing to it.
+    init(_ path: String) throws(ToolError) {
+        self.path = path
+        var options = DatabaseOptions()
+        options.access = .readOnly
+        store = try naming(path) { () throws(StoreError) in
+            try BTreeStore.openWithStoredModel(path: path, options: options)
+        }
+    }
+
+    /// Takes a store that is open already.
+    init(_ store: any PersistentStore, path: String) { (self.store, self.path) = (store, path) }
+
+    /// The model in the file.
+    var model: ManagedObjectModel { store.model }
+
+    /// The entity called `name`.
+    func entity(named name: String) throws(ToolError) -> Entity {
+        if let entity = model.entity(named: name) { return entity }
+        throw .unknownName(UnknownName(kind: "entity", name: name, candidates: model.entities.map(\.name)))
+    }
+
+    /// How many rows are of exactly this entity.
+    func rowCount(of entity: Entity) throws(ToolError) -> Int {
+        try count(StoreFetch(entity: entity, includesSubentities: false))
+    }
+
+    /// The IDs of the rows of exactly this entity, ascending.
+    func ids(of entity: Entity) throws(ToolError) -> [ObjectID] {
+        try naming(path) { () throws(StoreError) in
+            try store.fetchIDs(StoreFetch(entity: entity, includesSubentities: false))
+        }
+    }
+
+    /// The IDs of the rows of this entity and its subentities in the order of `keys`, which are attributes of it.
+    func ids(of entity: Entity, in keys: [SortKey]) throws(ToolError) -> [ObjectID] {
+        var request = StoreFetch(entity: entity)
+        do throws(FetchPredicateError) {
+            for key in keys { request.sort.append(try ResolvedSortKey(key, for: entity, in: model)) }
+        } catch {
+            throw .predicate(error)
+        }
+        let sorted = request
+        return try naming(path) { () throws(StoreError) in try store.fetchIDs(sorted) }
+    }
+
+    /// The rows with these IDs; rows that have gone meanwhile are left out.
+    func rows(_ ids: [ObjectID]) throws(ToolError) -> [ObjectSnapshot] {
+        try naming(path) { () throws(StoreError) in try store.snapshots(of: ids).compactMap(\.self) }
+    }
+
+    /// The rows that match.
+    func fetch(_ request: StoreFetch) throws(ToolError) -> [ObjectSnapshot] {
+        try naming(path) { () throws(StoreError) in try store.fetch(request) }
+    }
+
+    /// How many rows match.
+    func count(_ request: StoreFetch) throws(ToolError) -> Int {
+        try naming(path) { () throws(StoreError) in try store.count(request) }
+    }
+
+    /// How the store would find the rows.
+    func explain(_ request: StoreFetch) throws(ToolError) -> [String] {
+        try naming(path) { () throws(StoreError) in try store.explain(request) }
+    }
+
+    /// The destinations of a to-many relationship for each owner.
+    func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(ToolError) -> [[ObjectID]] {
+        try naming(path) { () throws(StoreError) in try store.destinations(of: relationship, for: owners) }
+    }
+
+    /// Ends the store.
+    func close() throws(ToolError) { try naming(path) { () throws(StoreError) in try store.close() } }
+}
