@@ -64,10 +64,17 @@ enum ToolError: Error, CustomStringConvertible {
         case .predicate(let error): error.description
         case .storage(.noSuchStore, let path): "\(path): there is no such file"
         case .storage(let error, let path): "\(path): \(error)"
-        case .store(let error, let path): "\(path): \(error)"
-        case .context(let error, let path): "\(path): \(error)"
+        case .store(.storage(let error, _), let path): ToolError.storage(error, path: path).description
+        case .context(.store(let error), let path): ToolError.store(error, path: path).description
+        case .store(let error, let path): Self.naming(path, "\(error)")
+        case .context(let error, let path): Self.naming(path, "\(error)")
         case .refused(let path, let reason), .file(let path, let reason): "\(path): \(reason)"
         }
+    }
+
+    /// `text` behind the path, which it may begin with already.
+    private static func naming(_ path: String, _ text: String) -> String {
+        text.hasPrefix("\(path): ") ? text : "\(path): \(text)"
     }
 
     /// What the process ends with.

@@ -1,0 +1,41 @@
+// The text of store errors, made in one place: the file first, then what was wrong and what would be right.
+
+import EspalierModel
+
+extension StoreError: CustomStringConvertible {
+    /// What was wrong, where, and what would be right; begins with the path if there is one.
+    public var description: String {
+        switch self {
+        case .conflict(let conflicts):
+            "rows were changed since they were read: " + conflicts.map(\.description).joined(separator: "; ")
+        case .constraint(let conflicts):
+            "values must be unique and are not: " + conflicts.map(\.description).joined(separator: "; ")
+        case .readOnly(let path): Self.naming(path, "the store was opened for reading only")
+        case .closed: "the store was closed; open it again to use it"
+        case .storage(let error, let path): Self.naming(path, "\(error)")
+        case .incompatibleModel(let path, let reason): Self.naming(path, "the store has another model: \(reason)")
+        case .damagedContent(let path, let entity, let key, let reason):
+            Self.naming(path, "the row \(entity)/\(key) is damaged: \(reason)")
+        case .invalidRequest(let reason): reason
+        }
+    }
+
+    private static func naming(_ path: String?, _ sentence: String) -> String {
+        path.map { "\($0): \(sentence)" } ?? sentence
+    }
+}
+
+extension VersionConflict: CustomStringConvertible {
+    /// The row and both versions.
+    public var description: String {
+        "\(id) was read at version \(expectedVersion) and is "
+            + (stored.map { "at version \($0.version) now" } ?? "deleted now")
+    }
+}
+
+extension ConstraintConflict: CustomStringConvertible {
+    /// The properties and the objects that share their values.
+    public var description: String {
+        "\(object) and \(other) have the same \(properties.joined(separator: ", ")) of \(entityName)"
+    }
+}
