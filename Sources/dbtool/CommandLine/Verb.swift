@@ -97,9 +97,10 @@ struct Usage: Sendable {
     /// At least one.
     let examples: [Example]
 
-    /// `dbtool verb FILE [OTHER] [--option N]`.
+    /// `dbtool verb FILE [OTHER] [--option N]`; `[OPTIONS]` stands for more than three options.
     var synopsis: String {
         let positional = parameters.map { $0.isRequired ? $0.name : "[\($0.name)]" }
-        return (["dbtool", name] + positional + options.map { "[\($0.synopsis)]" }).joined(separator: " ")
+        let named = options.count > 3 ? ["[OPTIONS]"] : options.map { "[\($0.synopsis)]" }
+        return (["dbtool", name] + positional + named).joined(separator: " ")
     }
 }
