@@ -34,15 +34,7 @@ extension BTree where Source: WritablePageSource {
     package func insert(
         _ key: TreeKey, _ value: ByteString, into record: inout TreeRecord
     ) throws(StorageError) -> Bool {
-        let keyByteCount = record.kind == .integer ? 0 : key.bytes.count
-        let keyMax = StoreGeometry(pageSize: source.pageSize).keyByteCountMax
-        guard keyByteCount <= keyMax else {
-            throw .keyTooLong(byteCount: UInt32(clamping: keyByteCount), maximum: UInt32(keyMax))
-        }
-        guard value.count <= StoreGeometry.valueByteCountMax else {
-            throw .valueTooLarge(byteCount: UInt64(value.count))
-        }
-        let stored = try store(value, keyByteCount: keyByteCount, of: record)
+        let stored = try store(checking: key, value, of: record)
         if record.hint.isInRun, let replaced = try insertAtHint(key, stored, into: &record) { return replaced }
         var path = TreePath()
         try descend(to: key, in: record, &path)

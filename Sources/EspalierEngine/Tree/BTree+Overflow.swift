@@ -52,11 +52,22 @@ extension BTree {
 }
 
 extension BTree where Source: WritablePageSource {
-    /// Makes of `value` what a leaf stores: the bytes themselves, or a chain of overflow pages.
-    func store(_ value: ByteString, keyByteCount: Int, of record: TreeRecord) throws(StorageError) -> StoredValue {
+    /// Makes of `value` what a leaf stores beside `key`: the bytes themselves, or a chain of overflow pages.
+    ///
+    /// - Throws: `keyTooLong`, `valueTooLarge`, with nothing changed; what the source throws.
+    func store(
+        checking key: TreeKey, _ value: ByteString, of record: TreeRecord
+    ) throws(StorageError) -> StoredValue {
+        let geometry = StoreGeometry(pageSize: source.pageSize)
+        let keyByteCount = record.kind == .integer ? 0 : key.bytes.count
+        guard keyByteCount <= geometry.keyByteCountMax else {
+            throw .keyTooLong(byteCount: UInt32(clamping: keyByteCount), maximum: UInt32(geometry.keyByteCountMax))
+        }
+        guard value.count <= StoreGeometry.valueByteCountMax else {
+            throw .valueTooLarge(byteCount: UInt64(value.count))
+        }
         let slot =
             record.kind == .integer ? TreeLayout.integerLeafSlotByteCount : TreeLayout.bytesSlotByteCount
-        let geometry = StoreGeometry(pageSize: source.pageSize)
         // Decided by the whole key, not by what the prefix leaves of it: the prefix may become shorter later.
         let whole = TreeLayout.valueWordByteCount + keyByteCount + value.count + slot
         if whole <= geometry.cellByteCountMax { return .inline(value) }

@@ -1,0 +1,167 @@
+// Filling an empty tree from sorted entries, bottom-up: each page is written once, full.
+//
+// Invariants
+//   1. Level 0 collects entries, level n + 1 the separators between finished pages of level n. A page is finished when
+//      the next cell surely does not fit; what does not fit after all moves on to the next page.
+//   2. The root keeps its number: the topmost level is written into it at the end.
+//   3. Until `finish` the tree is empty for readers of its record; pages that are written belong to nobody else.
+
+/// A load of sorted entries into an empty tree.
+package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
+    /// How full pages become, in percent: leaves, and interior pages.
+    package struct Fill: Sendable {
+        /// 50...100.
+        package let leaf: Int
+        /// 50...100.
+        package let interior: Int
+
+        /// States fill factors.
+        package init(leaf: Int = 100, interior: Int = 95) {
+            precondition((50...100).contains(leaf) && (50...100).contains(interior))
+            self.leaf = leaf
+            self.interior = interior
+        }
+    }
+
+    private let tree: BTree<Source>
+    private var record: TreeRecord
+    private let fill: Fill
+    private let rootTag: UInt32
+    private var levels: [Level]
+    private var nearPage: PageNumber
+
+    /// One level of the tree that is being built. A class, because noncopyable pages cannot be elements of an array.
+    private final class Level {
+        var page: PendingPage
+        init(_ page: consuming PendingPage) { self.page = page }
+    }
+
+    /// Begins to load the empty tree of `record`, called `name`.
+    package init(
+        _ source: Source, _ record: TreeRecord, name: String, fill: Fill = Fill()
+    ) {
+        precondition(record.entryCount == 0 && record.height == 1, "the tree is not empty")
+        tree = BTree(source)
+        self.record = record
+        self.record.leafPageCount = 0
+        self.fill = fill
+        rootTag = Catalog<Source>.rootTag(of: name)
+        levels = [Level(PendingPage(record.kind, isLeaf: true, pageSize: source.pageSize))]
+        nearPage = record.root
+    }
+
+    /// Appends an entry.
+    ///
+    /// - Returns: `false`, with nothing changed, if `key` is not above the last one.
+    /// - Throws: `keyTooLong`, `valueTooLarge`, or what the source throws.
+    package mutating func append(_ key: TreeKey, _ value: ByteString) throws(StorageError) -> Bool {
+        let leaf = levels[0]
+        if leaf.page.count > 0 {
+            let last = leaf.page.key(leaf.page.count - 1)
+            let ascends =
+                record.kind == .integer ? last.integer < key.integer : last.bytes.compare(key.bytes) < 0
+            guard ascends else { return false }
+        }
+        let stored = try tree.store(checking: key, value, of: record)
+        leaf.page.append(key, stored)
+        record.entryCount += 1
+        try finishFullPages(0)
+        return true
+    }
+
+    /// Writes what is left and gives the record of the filled tree.
+    package consuming func finish() throws(StorageError) -> TreeRecord {
+        try writeRest()
+    }
+
+    // MARK: - Pages
+
+    private func limit(_ level: Int) -> Int {
+        tree.source.pageSize * (level == 0 ? fill.leaf : fill.interior) / 100
+    }
+
+    /// Finishes pages of `level` as long as its cells surely need more than one.
+    private mutating func finishFullPages(_ level: Int) throws(StorageError) {
+        let pending = levels[level]
+        while pending.page.count > 2, pending.page.optimisticByteCount > limit(level) {
+            try finishPage(level)
+        }
+    }
+
+    /// Writes as many of the waiting cells of `level` as fit into a page, but leaves at least one.
+    private mutating func finishPage(_ level: Int) throws(StorageError) {
+        let pending = levels[level]
+        let isLeaf = level == 0
+        // The cell behind the page: begins the next leaf, or is the separator that moves up.
+        var length = pending.page.count - 1
+        if !isLeaf { length = max(1, length - 1) }
+        while length > 1,
+            pending.page.byteCount(of: length, high: pending.page.separator(before: length)) > limit(level)
+        { length -= 1 }
+        var separator = KeyBuffer(byteCount: tree.source.pageSize)
+        separator.copy(pending.page.separator(before: length), isInteger: record.kind == .integer)
+        var low = KeyBuffer(byteCount: tree.source.pageSize)
+        low.copy(separator.key, isInteger: record.kind == .integer)
+        let rightChild = isLeaf ? 0 : pending.page.child(length)
+        let page = try writePage(level, count: length, high: separator.key, rightChild: rightChild)
+        pending.page.removeFirst(isLeaf ? length : length + 1, newLow: low)
+        if levels.count == level + 1 {
+            levels.append(Level(PendingPage(record.kind, isLeaf: false, pageSize: tree.source.pageSize)))
+        }
+        levels[level + 1].page.append(separator.key, leftChild: page)
+        try finishFullPages(level + 1)
+    }
+
+    private mutating func writePage(
+        _ level: Int, count: Int, high: TreeKey?, rightChild: PageNumber
+    ) throws(StorageError) -> PageNumber {
+        let page = try tree.source.allocate(near: nearPage, count: 1).first
+        guard page != record.root else {
+            throw .corrupt(.pageReachedButFree, page: page, tree: record.treeID)
+        }
+        nearPage = page + 1
+        try write(level, to: page, count: count, high: high, rightChild: rightChild, rootTag: nil)
+        return page
+    }
+
+    private mutating func write(
+        _ level: Int, to page: PageNumber, count: Int, high: TreeKey?, rightChild: PageNumber, rootTag: UInt32?
+    ) throws(StorageError) {
+        let pin = try tree.source.edit(page)
+        let pending = levels[level]
+        let identity = TreePageIdentity(
+            number: page, treeID: record.treeID, level: level, isInteger: record.kind == .integer, rootTag: rootTag)
+        var builder = TreePageBuilder(
+            pin.view, identity, count: count, low: pending.page.lowKey, high: high, rightChild: rightChild)
+        for index in 0..<count {
+            if level == 0 {
+                try builder.append(pending.page.key(index), pending.page.value(index))
+            } else {
+                try builder.append(pending.page.key(index), leftChild: pending.page.child(index))
+            }
+        }
+        builder.finish()
+        if level == 0 { record.leafPageCount += 1 }
+    }
+
+    /// Finishes the last page of each level from below; the topmost goes into the root.
+    private consuming func writeRest() throws(StorageError) -> TreeRecord {
+        var rightChild: PageNumber = 0
+        var level = 0
+        while true {
+            let pending = levels[level]
+            // The last page has no high fence and so no prefix: its cells may need more than one page now.
+            while pending.page.count > 1,
+                pending.page.byteCount(of: pending.page.count, high: nil) > tree.source.pageSize
+            { try finishPage(level) }
+            let count = pending.page.count
+            if level == levels.count - 1 {
+                try write(level, to: record.root, count: count, high: nil, rightChild: rightChild, rootTag: rootTag)
+                record.height = level + 1
+                return record
+            }
+            rightChild = try writePage(level, count: count, high: nil, rightChild: rightChild)
+            level += 1
+        }
+    }
+}

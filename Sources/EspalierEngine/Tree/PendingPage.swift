@@ -1,0 +1,159 @@
+// The cells of a page that a bulk load is still filling: whole keys, since the page's prefix is known only at its end.
+//
+// Invariants
+//   1. Keys ascend. Key bytes and inline values lie in memory of its own, which moves when it grows: a key or value taken
+//      from here is valid until the next `append` or `removeFirst`.
+//   2. `optimisticByteCount` never exceeds the size of the written page, whatever key comes next.
+
+/// Cells that wait to be written into one page.
+struct PendingPage: ~Copyable {
+    private struct Cell {
+        let integer: UInt64
+        let keyOffset: Int
+        let keyByteCount: Int
+        /// The value's bytes behind the key, or its overflow chain.
+        let valueByteCount: Int
+        let overflow: (first: PageNumber, byteCount: UInt64)?
+        let child: PageNumber
+    }
+
+    private let isInteger: Bool
+    private let isLeaf: Bool
+    private var memory: ScratchPage
+    private var usedByteCount = 0
+    private var cells: [Cell] = []
+    /// The sum of all cells and slots with whole keys.
+    private var cellByteCount = 0
+    /// The page's low fence: none in the first page of a level.
+    private(set) var low: KeyBuffer?
+
+    init(_ kind: KeyKind, isLeaf: Bool, pageSize: Int) {
+        isInteger = kind == .integer
+        self.isLeaf = isLeaf
+        memory = ScratchPage(byteCount: 4 * pageSize)
+    }
+
+    /// How many cells wait.
+    var count: Int { cells.count }
+
+    /// Key `index`.
+    func key(_ index: Int) -> TreeKey {
+        let cell = cells[index]
+        return isInteger ? TreeKey(cell.integer) : TreeKey(memory.view.bytes(cell.keyOffset, cell.keyByteCount))
+    }
+
+    /// Value `index` of a leaf.
+    func value(_ index: Int) -> StoredValue {
+        let cell = cells[index]
+        if let overflow = cell.overflow { return .overflow(first: overflow.first, byteCount: overflow.byteCount) }
+        return .inline(memory.view.bytes(cell.keyOffset + cell.keyByteCount, cell.valueByteCount))
+    }
+
+    /// The child to the left of key `index` of an interior page.
+    func child(_ index: Int) -> PageNumber { cells[index].child }
+
+    /// Appends an entry of a leaf.
+    mutating func append(_ key: TreeKey, _ value: StoredValue) {
+        var overflow: (first: PageNumber, byteCount: UInt64)?
+        var inline = TreeKey(0).bytes
+        switch value {
+        case .inline(let bytes): inline = bytes
+        case .overflow(let first, let byteCount): overflow = (first, byteCount)
+        }
+        append(key, inline, overflow, child: 0)
+    }
+
+    /// Appends a separator of an interior page with the child to its left.
+    mutating func append(_ key: TreeKey, leftChild: PageNumber) {
+        append(key, TreeKey(0).bytes, nil, child: leftChild)
+    }
+
+    private mutating func append(
+        _ key: TreeKey, _ value: ByteString, _ overflow: (first: PageNumber, byteCount: UInt64)?, child: PageNumber
+    ) {
+        let keyByteCount = isInteger ? 0 : key.bytes.count
+        reserve(keyByteCount + value.count)
+        if keyByteCount > 0 { memory.view.copy(key.bytes, to: usedByteCount) }
+        memory.view.copy(value, to: usedByteCount + keyByteCount)
+        cells.append(
+            Cell(
+                integer: key.integer, keyOffset: usedByteCount, keyByteCount: keyByteCount,
+                valueByteCount: value.count, overflow: overflow, child: child))
+        usedByteCount += keyByteCount + value.count
+        cellByteCount += byteCount(cells.count - 1)
+    }
+
+    private mutating func reserve(_ byteCount: Int) {
+        guard usedByteCount + byteCount > memory.view.byteCount else { return }
+        let larger = ScratchPage(byteCount: 2 * (usedByteCount + byteCount))
+        larger.view.copy(from: memory.view, at: 0, to: 0, count: usedByteCount)
+        memory = larger
+    }
+
+    /// Takes the first `removed` cells away; what is left begins a page whose low fence is `newLow`.
+    mutating func removeFirst(_ removed: Int, newLow: consuming KeyBuffer) {
+        let start = removed < cells.count ? cells[removed].keyOffset : usedByteCount
+        for index in 0..<removed { cellByteCount -= byteCount(index) }
+        memory.view.move(from: start, to: 0, count: usedByteCount - start)
+        usedByteCount -= start
+        cells = cells[removed...].map {
+            Cell(
+                integer: $0.integer, keyOffset: $0.keyOffset - start, keyByteCount: $0.keyByteCount,
+                valueByteCount: $0.valueByteCount, overflow: $0.overflow, child: $0.child)
+        }
+        low = consume newLow
+    }
+
+    // MARK: - Sizes
+
+    /// The bytes of cell `index` with its slot and its whole key.
+    private func byteCount(_ index: Int) -> Int {
+        let cell = cells[index]
+        if isInteger && !isLeaf { return TreeLayout.integerInteriorSlotByteCount }
+        let slot = isInteger ? TreeLayout.integerLeafSlotByteCount : TreeLayout.bytesSlotByteCount
+        guard isLeaf else { return slot + TreeLayout.childByteCount + cell.keyByteCount }
+        let value = cell.overflow == nil ? cell.valueByteCount : TreeLayout.overflowReferenceByteCount
+        return slot + TreeLayout.valueWordByteCount + cell.keyByteCount + value
+    }
+
+    private var lowFence: ByteString {
+        guard let key = lowKey else { return TreeKey(0).bytes }
+        return key.bytes
+    }
+
+    /// The low fence as a key; valid as long as this page does not change.
+    var lowKey: TreeKey? {
+        switch low {
+        case .some(let buffer): buffer.key
+        case .none: nil
+        }
+    }
+
+    /// The least size that a page of all cells can have, if another page follows.
+    var optimisticByteCount: Int {
+        guard let last = cells.indices.last else { return 0 }
+        if isInteger { return TreeLayout.slots + TreeLayout.integerFenceByteCount + cellByteCount }
+        let low = lowFence
+        let prefix = low.commonPrefix(with: key(last).bytes)
+        return TreeLayout.slots + low.count + cellByteCount - cells.count * prefix
+    }
+
+    /// The size of a page of the first `length` cells whose high fence is `high`.
+    func byteCount(of length: Int, high: TreeKey?) -> Int {
+        var total = cellByteCount
+        for index in length..<cells.count { total -= byteCount(index) }
+        if isInteger { return TreeLayout.slots + TreeLayout.integerFenceByteCount + total }
+        let low = lowFence
+        guard let high else { return TreeLayout.slots + low.count + total }
+        return TreeLayout.slots + low.count + high.bytes.count + total
+            - length * low.commonPrefix(with: high.bytes)
+    }
+
+    /// The key that separates cell `index` from the one before it: as short as possible between leaves.
+    func separator(before index: Int) -> TreeKey {
+        let next = key(index)
+        guard isLeaf, !isInteger else { return next }
+        let length = key(index - 1).bytes.commonPrefix(with: next.bytes) + 1
+        return TreeKey(next.bytes.prefix(min(length, next.bytes.count)))
+    }
+}
