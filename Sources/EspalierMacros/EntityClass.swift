@@ -41,7 +41,7 @@ struct EntityClass {
         let properties = properties(in: context).map { $0.description(in: context) }
         let list = properties.isEmpty ? "[]" : "[\n\(properties.map { "            \($0),\n" }.joined())        ]"
         let arguments = [
-            "entityName", option("isAbstract"), "properties: \(list)",
+            "\"\(name)\"", option("isAbstract"), "properties: \(list)",
             option("uniquenessConstraints"), option("indexes"), option("originalName", as: "renamingIdentifier"),
         ]
         return """

@@ -65,8 +65,9 @@ struct ModelledProperty {
         }
         guard let type = binding.typeAnnotation?.type else {
             let fix = literalType(of: binding.initializer?.value).map { type in
-                let typed = binding.with(\.pattern.trailingTrivia, []).with(
-                    \.typeAnnotation, TypeAnnotationSyntax(type: TypeSyntax("\(raw: type) ")))
+                let colon = TokenSyntax.colonToken(trailingTrivia: .space)
+                let annotation = TypeAnnotationSyntax(colon: colon, type: TypeSyntax("\(raw: type) "))
+                let typed = binding.with(\.pattern.trailingTrivia, []).with(\.typeAnnotation, annotation)
                 return EntityFix("add ': \(type)'", replacing: binding, by: typed)
             }
             return .rejected(.untyped(name: name), at: Syntax(binding.pattern), fix: fix)
@@ -79,7 +80,7 @@ struct ModelledProperty {
         }
         return .modelled(
             ModelledProperty(
-                name: name, type: type.trimmed, defaultValue: binding.initializer?.value.trimmed,
+                name: name, type: type, defaultValue: binding.initializer?.value,
                 attributeMark: variable.attributes.attribute(named: "Attribute"),
                 relationshipMark: variable.attributes.attribute(named: "Relationship"),
                 transientMark: variable.attributes.attribute(named: "Transient")))

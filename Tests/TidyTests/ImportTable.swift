@@ -27,7 +27,8 @@ enum ImportTable {
     /// What it may import of the toolchain.
     static let foreign: [String: Set<String>] = [
         "EspalierEngine": ["Synchronization"],
-        "EspalierModel": ["FoundationEssentials", "Synchronization"],
+        // The standard library normalizes text under a name of its own only.
+        "EspalierModel": ["FoundationEssentials", "Swift", "Synchronization"],
         "EspalierStore": ["FoundationEssentials", "Synchronization"],
         "Espalier": ["FoundationEssentials", "Synchronization"],
         "EspalierMacros": [

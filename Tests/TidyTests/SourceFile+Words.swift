@@ -15,7 +15,7 @@ extension SourceFile {
             switch (token.text, next.text) {
             case ("fatalError", "("):
                 return finding(token.line, "\(token.text): throw a typed error, or make the case impossible")
-            case ("try", "!"), ("as", "!"):
+            case ("try", "!") where !next.followsSpace, ("as", "!"):
                 return finding(token.line, "\(token.text)!: throw or return instead")
             case ("print", "(") where isProduct && target != "dbtool":
                 return finding(token.line, "print: a library writes nothing to standard output")

@@ -25,6 +25,8 @@ struct Token: Equatable {
     let lastLine: Int
     /// Whether only white space stands before it on its line.
     let startsLine: Bool
+    /// Whether white space stands right before it.
+    let followsSpace: Bool
 
     /// Whether it is this keyword, identifier or punctuation.
     func isCode(_ text: String) -> Bool { (kind == .word || kind == .mark) && self.text == text }
@@ -36,6 +38,7 @@ struct SwiftLexer {
     private var position = 0
     private var line = 1
     private var lineHasToken = false
+    private var afterSpace = true
     private var tokens: [Token] = []
 
     private init(_ text: String) { bytes = Array(text.utf8) }
@@ -66,7 +69,7 @@ struct SwiftLexer {
         var depth = 0
         while position < bytes.count {
             switch byte() {
-            case UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\t"), UInt8(ascii: "\r"): advance()
+            case UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\t"), UInt8(ascii: "\r"): skipSpace()
             case UInt8(ascii: "/") where byte(1) == UInt8(ascii: "/"): lexToken(.comment) { $0.skipLine() }
             case UInt8(ascii: "/") where byte(1) == UInt8(ascii: "*"): lexToken(.comment) { $0.skipBlockComment() }
             case UInt8(ascii: "`"): lexRawIdentifier()
@@ -99,8 +102,21 @@ struct SwiftLexer {
     }
 
     private mutating func append(_ kind: Token.Kind, _ text: String, _ firstLine: Int, _ startsLine: Bool) {
-        tokens.append(Token(kind: kind, text: text, line: firstLine, lastLine: line, startsLine: startsLine))
-        lineHasToken = true
+        insert(kind, text, firstLine, startsLine, at: tokens.count)
+    }
+
+    private mutating func insert(
+        _ kind: Token.Kind, _ text: String, _ firstLine: Int, _ startsLine: Bool, at index: Int
+    ) {
+        let token = Token(
+            kind: kind, text: text, line: firstLine, lastLine: line, startsLine: startsLine, followsSpace: afterSpace)
+        tokens.insert(token, at: index)
+        (lineHasToken, afterSpace) = (true, false)
+    }
+
+    private mutating func skipSpace() {
+        afterSpace = true
+        advance()
     }
 
     private mutating func skipWord() {
@@ -171,9 +187,6 @@ struct SwiftLexer {
             advance()
         }
         advance(quote.count + poundCount)
-        let whole = String(decoding: text, as: UTF8.self)
-        tokens.insert(
-            Token(kind: .string, text: whole, line: firstLine, lastLine: line, startsLine: startsLine), at: index)
-        lineHasToken = true
+        insert(.string, String(decoding: text, as: UTF8.self), firstLine, startsLine, at: index)
     }
 }

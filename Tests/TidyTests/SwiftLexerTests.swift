@@ -28,6 +28,7 @@ import Testing
         #expect(tokens.map(\.line) == [1, 2, 3, 4, 7, 7])
         #expect(tokens.map(\.lastLine) == [1, 3, 3, 6, 7, 7])
         #expect(tokens.map(\.startsLine) == [true, true, false, true, true, false])
+        #expect(SwiftLexer.tokens(of: "try! a +b").map(\.followsSpace) == [true, false, true, true, false])
     }
 
     @Test(arguments: ["\"", "\"\"\"", "/*", "`", "#/", "\"\\(", "\"\\", "#\"", "é", ""])

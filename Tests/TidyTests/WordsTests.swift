@@ -33,6 +33,7 @@ import Testing
             path: "Sources/Espalier/X.swift", text: "// try! it\nlet a = \"fatalError(\" + #\"as! \"# + `try`!")
 
         #expect(quoted.trapFindings().isEmpty)
+        #expect(SourceFile(path: "Sources/Espalier/X.swift", text: "return try !isEmpty()").trapFindings().isEmpty)
         #expect(SourceFile(path: "Sources/dbtool/X.swift", text: "print(1)").trapFindings().isEmpty)
         #expect(SourceFile(path: "Tests/ATests/X.swift", text: "print(1)").trapFindings().isEmpty)
     }

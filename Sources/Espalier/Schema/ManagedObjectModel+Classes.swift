@@ -14,7 +14,8 @@ extension ManagedObjectModel {
         collector.checkDestinations()
         guard collector.problems.isEmpty else { throw ModelError(problems: collector.problems) }
         try self.init(
-            entities: collector.descriptions, versionIdentifiers: versionIdentifiers, classes: collector.classes)
+            entities: collector.descriptions.completingInverses(), versionIdentifiers: versionIdentifiers,
+            classes: collector.classes)
     }
 
     /// The class of the objects of `entity`: its own, else that of the nearest superentity that has one.

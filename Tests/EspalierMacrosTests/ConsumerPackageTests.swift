@@ -1,0 +1,113 @@
+// An application's package that depends on this one, by path and by version: it builds, runs and sees the macros.
+
+import Foundation
+import TestSupport
+import Testing
+
+/// Both packages are built one after the other: each compiles the library anew and keeps all cores busy.
+@Suite(.serialized) struct ConsumerPackageTests {
+    @Test func `a package that depends on the checkout by path builds and runs`() throws {
+        let root = Checkout.root
+        try withTemporaryFolder { folder in
+            let output = try run(
+                "Shop", in: folder, dependency: ".package(name: \"Espalier\", path: \"\(root.path)\")",
+                identity: "Espalier")
+
+            #expect(output == Self.expectedOutput)
+        }
+    }
+
+    @Test func `a package that depends on a version builds and runs`() throws {
+        try withTemporaryFolder { folder in
+            let origin = folder.appending(path: "Espalier")
+            try publish(version: "0.1.0", at: origin)
+            let output = try run(
+                "Shop", in: folder, dependency: ".package(url: \"\(origin.absoluteString)\", from: \"0.1.0\")",
+                identity: "Espalier")
+
+            #expect(output == Self.expectedOutput)
+        }
+    }
+
+    private static let program = #"""
+        import Espalier
+
+        @Entity final class Album: ManagedObject {
+            var title: String = ""
+            @Relationship(deleteRule: .cascade) var tracks: Set<Track>
+        }
+
+        @Entity final class Track: ManagedObject {
+            var name: String = ""
+            @Relationship(inverse: \Album.tracks) var album: Album?
+        }
+
+        let model = try ManagedObjectModel(for: [Album.self, Track.self])
+        let context = ManagedObjectContext(PersistentStoreCoordinator(managedObjectModel: model))
+        let album = Album(context: context)
+        album.title = "Kind of Blue"
+        for name in ["So What", "Blue in Green"] {
+            let track = Track(context: context)
+            (track.name, track.album) = (name, album)
+        }
+        print(album.title, album.tracks.map(\.name).sorted(), separator: ": ")
+
+        """#
+
+    private static let expectedOutput = "Kind of Blue: [\"Blue in Green\", \"So What\"]\n"
+
+    /// Builds and runs a package with the program above; what it prints.
+    private func run(_ name: String, in folder: URL, dependency: String, identity: String) throws -> String {
+        let package = folder.appending(path: name)
+        try write(
+            """
+            // swift-tools-version: 6.2
+            import PackageDescription
+
+            let package = Package(
+                name: "\(name)",
+                dependencies: [\(dependency)],
+                targets: [
+                    .executableTarget(
+                        name: "\(name)", dependencies: [.product(name: "Espalier", package: "\(identity)")])
+                ])
+
+            """, to: package.appending(path: "Package.swift"))
+        try write(Self.program, to: package.appending(path: "Sources/\(name)/main.swift"))
+        let build = try Command("swift", ["run", "--disable-index-store", name], in: package)
+
+        #expect(build.code == 0, "\(build.output)\(build.errors)")
+        #expect(!(build.output + build.errors).contains("warning:"), "\(build.output)\(build.errors)")
+        return build.output
+    }
+
+    /// Makes a repository of the files that this checkout has now, tagged with `version`.
+    private func publish(version: String, at origin: URL) throws {
+        try FileManager.default.createDirectory(at: origin, withIntermediateDirectories: true)
+        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        for path in try git(list, in: Checkout.root).split(separator: "\0") {
+            let source = Checkout.root.appending(path: String(path))
+            guard let content = try? Data(contentsOf: source) else { continue }
+            let copy = origin.appending(path: String(path))
+            try FileManager.default.createDirectory(
+                at: copy.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try content.write(to: copy)
+        }
+        let author = ["-c", "user.name=Espalier", "-c", "user.email=tests@example.com", "-c", "commit.gpgsign=false"]
+        _ = try git(["init", "--quiet"], in: origin)
+        _ = try git(["add", "--all"], in: origin)
+        _ = try git(author + ["commit", "--quiet", "--message", "Version \(version)"], in: origin)
+        _ = try git(["tag", version], in: origin)
+    }
+
+    private func git(_ arguments: [String], in folder: URL) throws -> String {
+        let run = try Command("git", arguments, in: folder)
+        try #require(run.code == 0, "\(run.errors)")
+        return run.output
+    }
+
+    private func write(_ text: String, to file: URL) throws {
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+    }
+}

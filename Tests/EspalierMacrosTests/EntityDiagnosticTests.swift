@@ -1,0 +1,125 @@
+// What the macros find wrong, and where: each error stands in the line whose comment names it.
+
+import Testing
+
+@Suite struct EntityDiagnosticTests {
+    /// Checks that the compiler finds what the comments of the members say, and nothing else.
+    private func expectFaults(
+        inTrack members: String, and others: String = "", sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let snippet = try Snippet(
+            """
+            import Espalier
+            import Foundation
+            @Entity final class Track: ManagedObject {
+            \(members)
+            }
+            @Entity final class Album: ManagedObject { var tracks: Set<Track> }
+            \(others)
+            """)
+
+        #expect(snippet.isAsExpected, "\(snippet.log)", sourceLocation: sourceLocation)
+    }
+
+    @Test func `an entity is a class that inherits`() throws {
+        try expectFaults(
+            inTrack: "",
+            and: """
+                @Entity struct Genre {} // error: inherits from ManagedObject, and this is declared with 'struct'
+                @Entity final class Invoice {} // error: Invoice must inherit from ManagedObject or from another entity
+                """)
+    }
+
+    @Test func `a stored property that the model cannot have is rejected where it stands`() throws {
+        try expectFaults(
+            inTrack: """
+                let id: Int = 0 // error: id is a property of the model and must be a 'var'
+                var name = "" // error: name needs its type written out: the model is made from it
+                var genre: String! // error: genre cannot be implicitly unwrapped; write '?'
+                lazy var length: Int = 0 // error: length is a property of the model and cannot be 'lazy'
+                weak var album: Album? // error: album is a property of the model and cannot be 'weak'
+                var a: Int = 0, b: Int = 0 // error: declare one property of the model in each 'var'
+                var price: Int = 0 { didSet {} } // error: a property of the model has no observers; override willSave()
+                """)
+    }
+
+    @Test func `a type that no entity stores is named with those that one does`() throws {
+        let snippet = try Snippet(
+            """
+            import Espalier
+            @Entity final class Album: ManagedObject {
+                var size: (Int, Int)
+                var bytes: [UInt8] = []
+                var artist: Album
+            }
+            """)
+        let supported =
+            "is unavailable: an entity stores AttributeConvertible values or optionals of them, "
+            + "and T?, Set<T>, [T] of entities"
+        let optional = "is unavailable: a to-one relationship can be empty in memory: write it as an optional"
+
+        #expect(
+            snippet.faults.map(\.description) == [
+                "3: '_get(_:at:)' \(supported)", "3: '_set(_:at:_:)' \(supported)",
+                "4: '_get(_:at:)' \(supported)", "4: '_set(_:at:_:)' \(supported)",
+                "5: '_get(_:at:)' \(optional)",
+                "6: '_property(_:_:defaultValue:options:)' \(optional)",
+                "6: '_property(_:_:defaultValue:options:)' \(supported)",
+            ])
+    }
+
+    @Test func `a mark that contradicts its property is an error at the mark`() throws {
+        try expectFaults(
+            inTrack: #"""
+                @Relationship(deleteRule: .cascade) var name: String // error: name is an attribute
+                @Relationship @Attribute(.indexed) var album: Album? // error: a relationship and have @Attribute
+                @Transient @Relationship var best: Album? // error: cannot be a relationship and have @Transient
+                @Attribute(.indexed) static var count: Int { 0 } // error: @Attribute belongs on a stored property;
+                @Transient var length: Int { 0 } // error: @Transient belongs on a stored property;
+                @Attribute(options) var price: Int // error: write the options out, such as '.indexed'
+                static let options = AttributeOption.indexed
+                @Relationship(inverse: \Album.tracks.count) var a: Album? // error: as a key path of one property
+                @Relationship(inverse: path) var b: Album? // error: write the inverse as a key path of one property
+                static var path: AnyKeyPath { \Album.tracks }
+                """#,
+            and:
+                "struct Genre { @Attribute(.unique) var name: String } // error: property of a class with @Entity"
+        )
+    }
+
+    @Test func `a default of the moment is an error, since a default belongs to the model`() throws {
+        try expectFaults(
+            inTrack: """
+                var made: Date = Date() // error: the default of made is computed once for the model
+                var seen: Date? = .now // error: the default of seen is computed once for the model
+                var id: UUID = UUID() // error: the default of id is computed once for the model
+                var begun: Date = Date(timeIntervalSinceReferenceDate: 0)
+                """)
+    }
+
+    @Test func `a fix is offered where there is one`() throws {
+        let snippet = try Snippet(
+            """
+            import Espalier
+            @Entity final class Album {}
+            @Entity final class Track: ManagedObject {
+                let id: Int = 0
+                var name = ""
+                var milliseconds = 0
+                var price = 0.99
+                var isLive = false
+                var genre: String!
+                var cover = [0]
+            }
+            """, options: ["-diagnostic-style", "llvm"])
+        let fixed = snippet.log.split(separator: "\n").map { $0.trimmingPrefix { $0 == " " } }
+
+        for line in [
+            "Album: ManagedObject", "var", "name: String = \"\"", "milliseconds: Int = 0", "price: Double = 0.99",
+            "isLive: Bool = false", "String?",
+        ] {
+            #expect(fixed.contains(line[...]), "\(snippet.log)")
+        }
+        #expect(snippet.faults.count == 8)
+    }
+}

@@ -1,0 +1,122 @@
+// What `@Entity` writes: the text of its expansions, and that both ends of a relationship may be marked.
+
+import Testing
+
+@Suite struct EntityMacroTests {
+    /// The text of all expansions of `source`, which must compile.
+    private func expansions(
+        of source: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> String {
+        let snippet = try Snippet(source, options: ["-Xfrontend", "-dump-macro-expansions"])
+
+        #expect(snippet.isValid, "\(snippet.log)", sourceLocation: sourceLocation)
+        return snippet.log
+    }
+
+    @Test func `a property becomes a pair of accessors with its name and index`() throws {
+        let text = try expansions(
+            of: """
+                import Espalier
+                @Entity final class Track: ManagedObject {
+                    static var count: Int { 0 }
+                    var name: String = ""
+                    var length: Int { name.count }
+                    var `class`: Int?
+                }
+                func touch(_ track: Track) { (track.name, track.class) = ("", track.length) }
+                """)
+
+        for accessors in [("name", 0), ("class", 1)] {
+            #expect(
+                text.contains(
+                    """
+                    {
+                        get {
+                            _get("\(accessors.0)", at: \(accessors.1))
+                        }
+                        set {
+                            _set("\(accessors.0)", at: \(accessors.1), newValue)
+                        }
+                    }
+                    """), "\(text)")
+        }
+        #expect(!text.contains("\"length\""))
+        #expect(!text.contains("\"count\""))
+    }
+
+    @Test func `a class describes itself`() throws {
+        let text = try expansions(
+            of: #"""
+                import Espalier
+                import Foundation
+                @Entity(isAbstract: true, uniquenessConstraints: [["name", "made"]], originalName: "Song")
+                public class Track: ManagedObject {
+                    @Attribute(.unique, .indexed, originalName: "title") var name: String = "-"
+                    @Transient var note: String?
+                    var made: (Date)? = nil
+                    var price: Decimal
+                    @Relationship(inverse: \Album.tracks, isRequired: true) var album: Album?
+                    @Relationship(deleteRule: .cascade, minimum: 1, maximum: 9, originalName: "lists")
+                    var playlists: [Track] = []
+                }
+                @Entity final class Album: ManagedObject { var tracks: Set<Track> }
+                """#)
+
+        #expect(
+            text.contains(
+                """
+                public override class var entityName: String {
+                    "Track"
+                }
+
+                public override class var entityDescription: EntityDescription {
+                    EntityDescription(
+                        "Track", isAbstract: true, properties: [
+                            EntityDescription._property("name", String.self, defaultValue: "-", options: \
+                PropertyOptions(isIndexed: true, isUnique: true, renamingIdentifier: "title")),
+                            EntityDescription._property("note", String?.self, options: \
+                PropertyOptions(isTransient: true)),
+                            EntityDescription._property("made", (Date)?.self, defaultValue: nil),
+                            EntityDescription._property("price", Decimal.self),
+                            EntityDescription._property("album", Album?.self, options: \
+                PropertyOptions(inverse: "tracks", isRequired: true)),
+                            EntityDescription._property("playlists", [Track].self, defaultValue: [], options: \
+                PropertyOptions(deleteRule: .cascade, minCount: 1, maxCount: 9, renamingIdentifier: "lists")),
+                        ], uniquenessConstraints: [["name", "made"]], renamingIdentifier: "Song")
+                }
+                """), "\(text)")
+        #expect(text.contains(#"override class var entityName: String { "Album" }"#) || text.contains("\"Album\""))
+    }
+
+    @Test func `classes in classes, generic spellings, actors and entities without properties compile`() throws {
+        let snippet = try Snippet(
+            """
+            import Espalier
+            enum Music {
+                @Entity final class Track: ManagedObject { var rating: Optional<Int>; var next: Optional<Music.Track> }
+                @Entity class Empty: ManagedObject {}
+                @Entity final class Heir: Empty { var all: Swift.Set<Track>; var list: Array<Track> }
+                @MainActor @Espalier.Entity final class Isolated: ManagedObject {}
+            }
+            private enum Grade: String, CaseIterable, AttributeConvertible { case low, high }
+            @Entity fileprivate final class Exam: ManagedObject { var grade: Grade = .high; var before: Grade? }
+            """)
+
+        #expect(snippet.isValid, "\(snippet.log)")
+    }
+
+    @Test func `one side of a relationship names the inverse, the other may say everything else`() throws {
+        let snippet = try Snippet(
+            #"""
+            import Espalier
+            @Entity final class Track: ManagedObject {
+                @Relationship(inverse: \Album.tracks, isRequired: true) var album: Album?
+            }
+            @Entity final class Album: ManagedObject {
+                @Relationship(deleteRule: .cascade) var tracks: Set<Track>
+            }
+            """#)
+
+        #expect(snippet.isValid, "\(snippet.log)")
+    }
+}

@@ -1,0 +1,44 @@
+// Live objects stay where their context is: what crosses does not compile in Swift 6 mode, IDs and snapshots do.
+
+import Testing
+
+@Suite struct IsolationTests {
+    private static let classes = """
+        import Espalier
+        @Entity final class Track: ManagedObject { var name: String = "" }
+
+        """
+
+    @Test(arguments: [
+        "func cross(_ track: Track) -> any Sendable { track }",
+        "func cross(_ context: ManagedObjectContext) -> any Sendable { context }",
+        "func cross(_ track: Track) { Task.detached { print(track.name) } }",
+        "func cross(_ track: Track) async { await MainActor.run { print(track.name) } }",
+        "let shared: Track? = nil",
+        "actor Player { var track: Track?; func give() -> Track? { track } }\n"
+            + "func take(_ player: Player) async { print(await player.give()?.name ?? \"\") }",
+    ])
+    func `an object or a context that leaves its region does not compile`(code: String) throws {
+        let snippet = try Snippet(Self.classes + code)
+
+        #expect(!snippet.isValid)
+        #expect(snippet.faults.allSatisfy { Self.isAboutIsolation($0.text) }, "\(snippet.log)")
+    }
+
+    @Test(arguments: [
+        "func cross(_ track: Track) -> any Sendable { track.objectID }",
+        "func cross(_ track: Track) { let id = track.objectID; Task.detached { print(id) } }",
+        "func cross(_ coordinator: PersistentStoreCoordinator) -> any Sendable { coordinator }",
+        "func stay(_ store: PersistentStoreCoordinator) { Task { print(Track(context: .init(store)).name) } }",
+        "@MainActor func stay(_ track: Track) -> String { track.name }",
+    ])
+    func `an ID may go anywhere, and a context may live anywhere`(code: String) throws {
+        let snippet = try Snippet(Self.classes + code)
+
+        #expect(snippet.isValid, "\(snippet.log)")
+    }
+
+    private static func isAboutIsolation(_ text: String) -> Bool {
+        ["Sendable", "sending", "data race", "concurrency-safe", "isolated"].contains { text.contains($0) }
+    }
+}

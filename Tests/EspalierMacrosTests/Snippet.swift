@@ -1,0 +1,86 @@
+// A piece of Swift compiled against the modules of this very build: what the compiler says to it, and what macros make
+// of it.
+
+import Foundation
+import TestSupport
+
+/// A source text and what the compiler said to it.
+struct Snippet {
+    /// One error, and the line of the source that it is about.
+    struct Fault: Hashable, CustomStringConvertible {
+        let line: Int
+        let text: String
+
+        var description: String { "\(line): \(text)" }
+    }
+
+    /// The lines of the source.
+    let lines: [Substring]
+    /// What the compiler printed.
+    let log: String
+    /// Whether it was content.
+    let isValid: Bool
+
+    /// Checks `source` as an application's file would be: Swift 6 mode, nothing imported but what it imports.
+    ///
+    /// The compiler goes on to its intermediate language: who may cross which isolation region is checked only there.
+    /// - Parameter options: More options of the compiler.
+    init(_ source: String, options: [String] = []) throws {
+        let products = Checkout.products
+        let run = try withTemporaryFolder { folder in
+            let file = folder.appending(path: "Snippet.swift")
+            try Data(source.utf8).write(to: file)
+            let plugin = products.appending(path: "EspalierMacros-tool").path + "#EspalierMacros"
+            return try Command(
+                "swiftc",
+                [
+                    "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-module-name", "Snippet",
+                    "-parse-as-library",
+                    "-I", products.appending(path: "Modules").path,
+                    "-load-plugin-executable", plugin,
+                ] + options + [file.path])
+        }
+        lines = source.split(separator: "\n", omittingEmptySubsequences: false)
+        (log, isValid) = (run.errors, run.code == 0)
+    }
+
+    /// The errors, in the order of their lines. One inside of an expansion counts where the macro stands.
+    var faults: [Fault] {
+        var faults: [Fault] = []
+        var pending: [String] = []
+        for line in log.split(separator: "\n") {
+            let isMessage = line.hasPrefix("/") || line.hasPrefix("macro expansion ")
+            if isMessage, let message = line.firstRange(of: ": error: ") {
+                let whole = line[message.upperBound...]
+                let text = String(whole[..<(whole.firstRange(of: " (from macro '")?.lowerBound ?? whole.endIndex)])
+                if let number = Self.lineNumber(line) {
+                    faults.append(Fault(line: number, text: text))
+                } else {
+                    pending.append(text)
+                }
+            } else if line.contains("expanded code originates here"), let number = Self.lineNumber(line) {
+                faults += pending.map { Fault(line: number, text: $0) }
+                pending = []
+            }
+        }
+        return Set(faults + pending.map { Fault(line: 0, text: $0) }).sorted { ($0.line, $0.text) < ($1.line, $1.text) }
+    }
+
+    /// What the source itself says that the compiler must say: `// error: part of the text` at the end of a line.
+    var expectedFaults: [Fault] {
+        lines.enumerated().compactMap { index, line in
+            line.firstRange(of: "// error: ").map { Fault(line: index + 1, text: String(line[$0.upperBound...])) }
+        }
+    }
+
+    /// Whether the compiler said what the source says that it must, and nothing else.
+    var isAsExpected: Bool {
+        faults.count == expectedFaults.count
+            && zip(faults, expectedFaults).allSatisfy { $0.line == $1.line && $0.text.contains($1.text) }
+    }
+
+    /// The line that a message of the compiler is about, if it is of the source itself.
+    private static func lineNumber(_ message: Substring) -> Int? {
+        message.firstRange(of: "Snippet.swift:").flatMap { Int(message[$0.upperBound...].prefix { $0.isNumber }) }
+    }
+}
