@@ -90,10 +90,16 @@ package struct KeyReader {
         let mask = kind == 1 ? ~mask : mask
         guard let biased = number(UInt16.self, mask) else { return nil }
         var (significand, digitCount): (UInt128, Int) = (0, 0)
-        while let pair = take(1, mask)?.first, pair != 0 {
-            guard pair <= 100, digitCount < 38 else { return nil }
-            significand = significand * 100 + UInt128(pair - 1)
-            digitCount += 2
+        while true {
+            guard let pair = take(1, mask)?.first, pair <= 100 else { return nil }
+            guard pair != 0 else { break }
+            // The last of 39 digits is followed by a zero that fills its pair and may not fit any more.
+            for digit in [(pair - 1) / 10, (pair - 1) % 10] where digit != 0 || digitCount < 39 {
+                let (shifted, overflow) = significand.multipliedReportingOverflow(by: 10)
+                let (next, carry) = shifted.addingReportingOverflow(UInt128(digit))
+                guard !overflow, !carry else { return nil }
+                (significand, digitCount) = (next, digitCount + 1)
+            }
         }
         var exponent = Int(biased) - 0x8000 + 1 - digitCount
         while significand != 0, exponent < 127, significand % 10 == 0 {

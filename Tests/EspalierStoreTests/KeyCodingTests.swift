@@ -1,0 +1,139 @@
+// The order of key bytes against the order of values.
+
+import EspalierModel
+import EspalierStore
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct KeyCodingTests {
+    private static let types: [AttributeType] = [
+        .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binary, .uuid, .uri,
+        .transformable,
+    ]
+
+    @Test(arguments: types) func `bytes order as values do, in both directions`(type: AttributeType) {
+        let seed = testSeed(default: 41)
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<campaignCount("ESPALIER_KEY_PAIRS", default: 3000) {
+            let pair = [0, 1].map { _ in random.oneIn(12) ? .null : random.value(of: type) }
+            let order = pair[0].compare(pair[1])
+
+            #expect(byteOrder(pair, type, isAscending: true) == order, "\(pair), seed \(seed)")
+            #expect(byteOrder(pair, type, isAscending: false) == order.opposite, "\(pair) descending, seed \(seed)")
+        }
+    }
+
+    @Test func `folded text orders as folded comparison does`() {
+        let seed = testSeed(default: 42)
+        var random = SeededGenerator(seed: seed)
+        let all: [FetchPredicate.Comparison.Options] = [
+            .caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive], .normalized,
+        ]
+        for _ in 0..<4000 {
+            let pair = [random.value(of: .string), random.value(of: .string)]
+            let options = random.pick(all)
+
+            let order = pair[0].compare(pair[1], options: options)
+
+            #expect(byteOrder(pair, .string, options: options, isAscending: true) == order, "\(pair), seed \(seed)")
+        }
+    }
+
+    @Test func `compound keys order by the first value, then the second`() {
+        let seed = testSeed(default: 43)
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<4000 {
+            let types = [random.pick(Self.types), random.pick(Self.types)]
+            let isAscending = [random.oneIn(2), random.oneIn(2)]
+            let left = types.map { random.oneIn(6) ? .null : random.value(of: $0) }
+            // Equal first values are what makes the second one count.
+            let right = [random.oneIn(2) ? left[0] : random.value(of: types[0]), random.value(of: types[1])]
+
+            var expected = ComparisonResult.orderedSame
+            for index in [0, 1] where expected == .orderedSame {
+                let order = left[index].compare(right[index])
+                expected = isAscending[index] ? order : order.opposite
+            }
+
+            #expect(
+                compare(key(left, types, isAscending), key(right, types, isAscending)) == expected,
+                "\(left) \(right), seed \(seed)")
+        }
+    }
+
+    @Test(arguments: types) func `a decoded key is the value that was encoded`(type: AttributeType) {
+        let seed = testSeed(default: 44)
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<1000 {
+            let value = random.oneIn(12) ? .null : random.value(of: type)
+            let isAscending = random.oneIn(2)
+
+            var reader = KeyReader(key([value], [type], [isAscending]))
+            let decoded = reader.next(as: type, isAscending: isAscending)
+
+            #expect(decoded?.compare(value) == .orderedSame, "\(value), seed \(seed)")
+        }
+    }
+
+    @Test func `a key that ends too early is no value`() {
+        for type in Self.types {
+            var random = SeededGenerator(seed: 45)
+            let whole = key([random.value(of: type)], [type], [true])
+            for count in 0..<whole.count {
+                var reader = KeyReader(Array(whole.prefix(count)))
+                #expect(reader.next(as: type) == nil, "\(type), \(count) of \(whole.count) bytes")
+            }
+        }
+    }
+
+    @Test func `a text prefix stands before all texts that begin with it and no others`() {
+        let seed = testSeed(default: 46)
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<2000 {
+            guard case .string(let text) = random.value(of: .string), case .string(let prefix) = random.value(of: .string)
+            else { continue }
+            var start: [UInt8] = []
+            KeyCoding.append(textPrefix: prefix, to: &start)
+
+            let begins = key([.string(text)], [.string], [true]).starts(with: start)
+
+            let bytes = (TextFolding.composed(text).utf8, TextFolding.composed(prefix).utf8)
+            #expect(begins == bytes.0.starts(with: bytes.1), "\(text) \(prefix), seed \(seed)")
+        }
+    }
+
+    private func key(_ values: [AttributeValue], _ types: [AttributeType], _ isAscending: [Bool]) -> [UInt8] {
+        var key: [UInt8] = []
+        for index in values.indices {
+            KeyCoding.append(values[index], as: types[index], isAscending: isAscending[index], to: &key)
+        }
+        return key
+    }
+
+    private func byteOrder(
+        _ pair: [AttributeValue], _ type: AttributeType, options: FetchPredicate.Comparison.Options = [], isAscending: Bool
+    ) -> ComparisonResult {
+        let keys = pair.map { value in
+            var key: [UInt8] = []
+            KeyCoding.append(value, as: type, options: options, isAscending: isAscending, to: &key)
+            return key
+        }
+        return compare(keys[0], keys[1])
+    }
+
+    private func compare(_ left: [UInt8], _ right: [UInt8]) -> ComparisonResult {
+        if left.lexicographicallyPrecedes(right) { return .orderedAscending }
+        return left == right ? .orderedSame : .orderedDescending
+    }
+}
+
+extension ComparisonResult {
+    fileprivate var opposite: ComparisonResult {
+        switch self {
+        case .orderedAscending: .orderedDescending
+        case .orderedSame: .orderedSame
+        case .orderedDescending: .orderedAscending
+        }
+    }
+}
