@@ -91,7 +91,8 @@ import Testing
         let seed = testSeed(default: 46)
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2000 {
-            guard case .string(let text) = random.value(of: .string), case .string(let prefix) = random.value(of: .string)
+            guard case .string(let text) = random.value(of: .string),
+                case .string(let prefix) = random.value(of: .string)
             else { continue }
             var start: [UInt8] = []
             KeyCoding.append(textPrefix: prefix, to: &start)
@@ -112,7 +113,8 @@ import Testing
     }
 
     private func byteOrder(
-        _ pair: [AttributeValue], _ type: AttributeType, options: FetchPredicate.Comparison.Options = [], isAscending: Bool
+        _ pair: [AttributeValue], _ type: AttributeType, options: FetchPredicate.Comparison.Options = [],
+        isAscending: Bool
     ) -> ComparisonResult {
         let keys = pair.map { value in
             var key: [UInt8] = []

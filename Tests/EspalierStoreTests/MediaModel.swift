@@ -72,7 +72,8 @@ enum MediaModel {
         "Sample",
         attributes: [
             AttributeDescription("integer16", .integer16), AttributeDescription("integer32", .integer32),
-            AttributeDescription("integer64", .integer64, isIndexed: true), AttributeDescription("decimal", .decimal, isIndexed: true),
+            AttributeDescription("integer64", .integer64, isIndexed: true),
+            AttributeDescription("decimal", .decimal, isIndexed: true),
             AttributeDescription("double", .double), AttributeDescription("float", .float, isIndexed: true),
             AttributeDescription("string", .string), AttributeDescription("boolean", .boolean),
             AttributeDescription("date", .date, isIndexed: true), AttributeDescription("binary", .binary),

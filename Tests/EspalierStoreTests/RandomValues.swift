@@ -14,7 +14,9 @@ extension SeededGenerator {
         case .decimal: .decimal(decimal())
         case .double: .double(double())
         case .float: .float(Float(double()))
-        case .date: .date(Date(timeIntervalSinceReferenceDate: pick([0, -1, 1e9, Double.random(in: -1e10...1e10, using: &self)])))
+        case .date:
+            .date(
+                Date(timeIntervalSinceReferenceDate: pick([0, -1, 1e9, Double.random(in: -1e10...1e10, using: &self)])))
         case .string: .string(text())
         case .boolean: .boolean(Bool.random(using: &self))
         case .binary: .binary(bytes())
@@ -62,7 +64,9 @@ extension SeededGenerator {
     }
 
     private mutating func text() -> String {
-        let pieces = ["", "a", "B", "ab", "é", "e\u{301}", "\u{0}", "\u{0}\u{FF}", "ß", "ö", "zz", "日本", "😀", "A", "\u{FFFF}"]
+        let pieces = [
+            "", "a", "B", "ab", "é", "e\u{301}", "\u{0}", "\u{0}\u{FF}", "ß", "ö", "zz", "日本", "😀", "A", "\u{FFFF}",
+        ]
         return (0..<pick([0, 1, 1, 2, 3, 6])).map { _ in pick(pieces) }.joined()
     }
 }

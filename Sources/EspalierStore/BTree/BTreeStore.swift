@@ -105,7 +105,13 @@ public final class BTreeStore: PersistentStore {
             return state.isClosed
         }
         guard !wasClosed else { throw .closed }
-        do { try database.close() } catch { throw .storage(error, path: path) }
+        do {
+            try database.close()
+        } catch {
+            // With transactions still open the engine stays open, and so does the store.
+            if case .transactionsOpen = error { state.withLock { $0.isClosed = false } }
+            throw .storage(error, path: path)
+        }
     }
 
     func beginRead() throws(StoreError) -> StoreTransaction<ReadTransaction> {

@@ -1,0 +1,251 @@
+// What every store does, checked on each: rows, versions, constraints, IDs, metadata.
+
+import EspalierModel
+import EspalierStore
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct StoreContractTests {
+    @Test(arguments: StoreKind.allCases) func `a row comes back as it was saved, for every type`(kind: StoreKind) throws
+    {
+        let fixture = try StoreFixture(kind)
+        let seed = testSeed(default: 7)
+        var random = SeededGenerator(seed: seed)
+        let entity = try fixture.entity("Sample")
+        var expected: [ObjectID: [AttributeValue]] = [:]
+        for _ in 0..<50 {
+            var row = try fixture.insertion("Sample")
+            row.values = entity.attributes.map { random.oneIn(5) ? .null : random.value(of: $0.type) }
+            var request = SaveRequest()
+            request.insertions = [row]
+            let id = try #require(try fixture.store.save(request).permanentIDs[row.id])
+            expected[id] = row.values
+        }
+
+        try fixture.reopen()
+
+        for snapshot in try fixture.store.fetch(fixture.request("Sample")) {
+            let found = expected.removeValue(forKey: snapshot.id)
+            let values = try #require(found)
+            for slot in values.indices {
+                #expect(snapshot.value(at: slot).compare(values[slot]) == .orderedSame, "slot \(slot), seed \(seed)")
+            }
+        }
+        #expect(expected.isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `insert, update and delete count versions`(kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let row = try fixture.insertion("Person", ["name": .string("Ada")])
+        var request = SaveRequest()
+        request.insertions = [row]
+
+        let result = try fixture.store.save(request)
+        let id = try #require(result.permanentIDs[row.id])
+        #expect(!id.isTemporary && id.storeIdentifier == fixture.store.identifier && id.entityName == "Person")
+        #expect(result.versions == [id: 1])
+
+        try fixture.change(id, ["name": .string("Ada L.")])
+        #expect(try fixture.store.snapshots(of: [id])[0]?.version == 2)
+        try fixture.change(id)
+        #expect(try fixture.store.snapshots(of: [id])[0]?.version == 3)
+
+        try fixture.delete(id)
+        #expect(try fixture.store.snapshots(of: [id])[0] == nil)
+        #expect(try fixture.store.count(fixture.request("Person")) == 0)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `all version conflicts are reported and nothing is changed`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let ids = try ["a", "b", "c", "d"].map { try fixture.insert("Person", ["name": .string($0)]) }
+        try fixture.delete(ids[3])
+        var request = SaveRequest()
+        request.insertions = [try fixture.insertion("Person", ["name": .string("new")])]
+        request.updates = [SaveRequest.Update(id: ids[0], expectedVersion: 1, values: [(0, .string("x"))])]
+        request.updates.append(SaveRequest.Update(id: ids[1], expectedVersion: 7, values: [(0, .string("y"))]))
+        request.deletions = [.init(id: ids[3], expectedVersion: 1)]
+        request.locks = [.init(id: ids[2], expectedVersion: 2)]
+
+        let error = #expect(throws: StoreError.self) { try fixture.store.save(request) }
+
+        guard case .conflict(let conflicts) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(Set(conflicts.map(\.id)) == [ids[1], ids[2], ids[3]])
+        #expect(conflicts.first { $0.id == ids[1] }?.stored?.version == 1)
+        #expect(conflicts.first { $0.id == ids[3] }?.stored == nil)
+        #expect(try fixture.store.count(fixture.request("Person")) == 3)
+        #expect(try fixture.value(ids[0], "name") == .string("a"))
+    }
+
+    @Test(arguments: StoreKind.allCases) func `all constraint conflicts are reported and nothing is changed`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let ada = try fixture.insert("Person", ["name": .string("Ada")])
+        let rows = try [
+            fixture.insertion("Person", ["name": .string("Ada")]),
+            fixture.insertion("Person", ["name": .string("Bob")]),
+            fixture.insertion("Person", ["name": .string("Bob")]),
+            fixture.insertion("Book", ["isbn": .string("1")]), fixture.insertion("Book", ["isbn": .string("1")]),
+        ]
+        var request = SaveRequest()
+        request.insertions = rows
+
+        let error = #expect(throws: StoreError.self) { try fixture.store.save(request) }
+
+        guard case .constraint(let conflicts) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(conflicts.map(\.entityName) == ["Person", "Person", "Book"])
+        #expect(conflicts.map(\.properties) == [["name"], ["name"], ["isbn"]])
+        #expect(conflicts.map(\.values) == [[.string("Ada")], [.string("Bob")], [.string("1")]])
+        #expect(conflicts[0].other == ada)
+        #expect(try fixture.store.count(fixture.request("Person")) == 1)
+        #expect(try fixture.store.count(fixture.request("Media")) == 0)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `nulls are never equal in a constraint, and rows may exchange values`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        _ = try fixture.insert("Person")
+        _ = try fixture.insert("Person")
+        let (first, second) = try (
+            fixture.insert("Person", ["name": .string("a")]), fixture.insert("Person", ["name": .string("b")])
+        )
+        let albums = try [first, second].map { try fixture.insert("Album", ["name": .string("x")], to: ["artist": $0]) }
+        _ = try fixture.insert("Album", ["name": .string("x")])
+        _ = try fixture.insert("Album", ["name": .string("x")])
+
+        var request = SaveRequest()
+        request.updates = [
+            try fixture.update(first, ["name": .string("b")]), try fixture.update(second, ["name": .string("a")]),
+            try fixture.update(albums[0], to: ["artist": second]), try fixture.update(albums[1], to: ["artist": first]),
+        ]
+        _ = try fixture.store.save(request)
+
+        #expect(try fixture.value(first, "name") == .string("b"))
+        #expect(try fixture.links(first, "albums") == [albums[1]])
+        #expect(throws: StoreError.self) { try fixture.change(albums[0], to: ["artist": first]) }
+    }
+
+    @Test(arguments: StoreKind.allCases) func `long values are unique by all they say`(kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let long = String(repeating: "long ", count: 300)
+        for ending in ["a", "b", "c"] { _ = try fixture.insert("Person", ["name": .string(long + ending)]) }
+
+        #expect(throws: StoreError.self) { _ = try fixture.insert("Person", ["name": .string(long + "b")]) }
+        #expect(try fixture.find("Person", "name == %@", long + "b").count == 1)
+        #expect(try fixture.find("Person", "name > %@", long + "b").count == 1)
+        let sorted = try fixture.store.fetch(
+            fixture.request("Person", sort: [SortKey("name", ascending: false)], limit: 2))
+        #expect(sorted.map { $0.value(at: 0) } == ["c", "b"].map { .string(long + $0) })
+        try fixture.reopen()
+        let ids = try fixture.find("Person", "name BEGINSWITH 'long '")
+        #expect(ids.count == 3)
+        for id in ids { try fixture.delete(id) }
+        #expect(try fixture.find("Person", "name BEGINSWITH 'long '").isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `reserved IDs are given out once, also when a save fails`(kind: StoreKind)
+        throws
+    {
+        let fixture = try StoreFixture(kind)
+        let reserved = try fixture.store.reserveIDs(for: fixture.entity("Song"), count: 3)
+        var request = SaveRequest()
+        request.insertions = [try fixture.insertion("Book", ["isbn": .string("1")])]
+        request.insertions.append(try fixture.insertion("Book", ["isbn": .string("1")]))
+        #expect(throws: StoreError.self) { try fixture.store.save(request) }
+        try fixture.reopen()
+
+        var row = try fixture.insertion("Song", ["title": .string("reserved")])
+        row.id = reserved[1]
+        request.insertions = [row]
+        let result = try fixture.store.save(request)
+        let other = try fixture.insert("Book")
+
+        #expect(result.permanentIDs.isEmpty && result.versions == [reserved[1]: 1])
+        #expect(!reserved.map(\.key).contains(other.key))
+        #expect(Set(reserved).count == 3 && other.key > reserved.map(\.key).max() ?? 0)
+        #expect(throws: StoreError.self) { try fixture.store.save(request) }
+    }
+
+    @Test(arguments: StoreKind.allCases) func `metadata is kept and replaced as a whole`(kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let values: [String: AttributeValue] = [
+            "name": .string("Library"), "count": .integer(3), "nested": .composite(["a": .double(1), "b": .null]),
+        ]
+        try fixture.store.setMetadata(["old": .boolean(true)])
+        try fixture.store.setMetadata(values)
+        try fixture.reopen()
+
+        #expect(try fixture.store.metadata() == values)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `requests that do not fit are refused and change nothing`(kind: StoreKind)
+        throws
+    {
+        let fixture = try StoreFixture(kind)
+        let other = try StoreFixture(.memory)
+        let (person, stranger) = try (fixture.insert("Person"), other.insert("Person"))
+        func refused(_ what: String, _ change: (inout SaveRequest) throws -> Void) throws {
+            var request = SaveRequest()
+            request.insertions = [try fixture.insertion("Tag", ["label": .string("never")])]
+            try change(&request)
+            let error = #expect(throws: StoreError.self, "\(what)") { try fixture.store.save(request) }
+            if case .invalidRequest = error {} else { Issue.record("\(what): \(String(describing: error))") }
+        }
+
+        try refused("an abstract entity") { $0.insertions.append(try fixture.insertion("Media")) }
+        try refused("a value of another type") { $0.insertions[0].values[0] = .integer(1) }
+        try refused("a number out of range") {
+            $0.insertions.append(try fixture.insertion("Person", ["born": .integer(40_000)]))
+        }
+        try refused("too few values") { $0.insertions[0].values = [] }
+        try refused("an ID of another store") { $0.deletions = [.init(id: stranger, expectedVersion: 1)] }
+        try refused("a temporary ID that is not inserted") {
+            $0.insertions.append(try fixture.insertion("Album", to: ["artist": ObjectID(temporaryFor: "Person")]))
+        }
+        try refused("a destination of another entity") {
+            $0.insertions.append(try fixture.insertion("Song", to: ["album": person]))
+        }
+        try refused("a row twice") {
+            $0.updates = [.init(id: person, expectedVersion: 1)]
+            $0.deletions = [.init(id: person, expectedVersion: 1)]
+        }
+        try refused("a slot that does not exist") {
+            $0.updates = [.init(id: person, expectedVersion: 1, values: [(9, .null)])]
+        }
+        try refused("links that follow from rows") {
+            $0.links = [.init(owner: person, slot: try fixture.relationship("albums", of: "Person").slot, added: [])]
+        }
+        try refused("an order of an unordered relationship") {
+            $0.links = [.init(owner: person, slot: try fixture.relationship("friends", of: "Person").slot, order: [])]
+        }
+        #expect(try fixture.store.count(fixture.request("Tag")) == 0)
+        #expect(throws: StoreError.self) { try fixture.store.fetch(other.request("Person")) }
+        #expect(throws: StoreError.self) { try fixture.store.snapshots(of: [stranger]) }
+    }
+
+    @Test(arguments: StoreKind.allCases) func `a closed store refuses everything`(kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.store.close()
+
+        let calls: [() throws -> Void] = [
+            { _ = try fixture.store.fetch(fixture.request("Person")) },
+            { _ = try fixture.store.save(SaveRequest()) }, { _ = try fixture.store.metadata() },
+            { _ = try fixture.store.reserveIDs(for: fixture.entity("Song"), count: 1) },
+            { try fixture.store.close() },
+        ]
+        for call in calls {
+            let error = #expect(throws: StoreError.self) { try call() }
+            if case .closed = error {} else { Issue.record("\(String(describing: error))") }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// To-many relationships in every store: who stands in which list, and in what order.
+
+import EspalierModel
+import EspalierStore
+import TestSupport
+import Testing
+
+@Suite struct StoreLinkTests {
+    @Test(arguments: StoreKind.allCases) func `a to-one destination makes the list of its inverse`(kind: StoreKind)
+        throws
+    {
+        let fixture = try StoreFixture(kind)
+        let (ada, bob) = try (fixture.insert("Person"), fixture.insert("Person"))
+        let song = try fixture.insert("Song", to: ["owner": ada])
+        let book = try fixture.insert("Book", to: ["owner": ada])
+
+        #expect(try fixture.links(ada, "media") == [song, book])
+
+        try fixture.change(song, to: ["owner": bob])
+        try fixture.reopen()
+        #expect(try fixture.links(ada, "media") == [book])
+        #expect(try fixture.links(bob, "media") == [song])
+
+        try fixture.change(song, to: ["owner": nil])
+        try fixture.delete(book)
+        #expect(try fixture.links(ada, "media").isEmpty && fixture.links(bob, "media").isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `an ordered list keeps the order that was sent, whatever else it says`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let album = try fixture.insert("Album")
+        let songs = try (0..<5).map { _ in try fixture.insert("Song", to: ["album": album]) }
+        #expect(try fixture.links(album, "songs") == songs)
+
+        try fixture.link(album, "songs", order: [songs[4], songs[0], songs[1], songs[2], songs[3]])
+        try fixture.reopen()
+        #expect(try fixture.links(album, "songs") == [songs[4], songs[0], songs[1], songs[2], songs[3]])
+
+        let stranger = try fixture.insert("Song")
+        try fixture.link(album, "songs", order: [stranger, songs[2], songs[1], songs[2]])
+        #expect(try fixture.links(album, "songs") == [songs[2], songs[1], songs[4], songs[0], songs[3]])
+
+        try fixture.change(stranger, to: ["album": album])
+        try fixture.delete(songs[1])
+        #expect(try fixture.links(album, "songs") == [songs[2], songs[4], songs[0], songs[3], stranger])
+    }
+
+    @Test(arguments: StoreKind.allCases) func `a pair of a many-to-many relationship stands on both sides`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let tags = try (0..<3).map { try fixture.insert("Tag", ["label": .string("\($0)")]) }
+        let (song, book) = try (fixture.insert("Song"), fixture.insert("Book"))
+
+        try fixture.link(song, "tags", add: [tags[1], tags[0], tags[1]])
+        try fixture.link(tags[1], "media", add: [book, song])
+        try fixture.reopen()
+        #expect(try fixture.links(song, "tags") == [tags[0], tags[1]])
+        #expect(try fixture.links(tags[1], "media") == [song, book])
+        #expect(try fixture.links(book, "tags") == [tags[1]])
+
+        try fixture.link(tags[1], "media", remove: [song, song])
+        try fixture.link(song, "tags", remove: [tags[2]])
+        #expect(try fixture.links(song, "tags") == [tags[0]])
+
+        try fixture.delete(tags[0], tags[1])
+        #expect(try fixture.links(song, "tags").isEmpty && fixture.links(book, "tags").isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `an ordered many-to-many relationship keeps both orders`(kind: StoreKind)
+        throws
+    {
+        let fixture = try StoreFixture(kind)
+        let lists = try (0..<2).map { _ in try fixture.insert("Playlist") }
+        let songs = try (0..<3).map { _ in try fixture.insert("Song") }
+
+        try fixture.link(lists[1], "songs", order: [songs[2], songs[0]])
+        try fixture.link(lists[0], "songs", order: [songs[0], songs[1], songs[2]])
+        #expect(try fixture.links(songs[2], "playlists") == [lists[1], lists[0]])
+
+        try fixture.link(songs[2], "playlists", order: [lists[0]])
+        try fixture.reopen()
+        #expect(try fixture.links(lists[1], "songs") == [songs[0]])
+        #expect(try fixture.links(lists[0], "songs") == songs)
+        try fixture.link(songs[0], "playlists", order: [lists[0], lists[1]])
+        #expect(try fixture.links(songs[0], "playlists") == lists)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `a relationship that is its own inverse is symmetric`(kind: StoreKind)
+        throws
+    {
+        let fixture = try StoreFixture(kind)
+        let people = try (0..<3).map { _ in try fixture.insert("Person") }
+
+        try fixture.link(people[0], "friends", add: [people[1], people[0]])
+        try fixture.link(people[2], "friends", add: [people[0]])
+        #expect(try fixture.links(people[0], "friends") == people)
+        #expect(try fixture.links(people[1], "friends") == [people[0]])
+
+        try fixture.link(people[0], "friends", remove: [people[0], people[2]])
+        #expect(try fixture.links(people[0], "friends") == [people[1]])
+        try fixture.delete(people[0])
+        #expect(try fixture.links(people[1], "friends").isEmpty && fixture.links(people[2], "friends").isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `links without inverse go with either end`(kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let person = try fixture.insert("Person")
+        let media = try ["Song", "Book", "Song"].map { try fixture.insert($0) }
+
+        try fixture.link(person, "favourites", order: [media[2], media[0], media[1]])
+        try fixture.link(person, "watched", add: media)
+        try fixture.delete(media[0])
+        try fixture.reopen()
+        #expect(try fixture.links(person, "favourites") == [media[2], media[1]])
+        #expect(try fixture.links(person, "watched") == [media[1], media[2]])
+
+        try fixture.link(person, "favourites", add: [media[2]], remove: [media[1]])
+        #expect(try fixture.links(person, "favourites") == [media[2]])
+        try fixture.delete(person)
+        #expect(try fixture.links(person, "favourites").isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases) func `one request may insert both ends and link them by temporary IDs`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let (album, tag) = try (fixture.insertion("Album"), fixture.insertion("Tag"))
+        let songs = try (0..<2).map { _ in try fixture.insertion("Song", to: ["album": album.id]) }
+        var request = SaveRequest()
+        request.insertions = songs + [tag, album]
+        request.links = [
+            .init(
+                owner: album.id, slot: try fixture.relationship("songs", of: "Album").slot,
+                order: [songs[1].id, songs[0].id]),
+            .init(owner: tag.id, slot: 0, added: songs.map(\.id)),
+        ]
+
+        let ids = try fixture.store.save(request).permanentIDs
+
+        #expect(ids.count == 4)
+        let saved = try songs.map { try #require(ids[$0.id]) }
+        #expect(try fixture.links(#require(ids[album.id]), "songs") == saved.reversed())
+        #expect(try fixture.links(#require(ids[tag.id]), "media") == saved)
+        #expect(try fixture.links(saved[0], "tags") == [#require(ids[tag.id])])
+    }
+}
