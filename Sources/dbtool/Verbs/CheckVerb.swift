@@ -82,7 +82,10 @@ extension CheckVerb {
 
         /// What the engine's check found.
         init(_ finding: CheckReport.Finding) {
-            (text, corruption, treeName) = (finding.description, finding.corruption, finding.treeName)
+            let isInCatalog = finding.corruption.treeID == FixedPlace.catalogTreeID
+            text = (isInCatalog ? "Tree \(TreeNames.catalog): " : "") + finding.description
+            corruption = finding.corruption
+            treeName = isInCatalog ? TreeNames.catalog : finding.treeName
         }
 
         /// What the check of the objects found.

@@ -1,0 +1,185 @@
+// `schema`, `dump`, `fetch` and `check` on a small store of objects, made through the store contract.
+
+import EspalierModel
+import EspalierStore
+import Foundation
+import Testing
+
+@testable import dbtool
+
+@Suite struct StoreVerbTests {
+    /// Two artists, three albums, two labels; albums and labels are linked from many to many.
+    static func makeStore(at path: String) throws {
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Artist", attributes: [AttributeDescription("name", .string, isOptional: false, isIndexed: true)],
+                relationships: [
+                    RelationshipDescription("albums", to: "Album", inverse: "artist", .toMany, deleteRule: .cascade)
+                ], uniquenessConstraints: [["name"]]),
+            EntityDescription(
+                "Album",
+                attributes: [
+                    AttributeDescription("title", .string), AttributeDescription("year", .integer16),
+                    AttributeDescription("price", .decimal), AttributeDescription("released", .date),
+                ],
+                relationships: [
+                    RelationshipDescription("artist", to: "Artist", inverse: "albums"),
+                    RelationshipDescription("labels", to: "Label", inverse: "albums", .toMany),
+                ]),
+            EntityDescription(
+                "Label", attributes: [AttributeDescription("name", .string)],
+                relationships: [RelationshipDescription("albums", to: "Album", inverse: "labels", .toMany)]),
+        ])
+        let store = try BTreeStore.open(path: path, model: model)
+        let artist = try #require(model.entity(named: "Artist"))
+        let album = try #require(model.entity(named: "Album"))
+        let label = try #require(model.entity(named: "Label"))
+        let artists = try store.reserveIDs(for: artist, count: 2)
+        let albums = try store.reserveIDs(for: album, count: 3)
+        let labels = try store.reserveIDs(for: label, count: 2)
+        var request = SaveRequest()
+        for (id, name) in zip(artists, ["Nina Simone", "Björk"]) {
+            request.insertions.append(.init(id: id, values: [.string(name)], destinations: [nil]))
+        }
+        let price = try #require(Decimal(string: "9.90"))
+        let rows: [([AttributeValue], ObjectID?)] = [
+            (
+                [.string("Pastel Blues"), .integer(1965), .decimal(price), .date(Date(timeIntervalSince1970: 0))],
+                artists[0]
+            ),
+            ([.string("Homogenic"), .integer(1997), .null, .null], artists[1]),
+            ([.string("A\nB"), .null, .null, .null], nil),
+        ]
+        for (id, row) in zip(albums, rows) {
+            request.insertions.append(.init(id: id, values: row.0, destinations: [row.1, nil]))
+        }
+        for (id, name) in zip(labels, ["Philips", "One Little Indian"]) {
+            request.insertions.append(.init(id: id, values: [.string(name)], destinations: [nil]))
+        }
+        request.links = [.init(owner: albums[1], slot: 1, added: [labels[0], labels[1]])]
+        _ = try store.save(request)
+        try store.close()
+    }
+
+    private func withStore(_ body: (String) throws -> Void) throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appendingPathComponent("albums.espalier").path
+            try Self.makeStore(at: path)
+            try body(path)
+        }
+    }
+
+    @Test func `schema shows an entity with its rules`() throws {
+        try withStore { path in
+            let run = ToolRun("schema", path, "Artist")
+
+            #expect(run.code == 0, "\(run.errors)")
+            #expect(
+                run.output == """
+                    Artist (2 rows)
+                      name    string      unique, indexed
+                      albums  many Album  inverse artist, on delete cascade
+
+
+                    """)
+        }
+    }
+
+    @Test func `dump shows rows as a table`() throws {
+        try withStore { path in
+            let run = ToolRun("dump", path, "Album")
+
+            #expect(run.code == 0, "\(run.errors)")
+            #expect(
+                run.output == """
+                    Album: 3 rows
+                    row      title         year  price  released              artist
+                    -------  ------------  ----  -----  --------------------  --------
+                    Album/1  Pastel Blues  1965    9.9  1970-01-01T00:00:00Z  Artist/1
+                    Album/2  Homogenic     1997                               Artist/2
+                    Album/3  A\\nB
+
+
+                    """)
+        }
+    }
+
+    @Test func `dump gives every row as a line of JSON, each link once`() throws {
+        try withStore { path in
+            let lines = ToolRun("dump", path, "--json").output.split(separator: "\n")
+            let rows = try lines.map { try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
+
+            #expect(
+                rows.compactMap { $0?["entity"] as? String } == [
+                    "Artist", "Artist", "Album", "Album", "Album", "Label", "Label",
+                ])
+            #expect(
+                lines[3] == """
+                    {"entity":"Album","key":2,"version":1,"attributes":{"title":"Homogenic","year":1997,"price":null,\
+                    "released":null},"relationships":{"artist":"Artist/2","labels":["Label/1","Label/2"]}}
+                    """)
+        }
+    }
+
+    @Test func `fetch finds, sorts, limits and counts`() throws {
+        try withStore { path in
+            let sorted = ToolRun("fetch", path, "Album", "year > 1900", "--sort", "artist.name desc, title")
+            let limited = ToolRun("fetch", path, "Album", "--sort", "title", "--limit", "1", "--offset", "1", "--json")
+
+            #expect(
+                sorted.output == """
+                    row      title         year  price  released              artist
+                    -------  ------------  ----  -----  --------------------  --------
+                    Album/1  Pastel Blues  1965    9.9  1970-01-01T00:00:00Z  Artist/1
+                    Album/2  Homogenic     1997                               Artist/2
+
+                    2 rows
+
+                    """, "\(sorted.errors)")
+            #expect(limited.output.contains("Homogenic"))
+            #expect(limited.output.split(separator: "\n").count == 1)
+            #expect(ToolRun("fetch", path, "Album", "ANY labels.name LIKE 'P*'", "--count").output == "1\n")
+            #expect(ToolRun("fetch", path, "Artist", "--count", "--json").output == "{\"count\":2}\n")
+            #expect(ToolRun("fetch", path, "Artist", "name == 'Björk'", "--explain").output.contains("Artist"))
+        }
+    }
+
+    @Test func `an unknown entity is named with the one that was meant, with code 2`() throws {
+        try withStore { path in
+            for run in [
+                ToolRun("fetch", path, "Albun"), ToolRun("schema", path, "Albun"), ToolRun("dump", path, "Albun"),
+            ] {
+                #expect(run.code == 2)
+                #expect(run.errors == "dbtool: there is no entity 'Albun': did you mean 'Album'?\n")
+            }
+        }
+    }
+
+    @Test func `a predicate or sort key with a mistake is shown with its column, with code 2`() throws {
+        try withStore { path in
+            let typo = ToolRun("fetch", path, "Album", "title === 'x'")
+            let key = ToolRun("fetch", path, "Album", "titel == 'x'")
+            let sort = ToolRun("fetch", path, "Album", "--sort", "jear")
+            let type = ToolRun("fetch", path, "Album", "year == 'long ago'")
+
+            for run in [typo, key, sort, type] {
+                #expect(run.code == 2, "\(run.errors)")
+                #expect(run.output.isEmpty)
+            }
+            #expect(typo.errors.contains("column 9"), "\(typo.errors)")
+            #expect(typo.errors.contains("\n          ^"), "\(typo.errors)")
+            #expect(key.errors.contains("did you mean 'title'?"), "\(key.errors)")
+            #expect(sort.errors.contains("did you mean 'year'?"), "\(sort.errors)")
+            #expect(type.errors.contains("column"), "\(type.errors)")
+        }
+    }
+
+    @Test func `check counts rows and links`() throws {
+        try withStore { path in
+            let run = ToolRun("check", path)
+
+            #expect(run.code == 0, "\(run.output)\(run.errors)")
+            #expect(run.output.hasSuffix("7 rows and 2 links from many to many: 9 together\n"), "\(run.output)")
+        }
+    }
+}
