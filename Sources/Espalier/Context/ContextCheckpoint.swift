@@ -42,7 +42,7 @@ struct ContextCheckpoint {
     func restore(_ context: ManagedObjectContext) {
         let known = inserted.union(updated).union(deleted)
         for object in [context.inserted, context.updated, context.deleted].joined() where !known.contains(object) {
-            object.changes = nil
+            object.discardPersistentChanges()
             if object.isInserted {
                 context.registry.remove(object.storedID)
                 object.leaveContext()
@@ -57,7 +57,7 @@ struct ContextCheckpoint {
             object.row = saved.row
             object.changes = saved.values.map { ObjectChanges($0) }
             object.state = saved.state
-            object.rejoinContext(context)
+            object.setContext(context)
             context.registry.insert(object)
         }
         context.inserted = inserted
@@ -66,9 +66,4 @@ struct ContextCheckpoint {
         context.unpropagated = unpropagated
         context.recorded = recorded
     }
-}
-
-extension ManagedObject {
-    /// Belongs to a context again after a failed call had taken it out.
-    fileprivate func rejoinContext(_ context: ManagedObjectContext) { unsafe owner = context }
 }

@@ -25,16 +25,20 @@ public enum ContextError: Error, Sendable {
     case objectNotFound(ObjectID)
     /// The objects of the entity are not of the class that the request promises.
     case wrongResultType(entity: String, found: String, expected: String)
+    /// The predicate or a sort key does not fit the entity.
+    case invalidPredicate(FetchPredicateError)
     /// A relationship named for prefetching does not exist.
     case unknownRelationship(String, entity: String)
     /// No store takes objects of this entity.
     case noStore(entity: String)
+    /// There is no built-in store of this kind.
+    case unsupportedStore(StoreType)
     /// The store takes no writes (513).
     case readOnlyStore(path: String?)
     /// A relationship leads to an object of another store.
     case relationshipAcrossStores(owner: ObjectID, property: String, destination: ObjectID)
     /// Some stores have saved and then one failed; saving again writes the rest.
-    case partlySaved(underlying: StoreError)
+    indirect case partlySaved(underlying: ContextError)
     /// The text is no URI of an object, or of none of the coordinator's stores.
     case invalidURI(String)
     /// The store could not do its part.
@@ -50,9 +54,10 @@ public enum ContextError: Error, Sendable {
         case .readOnlyStore: 513
         case .partlySaved: 134040
         case .store(.incompatibleModel): 134100
+        case .unsupportedStore: 134000
         case .store: 134030
         case .unsettledSave, .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext,
-            .wrongResultType, .unknownRelationship, .noStore, .relationshipAcrossStores,
+            .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore, .relationshipAcrossStores,
             .invalidURI:
             134060
         }
@@ -79,8 +84,11 @@ extension ContextError: CustomStringConvertible {
         case .objectNotFound(let id): "no store holds \(id)"
         case .wrongResultType(let entity, let found, let expected):
             "objects of \(entity) are \(found), but the request asks for \(expected)"
+        case .invalidPredicate(let error): "\(error)"
         case .unknownRelationship(let name, let entity): "\(entity) has no relationship \"\(name)\""
         case .noStore(let entity): "no store takes objects of \(entity); add one to the coordinator first"
+        case .unsupportedStore(let type):
+            "there is no built-in store of type \(type.rawValue); open it and add it to the coordinator"
         case .readOnlyStore(let path): "the store \(path ?? "in memory") is open for reading only"
         case .relationshipAcrossStores(let owner, let property, let destination):
             "\(property) of \(owner) leads to \(destination) in another store; both must be in one store"

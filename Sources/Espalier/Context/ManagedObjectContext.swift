@@ -24,7 +24,11 @@ public final class ManagedObjectContext {
     public internal(set) var rowsFetched = 0
     /// Whether saves of other contexts are merged at the next `processPendingChanges`, fetch or save (MC-47).
     public var automaticallyMergesChangesFromParent = false {
-        didSet { mailbox = automaticallyMergesChangesFromParent ? persistentStoreCoordinator.subscribe() : nil }
+        didSet {
+            mailbox =
+                automaticallyMergesChangesFromParent
+                ? persistentStoreCoordinator.subscribe(notice: mergeNotice) : nil
+        }
     }
 
     var registry = ObjectRegistry()
@@ -34,6 +38,8 @@ public final class ManagedObjectContext {
     var deleted: Set<ManagedObject> = []
     /// Deleted objects whose delete rules have not run.
     var unpropagated: [ManagedObject] = []
+    /// Unchanged objects whose version the next save checks (MC-35).
+    var locked: Set<ManagedObject> = []
     /// Refused changes and unreadable values, for the next save to report.
     var recorded: [Violation] = []
     /// Counts changes of values, so that a save sees whether `willSave` changed anything.
@@ -41,6 +47,8 @@ public final class ManagedObjectContext {
     /// What the initializer of `ManagedObject` shall become next, if it is not a new object.
     var nextFault: FaultOrigin?
     var mailbox: SaveMailbox?
+    /// Called when a save of another context has arrived, on that context's thread.
+    var mergeNotice: (@Sendable () -> Void)?
     private var shapes: [EntityShape?]
     private var shapesByTag: [EntityShape?] = []
 
@@ -72,7 +80,7 @@ public final class ManagedObjectContext {
     /// Stored objects with changes (MC-31).
     public var updatedObjects: Set<ManagedObject> { updated }
     /// Stored objects that will be deleted (MC-31); those that delete rules reach, after `processPendingChanges`.
-    public var deletedObjects: Set<ManagedObject> { deleted.filter { !$0.storedID.isTemporary } }
+    public var deletedObjects: Set<ManagedObject> { deleted.filter { !$0.isInserted } }
     /// All objects in memory (MC-31).
     public var registeredObjects: Set<ManagedObject> { Set(registry.objects) }
     /// Whether there is something to save (MC-32).
@@ -207,14 +215,14 @@ public final class ManagedObjectContext {
 extension ManagedObject {
     /// Becomes a new object of a context.
     func joinContext(_ context: ManagedObjectContext) {
-        unsafe owner = context
+        setContext(context)
         state.formUnion([.registered, .inserted, .fulfilled])
     }
 
     /// Ends the life in a context: it is gone, was reset, or the object's deletion is saved (MO-04).
     func leaveContext() {
-        unsafe owner = nil
-        state.subtract([.registered, .inserted, .updated, .deleted, .locked])
+        setContext(nil)
+        state.subtract([.registered, .inserted, .updated, .deleted])
         state.insert(.ended)
         cohort = nil
     }

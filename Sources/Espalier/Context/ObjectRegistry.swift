@@ -12,8 +12,7 @@ import EspalierModel
 struct ObjectRegistry {
     private struct Entry {
         var id: ObjectID?
-        // SAFETY: by invariant 2 an entry's object is alive as long as the entry stands.
-        unowned(unsafe) var object: ManagedObject?
+        var reference = Unretained<ManagedObject>(nil)
     }
 
     private var entries: [Entry]
@@ -24,14 +23,16 @@ struct ObjectRegistry {
     /// The object with this ID.
     ///
     /// - Complexity: O(1); the 16 bytes of an ID are mixed by one multiplication.
-    subscript(id: ObjectID) -> ManagedObject? { unsafe entries[position(of: id)].object }
+    subscript(id: ObjectID) -> ManagedObject? {
+        entries[position(of: id)].reference.object
+    }
 
     /// Enters an object whose ID is not entered yet.
     mutating func insert(_ object: ManagedObject) {
         if (count + 1) * 4 > entries.count * 3 { grow() }
         let position = position(of: object.storedID)
         precondition(entries[position].id == nil, "two objects for one ID")
-        entries[position] = Entry(id: object.storedID, object: object)
+        entries[position] = Entry(id: object.storedID, reference: Unretained(object))
         count += 1
     }
 
@@ -56,7 +57,7 @@ struct ObjectRegistry {
     }
 
     /// All objects, in no particular order.
-    var objects: [ManagedObject] { entries.compactMap { unsafe $0.object } }
+    var objects: [ManagedObject] { entries.compactMap(\.reference.object) }
 
     /// Where `id` stands, or the free place where it would.
     private func position(of id: ObjectID) -> Int {

@@ -49,6 +49,23 @@ public final class PersistentStoreCoordinator: Sendable {
         state.withLock { $0.members.append(Member(store: store, rootNames: roots)) }
     }
 
+    /// Opens a store and adds it (PS-02).
+    ///
+    /// - Throws: `ContextError.store` if it cannot be opened; `.unsupportedStore` for a kind of store that is not
+    ///   built in: open such a store yourself and `add` it.
+    @discardableResult
+    public func addPersistentStore(
+        _ description: PersistentStoreDescription
+    ) throws(ContextError) -> any PersistentStore {
+        let store: any PersistentStore
+        switch description.type {
+        case .inMemory: store = InMemoryStore(model: managedObjectModel)
+        default: throw .unsupportedStore(description.type)
+        }
+        add(store, entityNames: description.entityNames)
+        return store
+    }
+
     /// Closes a store and takes it out; its objects can no longer be reached.
     ///
     /// - Throws: `ContextError.store` if closing failed; it is taken out nevertheless.

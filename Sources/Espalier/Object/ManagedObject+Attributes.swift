@@ -48,9 +48,9 @@ extension ManagedObject {
 
     /// Tells the context that the object has changed.
     final func noteChange() {
-        guard state.isDisjoint(with: [.inserted, .updated, .awakening]), let context = managedObjectContext else {
-            return
-        }
+        guard let context = managedObjectContext, state.isDisjoint(with: .awakening) else { return }
+        context.changeCount &+= 1
+        guard state.isDisjoint(with: [.inserted, .updated, .deleted]) else { return }
         state.insert(.updated)
         context.updated.insert(self)
     }

@@ -165,6 +165,18 @@ extension ManagedObject {
         other.removeRaw(storedID, from: inverse)
     }
 
+    /// Makes `id` the destination, or one of them, on both sides: how a refused change is taken back.
+    final func relate(to id: ObjectID?, at slot: Int) {
+        let relationship = entity.relationships[slot]
+        guard let context = managedObjectContext else { return }
+        if let id {
+            let other = context.object(for: id, from: self, across: relationship)
+            if !isLinked(to: other, across: relationship) { link(other, across: relationship) }
+        } else if let old = destinationID(at: slot) {
+            unlink(old, across: relationship)
+        }
+    }
+
     private func addRaw(_ id: ObjectID, to relationship: Relationship) {
         if !relationship.isToMany {
             if !state.contains(.fulfilled) { fireFault() }

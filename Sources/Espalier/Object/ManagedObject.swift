@@ -36,8 +36,6 @@ open class ManagedObject {
         static let ended = State(rawValue: 128)
         /// `awakeFromFetch` runs: changes do not make the object updated (MO-28).
         static let awakening = State(rawValue: 256)
-        /// A save checks that the row is unchanged (MC-35).
-        static let locked = State(rawValue: 512)
     }
 
     var storedID: ObjectID
@@ -48,9 +46,7 @@ open class ManagedObject {
     /// The objects it was fetched with: their faults fire together (F-2).
     var cohort: Cohort?
     var state: State = []
-    // SAFETY: set to nil by the context before it ends (ManagedObjectContext.deinit), for every registered object, and
-    // when an object leaves the registry; context and objects never leave their common isolation region.
-    unowned(unsafe) var owner: ManagedObjectContext?
+    private var contextReference = Unretained<ManagedObjectContext>(nil)
 
     /// What the class tells about its entity; `@Entity` overrides it. The name is empty for `ManagedObject` itself.
     open class var entityDescription: EntityDescription { EntityDescription("") }
@@ -67,8 +63,8 @@ open class ManagedObject {
         if let context, let origin = context.nextFault {
             context.nextFault = nil
             (storedID, shape, row, cohort) = (origin.id, origin.shape, origin.row, origin.cohort)
-            unsafe owner = context
             state = .registered
+            setContext(context)
             return
         }
         shape = context?.shape(of: entity) ?? EntityShape(entity, model: nil, objectClass: Self.self)
@@ -91,8 +87,8 @@ open class ManagedObject {
     }
 
     deinit {
-        guard state.contains(.registered), let owner = unsafe owner else { return }
-        owner.registry.remove(storedID)
+        guard state.contains(.registered), let context = managedObjectContext else { return }
+        context.registry.remove(storedID)
     }
 
     // MARK: Who it is
@@ -102,7 +98,11 @@ open class ManagedObject {
     /// The entity.
     public final var entity: Entity { shape.entity }
     /// The context; `nil` after the deletion was saved, after `reset()` and when the context has ended (MO-04).
-    public final var managedObjectContext: ManagedObjectContext? { unsafe owner }
+    public final var managedObjectContext: ManagedObjectContext? { contextReference.object }
+    /// Enters or leaves a context, which must know the object in its registry as long as it is set here.
+    final func setContext(_ context: ManagedObjectContext?) {
+        contextReference = Unretained(context)
+    }
 
     // MARK: Where it stands
 

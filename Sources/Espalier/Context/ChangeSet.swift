@@ -1,0 +1,34 @@
+// Everything a save writes, as lists in a fixed order.
+
+import EspalierModel
+
+/// The changed objects of a context at one moment.
+struct ChangeSet {
+    /// New objects, in the order of their insertion: the store gives keys in this order.
+    var inserted: [ManagedObject]
+    /// Stored objects with changes.
+    var updated: [ManagedObject]
+    /// Stored objects to delete.
+    var deleted: [ManagedObject]
+
+    init(_ context: ManagedObjectContext) {
+        func ordered(_ objects: Set<ManagedObject>) -> [ManagedObject] {
+            objects.sorted { ObjectID.inOrderOfCreation($0.storedID, $1.storedID) }
+        }
+        inserted = ordered(context.inserted)
+        updated = ordered(context.updated)
+        deleted = ordered(context.deleted)
+    }
+
+    var all: [ManagedObject] { inserted + updated + deleted }
+    var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+
+    /// The part whose objects fulfil `isWanted`.
+    func filter(_ isWanted: (ManagedObject) -> Bool) -> ChangeSet {
+        var part = self
+        part.inserted.removeAll { !isWanted($0) }
+        part.updated.removeAll { !isWanted($0) }
+        part.deleted.removeAll { !isWanted($0) }
+        return part
+    }
+}

@@ -1,0 +1,79 @@
+// Deleting: marking objects, and running delete rules on what they lead to (MC-10 ... MC-16).
+//
+// Invariants
+//   1. `delete` marks; rules run in `processPendingChanges`, which every fetch and save begins with (MC-12).
+//   2. Rules look at relationships as they are when they run. They end: each object's rules run once.
+//   3. The relationships of a deleted object itself keep their values: `deny` is judged by them when saving (MC-15).
+
+import EspalierModel
+
+extension ManagedObjectContext {
+    /// Marks an object to be deleted by the next save (MC-10). One that was never saved just leaves the context.
+    ///
+    /// - Throws: `ContextError.objectOfOtherContext` or `.objectWithoutContext`; `.store` if the row, which the delete
+    ///   rules need, cannot be read (MC-11). Deleting twice, or what is gone from the store, changes nothing.
+    public func delete(_ object: ManagedObject) throws(ContextError) {
+        guard let context = object.managedObjectContext else { throw .objectWithoutContext(object.storedID) }
+        guard context === self else { throw .objectOfOtherContext(object.storedID) }
+        guard !object.isDeleted else { return }
+        if object.isFault && object.row == nil { try loadRow(of: object) }
+        markDeleted(object)
+    }
+
+    /// Merges waiting saves of other contexts and runs the delete rules of what was deleted (MC-36).
+    public func processPendingChanges() {
+        mergeWaitingSaves()
+        runDeleteRules()
+    }
+
+    private func markDeleted(_ object: ManagedObject) {
+        object.fireFault()
+        guard !object.isDeleted else { return }
+        object.prepareForDeletion()
+        guard !object.isDeleted else { return }
+        changeCount += 1
+        object.state.insert(.deleted)
+        inserted.remove(object)
+        updated.remove(object)
+        deleted.insert(object)
+        unpropagated.append(object)
+    }
+
+    /// Runs the rules of every deleted object whose rules have not run, and of those that this deletes.
+    func runDeleteRules() {
+        guard !unpropagated.isEmpty else { return }
+        var next = 0
+        while next < unpropagated.count {
+            let object = unpropagated[next]
+            next += 1
+            guard object.state.isDisjoint(with: .propagated) else { continue }
+            object.state.insert(.propagated)
+            for relationship in object.entity.relationships { runRule(of: relationship, for: object) }
+        }
+        unpropagated.removeAll()
+        for object in deleted where object.isInserted {
+            deleted.remove(object)
+            registry.remove(object.storedID)
+            object.leaveContext()
+        }
+    }
+
+    private func runRule(of relationship: Relationship, for object: ManagedObject) {
+        switch relationship.deleteRule {
+        case .noAction, .deny:
+            break
+        case .cascade:
+            for destination in destinations(of: relationship, for: object) { markDeleted(destination) }
+        case .nullify:
+            guard let inverse = model.inverse(of: relationship) else { return }
+            for destination in destinations(of: relationship, for: object) where !destination.isDeleted {
+                destination.removeRaw(object.storedID, from: inverse)
+            }
+        }
+    }
+
+    private func destinations(of relationship: Relationship, for object: ManagedObject) -> [ManagedObject] {
+        if relationship.isToMany { return object.destinations(at: relationship.slot) }
+        return object.destination(at: relationship.slot).map { [$0] } ?? []
+    }
+}

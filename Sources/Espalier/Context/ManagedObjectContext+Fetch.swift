@@ -1,0 +1,142 @@
+// Fetching: a request becomes one question per store, rows become the context's objects (architecture, section 2).
+//
+// Invariants
+//   1. Objects of one fetch are one cohort: their faults fire together (F-2).
+//   2. A fetch never changes what an object in use shows: a registered object keeps its values (MC-20); only a fault
+//      takes the newer row.
+// Not here: how unsaved changes join (PendingFetch).
+
+public import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The objects that match (MC-18): stored ones as if everything unsaved were saved.
+    ///
+    /// - Throws: `ContextError.unknownEntity`, `.invalidPredicate`, `.wrongResultType` for a request that does not fit
+    ///   the model; `.store` if a store fails.
+    public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
+        let fetch = try resolve(request)
+        let found = try objects(fetch, includesPendingChanges: request.includesPendingChanges)
+        var result: [Object] = []
+        result.reserveCapacity(found.count)
+        for object in found {
+            guard let object = object as? Object else {
+                throw .wrongResultType(
+                    entity: object.entity.name, found: "\(type(of: object))", expected: "\(Object.self)")
+            }
+            result.append(object)
+        }
+        if !request.returnsObjectsAsFaults { for object in result { object.fireFault() } }
+        for path in request.relationshipKeyPathsForPrefetching { try prefetch(path, of: result) }
+        return result
+    }
+
+    /// The IDs of the objects that match, in the request's order; unsaved objects have temporary ones (FR-02).
+    ///
+    /// - Throws: as `fetch(_:)`.
+    public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
+        let fetch = try resolve(request)
+        let pending = pendingChanges(for: fetch, request.includesPendingChanges)
+        if case .none = pending, let store = onlyStore(for: fetch) {
+            do { return try store.fetchIDs(fetch) } catch { throw ContextError(error) }
+        }
+        return try objects(fetch, includesPendingChanges: request.includesPendingChanges).map(\.storedID)
+    }
+
+    /// How many objects `fetch` would give (MC-21).
+    ///
+    /// - Throws: as `fetch(_:)`.
+    public func count<Result>(for request: FetchRequest<Result>) throws(ContextError) -> Int {
+        var fetch = try resolve(request)
+        fetch.sort = []
+        let pending = pendingChanges(for: fetch, request.includesPendingChanges)
+        if case .none = pending, let store = onlyStore(for: fetch) {
+            do { return try store.count(fetch) } catch { throw ContextError(error) }
+        }
+        return try objects(fetch, includesPendingChanges: request.includesPendingChanges).count
+    }
+
+    /// How the stores answer a request: one line for each step.
+    ///
+    /// - Throws: as `fetch(_:)`.
+    public func explain<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [String] {
+        try persistentStoreCoordinator.explain(resolve(request))
+    }
+
+    /// The request in terms of the model.
+    private func resolve<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> StoreFetch {
+        processPendingChanges()
+        guard let entity = model.entity(named: request.entityName) else {
+            throw .unknownEntity(request.entityName, known: model.entities.map(\.name))
+        }
+        do {
+            var fetch = StoreFetch(entity: entity, includesSubentities: request.includesSubentities)
+            fetch.predicate = try request.predicate.map { predicate throws(FetchPredicateError) in
+                try ResolvedPredicate(predicate, for: entity, in: model)
+            }
+            for key in request.sortKeys { fetch.sort.append(try ResolvedSortKey(key, for: entity, in: model)) }
+            fetch.offset = max(0, request.fetchOffset)
+            fetch.limit = request.fetchLimit > 0 ? request.fetchLimit : nil
+            return fetch
+        } catch {
+            throw .invalidPredicate(error)
+        }
+    }
+
+    /// The one store that can answer alone.
+    private func onlyStore(for fetch: StoreFetch) -> (any PersistentStore)? {
+        let stores = persistentStoreCoordinator.stores(holding: fetch.entity)
+        return stores.count == 1 ? stores[0] : nil
+    }
+
+    /// The objects that match, in order, within offset and limit.
+    private func objects(
+        _ fetch: StoreFetch, includesPendingChanges: Bool
+    ) throws(ContextError) -> [ManagedObject] {
+        let pending = pendingChanges(for: fetch, includesPendingChanges)
+        if case .none = pending, let store = onlyStore(for: fetch) {
+            do { return materialized(try store.fetch(fetch)) } catch { throw ContextError(error) }
+        }
+        return try merged(fetch, pending)
+    }
+
+    /// The objects of rows, as one cohort.
+    func materialized(_ rows: [ObjectSnapshot]) -> [ManagedObject] {
+        rowsFetched += rows.count
+        let cohort = Cohort(rows.map(\.id), cache: cache)
+        return rows.map { row in
+            guard let object = registry[row.id] else { return makeFault(row.id, row: row, cohort: cohort) }
+            if object.isFault { object.row = row }
+            if object.cohort.map({ $0.members.count < cohort.members.count }) ?? true { object.cohort = cohort }
+            return object
+        }
+    }
+
+    /// Loads what the relationships of a dotted path lead to (FR-10): one trip for each step and kind of content.
+    private func prefetch(_ path: String, of objects: [ManagedObject]) throws(ContextError) {
+        var level = objects
+        for name in path.split(separator: ".").map(String.init) {
+            var next: [ManagedObject] = []
+            var seen = Set<ObjectID>()
+            for object in level {
+                guard let relationship = object.entity.relationship(named: name) else {
+                    throw .unknownRelationship(name, entity: object.entity.name)
+                }
+                let found =
+                    relationship.isToMany
+                    ? object.destinations(at: relationship.slot)
+                    : object.destination(at: relationship.slot).map { [$0] } ?? []
+                next += found.filter { seen.insert($0.storedID).inserted }
+            }
+            for object in next where object.isFault && object.row == nil { try loadRow(of: object) }
+            level = next
+        }
+    }
+}
+
+extension FetchRequest where Result: ManagedObject {
+    /// A request for the objects of a class.
+    public init(_ predicate: FetchPredicate? = nil, sortedBy sortKeys: [SortKey] = []) {
+        self.init(entityName: Result.entityName, predicate: predicate, sortKeys: sortKeys)
+    }
+}

@@ -1,0 +1,156 @@
+// Freezing: changed objects become plain values that a store can write.
+//
+// Invariants
+//   1. A row is written only if one of its own values, to-one destinations or ordered lists differs from what is
+//      committed; being on the unordered to-many side of a change does not write the row, so two contexts that add to
+//      one set are not in conflict.
+//   2. Of the two sides of an unordered many-to-many relationship one sends the pairs.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The request that writes `changes`, all of one store.
+    func freeze(_ changes: ChangeSet) throws(ContextError) -> SaveRequest {
+        var request = SaveRequest()
+        request.insertions.reserveCapacity(changes.inserted.count)
+        for object in changes.inserted {
+            request.insertions.append(insertion(of: object))
+            freezeLinks(of: object, &request)
+        }
+        for object in changes.updated {
+            try freezeUpdate(of: object, &request)
+            freezeLinks(of: object, &request)
+        }
+        for object in changes.deleted {
+            request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
+        }
+        for object in locked where object.managedObjectContext === self && !object.hasChanges {
+            request.locks.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
+        }
+        if persistentStoreCoordinator.persistentStores.count > 1 { try checkStores(changes) }
+        return request
+    }
+
+    private func insertion(of object: ManagedObject) -> SaveRequest.Insertion {
+        let values = object.changes?.values
+        return SaveRequest.Insertion(
+            id: object.storedID,
+            values: object.entity.attributes.map { attribute in
+                guard !attribute.isTransient else { return .null }
+                return values?.attributes[attribute.slot] ?? object.shape.defaultValues[attribute.slot]
+            },
+            destinations: object.entity.relationships.map { values?.destinations[$0.slot] ?? nil })
+    }
+
+    private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) {
+        guard let values = object.changes?.values else { return }
+        let entity = object.entity
+        let changesOrder = values.toMany.pairs.contains { entity.relationships[$0.slot].isOrdered }
+        let changesRow = !values.attributes.isEmpty || !values.destinations.isEmpty
+        guard changesRow || changesOrder else { return }
+        if object.row == nil { try loadRow(of: object) }
+        guard let row = object.row else {
+            throw .conflicts([
+                MergeConflict(
+                    object: object.storedID, isDeletedHere: false, oldVersion: 0, newVersion: nil, properties: [])
+            ])
+        }
+        var update = SaveRequest.Update(id: object.storedID, expectedVersion: row.version)
+        for (slot, value) in values.attributes.pairs
+        where !entity.attributes[slot].isTransient && row.value(at: slot) != value {
+            update.values.append((slot, value))
+        }
+        for (slot, destination) in values.destinations.pairs where row.destination(at: slot) != destination {
+            update.destinations.append((slot, destination))
+        }
+        if changesOrder || !update.values.isEmpty || !update.destinations.isEmpty { request.updates.append(update) }
+    }
+
+    private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
+        guard let changes = object.changes?.values.toMany, !changes.isEmpty else { return }
+        for (slot, change) in changes.pairs {
+            let relationship = object.entity.relationships[slot]
+            guard sendsLinks(relationship) else { continue }
+            switch change {
+            case .list(let ids):
+                request.links.append(.init(owner: object.storedID, slot: slot, order: ids))
+            case .set(let added, let removed):
+                guard !added.isEmpty || !removed.isEmpty else { continue }
+                request.links.append(
+                    .init(
+                        owner: object.storedID, slot: slot,
+                        added: added.sorted(by: ObjectID.inOrderOfCreation),
+                        removed: removed.sorted(by: ObjectID.inOrderOfCreation)))
+            }
+        }
+    }
+
+    /// Whether this side of a to-many relationship tells the store of the pairs.
+    private func sendsLinks(_ relationship: Relationship) -> Bool {
+        guard !relationship.isOrdered, let inverse = model.inverse(of: relationship) else { return true }
+        guard inverse.isToMany, !inverse.isOrdered else { return false }
+        return (relationship.declaredBy, relationship.slot) <= (inverse.declaredBy, inverse.slot)
+    }
+
+    /// Refuses relationships that lead from store to store.
+    private func checkStores(_ changes: ChangeSet) throws(ContextError) {
+        for object in changes.inserted + changes.updated {
+            guard let values = object.changes?.values else { continue }
+            let home = try store(of: object)
+            var destinations = values.destinations.pairs.compactMap { pair in pair.value.map { (pair.slot, $0) } }
+            for (slot, change) in values.toMany.pairs {
+                switch change {
+                case .list(let ids): destinations += ids.map { (slot, $0) }
+                case .set(let added, _): destinations += added.map { (slot, $0) }
+                }
+            }
+            for (slot, id) in destinations {
+                let other = try registry[id].map { object throws(ContextError) in try store(of: object) }
+                guard let other = other ?? persistentStoreCoordinator.persistentStore(for: id), other !== home else {
+                    continue
+                }
+                throw .relationshipAcrossStores(
+                    owner: object.storedID, property: object.entity.relationships[slot].name, destination: id)
+            }
+        }
+    }
+
+    // MARK: Permanent IDs
+
+    /// Gives new objects their permanent IDs before they are saved (MC-37). They stay inserted.
+    ///
+    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or what the store says.
+    public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
+        for object in objects where object.managedObjectContext !== self {
+            throw .objectOfOtherContext(object.storedID)
+        }
+        var permanentIDs: [ObjectID: ObjectID] = [:]
+        for object in objects where object.storedID.isTemporary && permanentIDs[object.storedID] == nil {
+            let store = try store(of: object)
+            do {
+                permanentIDs[object.storedID] = try store.reserveIDs(for: object.entity, count: 1).first
+            } catch {
+                throw ContextError(error)
+            }
+        }
+        for object in [inserted, updated, deleted].joined() {
+            if let id = permanentIDs[object.storedID] {
+                registry.remove(object.storedID)
+                object.storedID = id
+                registry.insert(object)
+            }
+            object.changes?.replaceIDs { permanentIDs[$0] ?? $0 }
+        }
+    }
+}
+
+extension ObjectChanges {
+    /// Replaces the IDs of destinations.
+    fileprivate func replaceIDs(_ replacement: (ObjectID) -> ObjectID) {
+        for (slot, destination) in values.destinations.pairs {
+            values.destinations[slot] = .some(destination.map(replacement))
+        }
+        for (slot, change) in values.toMany.pairs { values.toMany[slot] = change.mapped(replacement) }
+    }
+}

@@ -1,0 +1,62 @@
+// Going back: to the committed values, to the store's values, to an empty context.
+
+import EspalierModel
+
+extension ManagedObjectContext {
+    /// Gives up all unsaved changes (MC-29): new objects leave, others have their last committed values again. Asks no
+    /// store. Refused changes that wait to be reported are forgotten.
+    public func rollback() {
+        for object in inserted.union(deleted) where object.isInserted {
+            registry.remove(object.storedID)
+            object.leaveContext()
+        }
+        for object in updated.union(deleted) where !object.isInserted {
+            object.discardPersistentChanges()
+            object.state.subtract([.updated, .deleted, .propagated])
+        }
+        forgetChanges()
+    }
+
+    /// Forgets every object (MC-30). Objects that the application still holds belong to no context afterwards.
+    public func reset() {
+        for object in registry.objects { object.leaveContext() }
+        registry = ObjectRegistry()
+        cache.removeAll()
+        forgetChanges()
+    }
+
+    private func forgetChanges() {
+        inserted.removeAll()
+        updated.removeAll()
+        deleted.removeAll()
+        unpropagated.removeAll()
+        recorded.removeAll()
+        locked.removeAll()
+    }
+
+    /// Makes an object take the store's values at its next use.
+    ///
+    /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row, which then is what they are based
+    ///   on (MC-26). `false` gives them up (MC-27): a relationship may then differ between its two sides until the
+    ///   other side is refreshed too. New objects stay as they are.
+    public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
+        guard object.managedObjectContext === self, !object.isInserted else { return }
+        cache.invalidate(object.storedID, relationshipCount: object.entity.relationships.count)
+        if mergesChanges && object.hasChanges {
+            object.row = nil
+            object.state.subtract([.fulfilled, .inaccessible])
+            object.fireFault()
+            return
+        }
+        updated.remove(object)
+        deleted.remove(object)
+        unpropagated.removeAll { $0 === object }
+        object.state.subtract([.deleted, .propagated])
+        object.turnIntoFault()
+    }
+
+    /// Refreshes every object and keeps unsaved changes (MC-28).
+    public func refreshAllObjects() {
+        for object in registry.objects { refresh(object, mergesChanges: true) }
+    }
+}

@@ -1,0 +1,194 @@
+// Saving: the list of steps that a change takes on its way into the stores (architecture, section 2).
+//
+// Invariants
+//   1. A save that fails leaves context and objects exactly as they were (F-5): all that steps 1 to 9 did is undone.
+//   2. The only place where durability is decided is the store's transaction in steps 6 to 9.
+//   3. Stores are saved one after the other, each on its own (MC-40).
+// Not here: validation (+Validation), the request (+Freeze), conflicts (+Conflicts), undoing (ContextCheckpoint).
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// Writes all changes, in one transaction per store (MC-39); does nothing if there are none.
+    ///
+    /// - Throws: `ContextError`, with everything that is wrong and not only the first: broken rules and refused changes
+    ///   (`.violations`), `.conflicts`, `.constraints`, or what the store says. The context is as it was before; refused
+    ///   changes have been reported once and are forgotten, as they never took effect.
+    public func save() throws(ContextError) {
+        mergeWaitingSaves()
+        guard hasChanges || !recorded.isEmpty else { return }
+        let checkpoint = ContextCheckpoint(self)
+        var changes: ChangeSet
+        let outcome: SaveOutcome
+        do {
+            try settle()
+            changes = collect()  //                                     1
+            propagateDeletes(&changes)  //                              2
+            try validate(changes)  //                                   3
+            outcome = try write(&changes)  //                           4 freeze, 5 route, 6 ... 9 in each store
+        } catch {
+            checkpoint.restore(self)
+            if case .violations = error { recorded.removeAll() }
+            throw error
+        }
+        let told = apply(outcome)  //                                  10
+        persistentStoreCoordinator.tell(told, except: mailbox)  //     11
+        for part in outcome.saved { for object in part.changes.all { object.didSave() } }
+        if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
+    }
+
+    /// What stores have written.
+    struct SaveOutcome {
+        struct Part {
+            let changes: ChangeSet
+            let result: SaveResult
+        }
+        var saved: [Part] = []
+        /// Why the store after the last of `saved` failed.
+        var failure: ContextError?
+    }
+
+    /// Calls `willSave` until no object changes any more (MO-31).
+    private func settle() throws(ContextError) {
+        let roundCountMax = 1000
+        for _ in 0..<roundCountMax {
+            runDeleteRules()
+            let count = changeCount
+            for object in collect().all { object.willSave() }
+            if changeCount == count { return }
+        }
+        throw .unsettledSave(rounds: roundCountMax)
+    }
+
+    private func collect() -> ChangeSet { ChangeSet(self) }
+
+    /// Runs the rules of objects that the last `willSave` deleted.
+    private func propagateDeletes(_ changes: inout ChangeSet) {
+        guard !unpropagated.isEmpty else { return }
+        runDeleteRules()
+        changes = collect()
+    }
+
+    /// Sends the changes to their stores; resolves conflicts as the merge policy says, and then sends again.
+    ///
+    /// - Throws: the error of the first store; if a later one fails, that is part of the outcome.
+    private func write(_ changes: inout ChangeSet) throws(ContextError) -> SaveOutcome {
+        let attemptCountMax = 10
+        var attempt = 1
+        while true {
+            var outcome = SaveOutcome()
+            var conflicts: [VersionConflict] = []
+            for (store, part) in try route(changes) {
+                let request = try freeze(part)
+                do {
+                    let isNothing = request.isEmpty && request.locks.isEmpty
+                    let result = isNothing ? SaveResult(permanentIDs: [:], versions: [:]) : try store.save(request)
+                    outcome.saved.append(.init(changes: part, result: result))
+                } catch {
+                    guard outcome.saved.isEmpty else {
+                        outcome.failure = ContextError(error)
+                        return outcome
+                    }
+                    guard case .conflict(let found) = error, attempt < attemptCountMax else {
+                        throw contextError(error)
+                    }
+                    conflicts = found
+                    break
+                }
+            }
+            if conflicts.isEmpty { return outcome }
+            try resolve(conflicts)
+            attempt += 1
+            changes = collect()
+            try validate(changes)
+        }
+    }
+
+    /// The changes that belong to each store.
+    private func route(
+        _ changes: ChangeSet
+    ) throws(ContextError) -> [(store: any PersistentStore, changes: ChangeSet)] {
+        let stores = persistentStoreCoordinator.persistentStores
+        var storeOf: [ManagedObject: ObjectIdentifier] = [:]
+        for object in changes.all { storeOf[object] = ObjectIdentifier(try store(of: object)) }
+        if stores.count == 1 { return [(stores[0], changes)] }
+        var parts: [(store: any PersistentStore, changes: ChangeSet)] = []
+        for store in stores {
+            let part = changes.filter { storeOf[$0] == ObjectIdentifier(store) }
+            if !part.isEmpty { parts.append((store, part)) }
+        }
+        return parts
+    }
+
+    /// The store that holds an object or will hold it.
+    func store(of object: ManagedObject) throws(ContextError) -> any PersistentStore {
+        let id = object.storedID
+        if id.isTemporary { return try persistentStoreCoordinator.storeForNewObjects(of: object.entity) }
+        guard let store = persistentStoreCoordinator.persistentStore(for: id) else {
+            throw .noStore(entity: object.entity.name)
+        }
+        return store
+    }
+
+    /// Takes what the stores have written as the committed state (MC-41).
+    ///
+    /// - Returns: what other contexts are told.
+    private func apply(_ outcome: SaveOutcome) -> SavedChanges {
+        var told = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
+        for part in outcome.saved {
+            let permanent = { (id: ObjectID) in part.result.permanentIDs[id] ?? id }
+            for object in part.changes.inserted {
+                registry.remove(object.storedID)
+                let id = permanent(object.storedID)
+                object.becomeCommitted(id, version: part.result.versions[id] ?? 1, permanent)
+                registry.insert(object)
+                told.inserted.append(id)
+            }
+            for object in part.changes.updated {
+                object.becomeCommitted(object.storedID, version: part.result.versions[object.storedID], permanent)
+                cache.invalidate(object.storedID, relationshipCount: object.entity.relationships.count)
+                told.updated.append(object.storedID)
+            }
+            for object in part.changes.deleted {
+                cache.invalidate(object.storedID, relationshipCount: object.entity.relationships.count)
+                registry.remove(object.storedID)
+                told.deleted.append(object.storedID)
+                object.leaveContext()
+            }
+            inserted.subtract(part.changes.inserted)
+            updated.subtract(part.changes.updated)
+            deleted.subtract(part.changes.deleted)
+        }
+        locked.removeAll()
+        return told
+    }
+}
+
+extension ManagedObject {
+    /// Makes the current values the committed ones.
+    ///
+    /// - Parameter version: the row's new version; `nil` if the row itself was not written.
+    fileprivate func becomeCommitted(_ id: ObjectID, version: UInt64?, _ permanent: (ObjectID) -> ObjectID) {
+        storedID = id
+        if let version {
+            let values = entity.attributes.map { $0.isTransient ? .null : attributeValue(at: $0.slot) }
+            let destinations = entity.relationships.map { relationship in
+                relationship.isToMany ? nil : destinationID(at: relationship.slot).map(permanent)
+            }
+            row = ObjectSnapshot(id: id, version: version, values: values, destinations: destinations)
+        }
+        discardPersistentChanges()
+        state.subtract([.inserted, .updated])
+    }
+
+    /// Forgets all changes but the values of transient attributes.
+    func discardPersistentChanges() {
+        guard let old = changes else { return }
+        var kept = ObjectChanges.Values()
+        for (slot, value) in old.values.attributes.pairs where entity.attributes[slot].isTransient {
+            kept.attributes[slot] = value
+        }
+        changes = kept.isEmpty ? nil : ObjectChanges(kept)
+    }
+}

@@ -1,0 +1,18 @@
+// A reference that keeps nothing alive and costs nothing: the only unsafe references between context and objects.
+//
+// Invariants
+//   1. Whoever stores one sets it to nil before its object is freed: an object leaves the registry in `deinit`, and a
+//      context takes its objects' references to it away in `deinit`.
+//   2. Context and objects share one isolation region (neither is Sendable), so no other thread is in between.
+// A `weak` reference would need neither, at the price of a side allocation for every object that is fetched.
+
+/// An object, not retained.
+@safe struct Unretained<Object: AnyObject> {
+    // SAFETY: alive as long as it is set, by invariants 1 and 2.
+    private let reference: Unmanaged<Object>?
+
+    init(_ object: Object?) { unsafe reference = object.map { unsafe Unmanaged.passUnretained($0) } }
+
+    /// The object, retained by whoever asks.
+    var object: Object? { unsafe reference?.takeUnretainedValue() }
+}

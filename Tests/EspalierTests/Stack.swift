@@ -1,0 +1,72 @@
+// A coordinator on an empty store of each kind, so that every suite runs over every store.
+
+import Espalier
+import EspalierModel
+import EspalierStore
+import Testing
+
+enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
+    case inMemory
+
+    var testDescription: String { rawValue }
+}
+
+/// The model, a store and contexts on it.
+final class Stack {
+    let coordinator: PersistentStoreCoordinator
+    let context: ManagedObjectContext
+    private var readers: [ManagedObjectContext] = []
+
+    init(_ kind: StoreKind) throws {
+        coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        switch kind {
+        case .inMemory: try coordinator.addPersistentStore(.inMemory)
+        }
+        context = ManagedObjectContext(coordinator)
+    }
+
+    func newContext() -> ManagedObjectContext { ManagedObjectContext(coordinator) }
+
+    /// What the store holds, seen by a fresh context, which lives as long as the stack.
+    func stored<Object: ManagedObject>(_ type: Object.Type) throws -> [Object] {
+        readers.append(newContext())
+        return try readers[readers.count - 1].fetch(FetchRequest<Object>())
+    }
+
+    /// An artist with albums of tracks, all saved: artist i has i + 1 albums of `tracks` tracks.
+    func makeMusic(artists: Int, tracks: Int) throws {
+        let context = newContext()
+        for number in 0..<artists {
+            let artist = Artist(context: context)
+            artist.name = "Artist \(number)"
+            artist.founded = Int32(1950 + number)
+            for albumNumber in 0...number {
+                let album = Album(context: context)
+                album.title = "Album \(number).\(albumNumber)"
+                album.artist = artist
+                for trackNumber in 0..<tracks {
+                    let track = Track(context: context)
+                    track.name = "Track \(number).\(albumNumber).\(trackNumber)"
+                    track.seconds = Int16(100 + trackNumber)
+                    track.album = album
+                }
+            }
+        }
+        try context.save()
+    }
+}
+
+/// What `body` throws, as a `ContextError`.
+func contextError(_ body: () throws -> Void) -> ContextError? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error as? ContextError
+    }
+}
+
+/// The violations that `body` is refused for.
+func violations(_ body: () throws -> Void) -> [Violation] {
+    if case .violations(let violations)? = contextError(body) { violations } else { [] }
+}
