@@ -3,10 +3,11 @@
 import Espalier
 import EspalierModel
 import EspalierStore
+import Foundation
 import Testing
 
 enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
-    case inMemory
+    case inMemory, btree
 
     var testDescription: String { rawValue }
 }
@@ -16,13 +17,25 @@ final class Stack {
     let coordinator: PersistentStoreCoordinator
     let context: ManagedObjectContext
     private var readers: [ManagedObjectContext] = []
+    private let folder: URL
 
     init(_ kind: StoreKind) throws {
         coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
         switch kind {
-        case .inMemory: try coordinator.addPersistentStore(.inMemory)
+        case .inMemory:
+            try coordinator.addPersistentStore(.inMemory)
+        case .btree:
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try coordinator.addPersistentStore(
+                PersistentStoreDescription(path: folder.appending(path: "music.espalier").path))
         }
         context = ManagedObjectContext(coordinator)
+    }
+
+    deinit {
+        for store in coordinator.persistentStores { try? store.close() }
+        try? FileManager.default.removeItem(at: folder)
     }
 
     func newContext() -> ManagedObjectContext { ManagedObjectContext(coordinator) }

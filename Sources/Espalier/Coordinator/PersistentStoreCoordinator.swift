@@ -58,8 +58,15 @@ public final class PersistentStoreCoordinator: Sendable {
         _ description: PersistentStoreDescription
     ) throws(ContextError) -> any PersistentStore {
         let store: any PersistentStore
-        switch description.type {
-        case .inMemory: store = InMemoryStore(model: managedObjectModel)
+        switch (description.type, description.path) {
+        case (.inMemory, nil): store = InMemoryStore(model: managedObjectModel)
+        case (.btree, let path?):
+            do {
+                store = try BTreeStore.open(
+                    path: path, model: managedObjectModel, isReadOnly: description.isReadOnly)
+            } catch {
+                throw ContextError(error)
+            }
         default: throw .unsupportedStore(description.type)
         }
         add(store, entityNames: description.entityNames)

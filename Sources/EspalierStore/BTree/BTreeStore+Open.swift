@@ -15,6 +15,17 @@ extension BTreeStore {
         try open(try database(path, options), path: path, model: model)
     }
 
+    /// Opens the store at `path` for those who know nothing of the engine below.
+    ///
+    /// - Throws: as `open(path:model:options:)`.
+    public static func open(
+        path: String, model: ManagedObjectModel, isReadOnly: Bool
+    ) throws(StoreError) -> BTreeStore {
+        var options = DatabaseOptions()
+        if isReadOnly { options.access = .readOnly }
+        return try open(path: path, model: model, options: options)
+    }
+
     /// Opens a store on a database in memory, which is gone when it is closed.
     public static func inMemory(
         model: ManagedObjectModel, options: DatabaseOptions = .init()

@@ -90,11 +90,13 @@ enum ToolError: Error, CustomStringConvertible {
 
     private static func exitCode(of error: ContextError) -> ExitCode {
         switch error {
-        case .store(let error), .partlySaved(let error): exitCode(of: error)
+        case .store(let error): exitCode(of: error)
+        case .partlySaved(let error): exitCode(of: error)
         case .violations, .conflicts, .constraints, .unsettledSave, .unknownEntity, .abstractEntity,
             .objectOfOtherContext, .objectWithoutContext, .objectNotFound, .wrongResultType, .unknownRelationship,
-            .noStore, .readOnlyStore, .relationshipAcrossStores, .invalidURI:
+            .noStore, .unsupportedStore, .readOnlyStore, .relationshipAcrossStores:
             .unavailable
+        case .invalidPredicate, .invalidURI: .usage
         }
     }
 
