@@ -94,4 +94,40 @@ struct RandomPredicates {
         default: return .transformable(Data([UInt8(number(0...255))]))
         }
     }
+
+    /// A predicate that fits the music library's albums.
+    mutating func condition(depth: Int) -> FetchPredicate {
+        switch number(0...(depth > 0 ? 9 : 6)) {
+        case 0...2:
+            return .comparison(
+                .init(
+                    albumPath(["year"]), ordering(),
+                    .value(pick([.null, .integer(1969), .integer(1970), .double(1968.5), .integer(0)]))))
+        case 3:
+            return .comparison(
+                .init(
+                    albumPath(pick([["title"], ["artist", "name"]])),
+                    pick([.equal, .notEqual, .contains, .beginsWith, .like, .lessThan]),
+                    .value(pick([.string("Abbey Road"), .string("a*"), .string("The"), .string("")])),
+                    options: pick([[], .caseInsensitive])))
+        case 4: return .comparison(.init(albumPath(["rating"]), ordering(), albumPath(pick([["price"], ["weight"]]))))
+        case 5:
+            return .comparison(
+                .init(
+                    albumPath(["tracks", "milliseconds"]), ordering(), .value(.integer(Int64(number(0...4) * 100_000))),
+                    modifier: pick([.any, .all, .none])))
+        case 6:
+            return .comparison(
+                .init(albumPath(["year"]), .in, .list([.value(.integer(1969)), .value(pick([.null, .integer(1)]))])))
+        case 7: return .not(condition(depth: depth - 1))
+        case 8: return .and([condition(depth: depth - 1), condition(depth: depth - 1)])
+        default: return .or([condition(depth: depth - 1), condition(depth: depth - 1)])
+        }
+    }
+
+    private func albumPath(_ components: [String]) -> FetchExpression { .keyPath(FetchKeyPath(components)) }
+
+    private mutating func ordering() -> FetchPredicate.Comparison.Operator {
+        pick([.equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual])
+    }
 }

@@ -179,7 +179,9 @@ extension PredicateParser {
         let name = token
         let column = lexer.column(at: start)
         try advance()
-        if isAt(symbol: "(") { return try call(word, name) }
+        if isAt(symbol: "(") {
+            return try deeper { (parser) throws(FetchPredicateError) in try parser.call(word, name) }
+        }
         guard !word.contains(":") else { throw unexpected(expected: "'(' after function '\(word)'") }
         return try components(after: [word], [column], start: start)
     }

@@ -1,8 +1,8 @@
 // Recursive descent over the predicate grammar (semantics 2.1, PR-01 to PR-15).
 //
 // Invariants
-//   1. Any text is answered with a predicate or a located error, in linear time and bounded stack: nesting and the
-//      height of what is built are limited to `ResolvedPredicate.depthMax`.
+//   1. Any text is answered with a predicate or a located error, in linear time and bounded stack: nesting is limited to
+//      `nestingMax`, the height of what is built to `ResolvedPredicate.depthMax`.
 //   2. OR < AND < NOT < comparison < UNION/INTERSECT/MINUS < + - < * / < ** < unary minus (PR-04); ** is right
 //      associative, the others left; keywords in any case.
 //   3. A parenthesis holds a condition or an expression; which of them is known when it is closed, so that nothing is
@@ -27,6 +27,11 @@ struct PredicateParser {
     var token: PredicateToken
     var arguments: PredicateArguments
     private var depth = 0
+
+    /// The deepest nesting of parentheses, NOT, signs and arguments.
+    ///
+    /// A level takes 16 KiB of stack in a debug build; a thread of one megabyte has to be enough.
+    private static let nestingMax = 50
 
     static let operators: [String: FetchPredicate.Comparison.Operator] = [
         "=": .equal, "==": .equal, "!=": .notEqual, "<>": .notEqual, "<": .lessThan, "<=": .lessThanOrEqual,
@@ -158,8 +163,8 @@ extension PredicateParser {
     mutating func deeper(
         _ body: (inout PredicateParser) throws(FetchPredicateError) -> Parsed
     ) throws(FetchPredicateError) -> Parsed {
-        guard depth < ResolvedPredicate.depthMax else {
-            throw lexer.error(.tooDeep(limit: ResolvedPredicate.depthMax), at: token.start)
+        guard depth < PredicateParser.nestingMax else {
+            throw lexer.error(.tooDeep(limit: PredicateParser.nestingMax), at: token.start)
         }
         depth += 1
         defer { depth -= 1 }

@@ -46,21 +46,38 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         case invalidPattern(String, problem: String)
     }
 
-    /// What is wrong.
-    public let reason: Reason
-    /// The text of the predicate, if it was made of text.
-    public let text: String?
-    /// Where in `text`: the 1-based position in characters.
-    public let column: Int?
-    /// What may have been meant.
-    public let suggestion: String?
+    private struct Facts: Hashable, Sendable {
+        let reason: Reason
+        let text: String?
+        let column: Int?
+        let suggestion: String?
+    }
+
+    /// One reference, so that the many functions that can throw this keep small stack frames.
+    private indirect enum Box: Hashable, Sendable {
+        case facts(Facts)
+    }
+
+    private let box: Box
 
     package init(_ reason: Reason, text: String? = nil, column: Int? = nil, suggestion: String? = nil) {
-        self.reason = reason
-        self.text = text
-        self.column = column
-        self.suggestion = suggestion
+        box = .facts(Facts(reason: reason, text: text, column: column, suggestion: suggestion))
     }
+
+    private var facts: Facts {
+        switch box {
+        case .facts(let facts): facts
+        }
+    }
+
+    /// What is wrong.
+    public var reason: Reason { facts.reason }
+    /// The text of the predicate, if it was made of text.
+    public var text: String? { facts.text }
+    /// Where in `text`: the 1-based position in characters.
+    public var column: Int? { facts.column }
+    /// What may have been meant.
+    public var suggestion: String? { facts.suggestion }
 
     /// What is wrong, where, and what would be right; with a caret below the text if there is text.
     public var description: String {

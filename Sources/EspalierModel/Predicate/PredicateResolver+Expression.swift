@@ -130,10 +130,21 @@ extension PredicateResolver {
         let constants = operands.compactMap { if case .value(let value) = $0.expression { value } else { nil } }
         let family = try self.family(of: function, operands, named: name)
         guard constants.count == operands.count else {
-            let type = function == .noIndex ? operands[0].type : family == .text ? AttributeType.string : nil
+            let type = type(of: function, family, operands)
             return Operand(expression: expression, family: family, type: type, keyPath: operands[0].keyPath)
         }
         return Operand(expression: .value(function(constants)), family: family)
+    }
+
+    /// The type that constants beside the function's result are converted to, so that `price * 2 == 19.98` holds for
+    /// decimals; `nil` if results can be of several types.
+    private func type(of function: ResolvedFunction, _ family: Family, _ operands: [Operand]) -> AttributeType? {
+        switch function {
+        case .noIndex: return operands[0].type
+        case .add, .subtract, .multiply, .divide:
+            return operands.contains { $0.type == .decimal } ? .decimal : nil
+        default: return family == .text ? .string : nil
+        }
     }
 
     private func family(

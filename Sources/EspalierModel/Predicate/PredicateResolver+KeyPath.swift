@@ -75,7 +75,8 @@ extension PredicateResolver {
                     .collectionOperator(name, problem: "needs numbers, found \(collection.description)"),
                     at: collection.keyPath)
             }
-            return Operand(expression: expression, family: .number, keyPath: collection.keyPath)
+            let type = collection.type == .decimal && aggregate != .stddev ? AttributeType.decimal : nil
+            return Operand(expression: expression, family: .number, type: type, keyPath: collection.keyPath)
         }
     }
 

@@ -135,14 +135,19 @@ extension PredicateResolver {
         throw located(mismatch, at: other.keyPath)
     }
 
-    /// Whether the operator takes values of these types.
-    func checkTypes(_ sides: Sides) throws(FetchPredicateError) {
+    /// Whether the sides are of one kind.
+    func checkFamilies(of sides: Sides) throws(FetchPredicateError) {
         let (left, right) = (sides.left, sides.right)
         if left.family != .any, right.family != .any, left.family != right.family {
             throw located(
                 .typeMismatch(found: right.description, expected: left.family.expectation(for: left)),
                 at: right.keyPath ?? left.keyPath)
         }
+    }
+
+    /// Whether the operator takes values of these kinds.
+    func checkOperator(of sides: Sides) throws(FetchPredicateError) {
+        let (left, right) = (sides.left, sides.right)
         for side in [left, right] {
             if sides.operator.isTextual, side.family != .text, side.family != .any {
                 throw located(

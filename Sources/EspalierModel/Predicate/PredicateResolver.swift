@@ -78,8 +78,9 @@ struct PredicateResolver {
             operator: comparison.operator, modifier: comparison.modifier)
         sides.normalize()
         try checkShape(sides)
+        try checkOperator(of: sides)
         try convertConstants(of: &sides)
-        try checkTypes(sides)
+        try checkFamilies(of: sides)
         return ResolvedComparison(
             sides.left.expression, sides.operator,
             sides.right.expression.sortedMembers(sides.operator, comparison.options),
@@ -124,7 +125,7 @@ struct Sides {
         case .in where right.isCollection:
             exchange(.equal)
             modifier = .any
-        case .in: exchange(.contains)
+        case .in where right.family == .text: exchange(.contains)
         default:
             guard left.isConstant, !right.isConstant, let mirrored = `operator`.mirrored else { return }
             exchange(mirrored)

@@ -84,6 +84,12 @@ package struct ResolvedComparison: Sendable {
         self.options = options
         self.pattern = pattern
     }
+
+    /// Folded text that every value of the left side begins with if it passes: of BEGINSWITH and LIKE with a constant.
+    package var requiredPrefix: String? { pattern?.requiredPrefix }
+
+    /// Whether every value that begins with `requiredPrefix` passes.
+    package var isPrefixSufficient: Bool { `operator` == .beginsWith && requiredPrefix != nil }
 }
 
 /// An operand, resolved.

@@ -88,6 +88,8 @@ package struct ModelCodingError: Error, Equatable, Sendable, CustomStringConvert
     /// What is wrong there.
     package let reason: Reason
 
+    package init(byteOffset: Int, reason: Reason) { (self.byteOffset, self.reason) = (byteOffset, reason) }
+
     /// What is wrong, where, and what would be right.
     package var description: String {
         let text =

@@ -4,8 +4,8 @@
 //   1. Two strings are equal under options exactly if `folded` gives the same bytes; their order is that of the bytes.
 //   2. `folded` is idempotent and never depends on locale, environment or platform tables other than the standard
 //      library's Unicode data.
-//   3. [c] maps each scalar of the canonical decomposition to the lower case of its upper case (ß = SS, ς = σ); the
-//      Turkish dotless i stays itself.
+//   3. [c] maps each scalar of the canonical decomposition to its lower case, that to upper and again to lower case
+//      (ẞ = ß = SS, ς = σ); the Turkish dotless i stays itself.
 //   4. [d] removes scalars of the canonical decomposition whose combining class is 1 (overlays) or at least 10: accents
 //      and vowel points. Nukta, kana voicing and virama (7, 8, 9) make other letters and stay, as do ø, đ and ł, which
 //      have no decomposition.
@@ -68,8 +68,10 @@ package enum TextFolding {
     private static func caseFolded(_ scalar: Unicode.Scalar) -> String.UnicodeScalarView {
         if scalar == "\u{131}" { return String(scalar).unicodeScalars }
         var folded = String.UnicodeScalarView()
-        for upper in scalar.properties.uppercaseMapping.unicodeScalars {
-            folded.append(contentsOf: upper.properties.lowercaseMapping.unicodeScalars)
+        for lower in scalar.properties.lowercaseMapping.unicodeScalars {
+            for upper in lower.properties.uppercaseMapping.unicodeScalars {
+                folded.append(contentsOf: upper.properties.lowercaseMapping.unicodeScalars)
+            }
         }
         return folded
     }

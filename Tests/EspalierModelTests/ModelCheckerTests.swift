@@ -1,0 +1,198 @@
+// Everything that can be wrong with a model, found together (semantics MD-01 to MD-33).
+
+import EspalierModel
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct ModelCheckerTests {
+    private func problems(_ entities: EntityDescription...) -> [String] {
+        do {
+            _ = try ManagedObjectModel(entities: entities)
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+
+    private func entity(_ name: String = "A", _ attributes: AttributeDescription...) -> EntityDescription {
+        EntityDescription(name, attributes: attributes)
+    }
+
+    @Test func `a sound model has no problems`() throws {
+        let model = try ManagedObjectModel(entities: MusicLibrary.descriptions)
+        #expect(model.entities.count == MusicLibrary.descriptions.count)
+        let band = try #require(model.entity(named: "Band"))
+        #expect(band.attributes.map(\.name) == ["name", "country", "founded", "memberCount"])
+        #expect(try model.entities[band.root].name == "Named")
+        #expect(
+            try #require(model.entity(named: "Named")).family.map { model.entities[$0].name } == [
+                "Named", "Artist", "Band",
+            ])
+    }
+
+    @Test func `all problems are reported at once, each with its place`() {
+        let found = problems(
+            EntityDescription(
+                "Artist", superentity: "Nmaed",
+                attributes: [
+                    AttributeDescription("name", .string, defaultValue: .integer(1)),
+                    AttributeDescription("rank", .integer16, defaultValue: .integer(40000)),
+                ],
+                relationships: [RelationshipDescription("albums", to: "Albun", inverse: "artist", .toMany)],
+                uniquenessConstraints: [["nam"]]),
+            EntityDescription("Named"), EntityDescription("Album"))
+        #expect(
+            found == [
+                "Artist: superentity 'Nmaed' does not exist; did you mean 'Named'?",
+                "Artist.name: the default does not fit: the whole number 1 is no value of type string, which takes text",
+                "Artist.rank: the default does not fit: 40000 is out of range for type integer16, which takes whole numbers "
+                    + "from -32768 to 32767",
+                "Artist.albums: destination 'Albun' does not exist; did you mean 'Album'?",
+                "Artist: uniqueness constraint (nam) names 'nam', which is no property of it; did you mean 'name'?",
+            ])
+    }
+
+    @Test(arguments: ["", "1a", "a b", "a.b", "a-b", "@x", "é\u{7}", String(repeating: "x", count: 201)])
+    func `a name that key paths cannot spell is refused`(name: String) {
+        #expect(problems(entity(name)).count == 1)
+        #expect(problems(entity("A", AttributeDescription(name, .string))).count == 1)
+    }
+
+    @Test func `names in any script are fine`() {
+        #expect(
+            problems(entity("Größe", AttributeDescription("名前", .string), AttributeDescription("_x1", .string))) == [])
+    }
+
+    @Test func `names must be unique, also against superentities`() {
+        let found = problems(
+            entity("A", AttributeDescription("x", .string)), entity("A"),
+            EntityDescription(
+                "B", superentity: "A", attributes: [AttributeDescription("x", .double)],
+                relationships: [RelationshipDescription("y", to: "A"), RelationshipDescription("y", to: "A")]),
+            entity("C", AttributeDescription("self", .string)))
+        #expect(
+            found == [
+                "A: there are two entities of this name; rename one of them",
+                "B.x: superentity 'A' has a property of this name already; rename one of them",
+                "B.y: this entity has a property of this name already; rename one of them",
+                "C.self: this name stands for the object itself in predicates; choose another",
+            ])
+    }
+
+    @Test func `a cycle of inheritance is shown`() {
+        let found = problems(
+            EntityDescription("A", superentity: "B"), EntityDescription("B", superentity: "A"),
+            EntityDescription("C", superentity: "C"))
+        #expect(found.count == 3)
+        #expect(found[0] == "A: inherits from itself: A → B → A; one of them needs another superentity or none")
+        #expect(found[2].contains("C → C"))
+    }
+
+    @Test(arguments: [
+        (AttributeDescription("x", .undefined), "cannot be stored"),
+        (AttributeDescription("x", .objectID), "cannot be stored"),
+        (AttributeDescription("x", .composite), "at least one element"),
+        (AttributeDescription("x", .string, elements: [AttributeDescription("y", .string)]), "only type composite"),
+        (AttributeDescription("x", .composite, elements: [AttributeDescription("y", .undefined)]), "cannot have type"),
+        (
+            AttributeDescription("x", .composite, elements: [AttributeDescription("y", .string, isTransient: true)]),
+            "transient"
+        ),
+        (AttributeDescription("x", .string, isTransient: true, isIndexed: true), "cannot be indexed"),
+        (AttributeDescription("x", .transformable, isIndexed: true), "no order"),
+        (AttributeDescription("x", .string, valueTransformerName: "T"), "value transformer"),
+        (AttributeDescription("x", .decimal, defaultValue: .double(0.5)), "written for type decimal"),
+        (AttributeDescription("x", .string, renamingIdentifier: ""), "renaming identifier is empty"),
+    ]) func `an attribute that makes no sense is refused`(attribute: AttributeDescription, part: String) {
+        let found = problems(entity("A", attribute))
+        #expect(found.count == 1)
+        #expect(found.first?.hasPrefix("A.x") == true && found.first?.contains(part) == true, "\(found)")
+    }
+
+    @Test func `transient attributes may be of any type (MO-40, MD-25)`() {
+        #expect(
+            problems(
+                entity(
+                    "A", AttributeDescription("x", .undefined, isTransient: true),
+                    AttributeDescription("y", .objectID, isTransient: true))) == [])
+    }
+
+    @Test func `both sides of a pair must name each other`() {
+        func pair(_ inverse: String?, to destination: String = "A") -> [String] {
+            problems(
+                EntityDescription("A", relationships: [RelationshipDescription("b", to: "B", inverse: "a")]),
+                EntityDescription(
+                    "B", relationships: [RelationshipDescription("a", to: destination, inverse: inverse)]),
+                EntityDescription("C", relationships: [RelationshipDescription("b", to: "B")]))
+        }
+        #expect(pair("b") == [])
+        #expect(pair(nil) == ["A.b: inverse 'B.a' does not name this relationship back; give it inverse 'b'"])
+        #expect(pair("c").first?.contains("names 'c' as its inverse") == true)
+        #expect(pair("b", to: "C").first == "A.b: inverse 'B.a' leads to 'C', not back to 'A'")
+        #expect(
+            problems(
+                EntityDescription("A", relationships: [RelationshipDescription("b", to: "B", inverse: "aa")]),
+                EntityDescription("B", attributes: [AttributeDescription("aa", .string)]))
+                == ["A.b: inverse 'aa' is an attribute of 'B'"])
+    }
+
+    @Test func `a pair must mean exactly each other's entity`() {
+        let found = problems(
+            EntityDescription("A", relationships: [RelationshipDescription("b", to: "SubB", inverse: "a")]),
+            EntityDescription("B", relationships: [RelationshipDescription("a", to: "A", inverse: "b")]),
+            EntityDescription("SubB", superentity: "B"))
+        #expect(found.count == 2)
+        #expect(found.first?.contains("let the destination be 'B'") == true)
+    }
+
+    @Test func `no inverse at all is legal (MD-30), and so is an inverse to oneself`() {
+        #expect(problems(EntityDescription("A", relationships: [RelationshipDescription("b", to: "A")])) == [])
+        #expect(
+            problems(
+                EntityDescription(
+                    "A", relationships: [RelationshipDescription("friends", to: "A", inverse: "friends", .toMany)]))
+                == [])
+    }
+
+    @Test(arguments: [
+        (RelationshipDescription("r", to: "A", .toMany, minCount: 3, maxCount: 2), "nothing could ever be saved"),
+        (RelationshipDescription("r", to: "A", .toMany, minCount: -1), "negative"),
+        (RelationshipDescription("r", to: "A", maxCount: 5), "to-one relationship has 1"),
+        (RelationshipDescription("r", to: "A", minCount: 2), "0 or 1"),
+    ]) func `counts must be possible (MD-29)`(relationship: RelationshipDescription, part: String) {
+        let found = problems(EntityDescription("A", relationships: [relationship]))
+        #expect(found.count == 1 && found[0].contains(part), "\(found)")
+    }
+
+    @Test func `constraints and indexes name stored single values (MD-12)`() {
+        let found = problems(
+            EntityDescription(
+                "A",
+                attributes: [
+                    AttributeDescription("x", .string, isIndexed: true),
+                    AttributeDescription("t", .string, isTransient: true),
+                    AttributeDescription("blob", .transformable),
+                ],
+                relationships: [
+                    RelationshipDescription("one", to: "A"), RelationshipDescription("many", to: "A", .toMany),
+                ],
+                uniquenessConstraints: [[], ["x", "one"], ["one", "x"], ["t"], ["many"], ["x", "x"]],
+                indexes: [
+                    .init("x", on: [.init("one")]), .init("empty", on: []),
+                    .init("bad", on: [.init("blob"), .init("y")]),
+                ]))
+        #expect(
+            found.map { $0.dropFirst(3) } == [
+                "a uniqueness constraint names no property; name at least one",
+                "uniqueness constraint (one, x) is there twice; leave one out",
+                "uniqueness constraint (t) names 't', which is never stored; name a stored attribute",
+                "uniqueness constraint (many) names 'many', which is to-many; only to-one relationships are possible",
+                "uniqueness constraint (x, x) names a property twice",
+                "'A' has an index called 'x' already; rename this one",
+                "index 'empty' has no elements; name at least one property",
+                "index 'bad' names 'blob', whose type transformable has no order",
+                "index 'bad' names 'y', which is no property of it; did you mean 'x'?",
+            ])
+    }
+}
