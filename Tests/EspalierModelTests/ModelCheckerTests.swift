@@ -45,9 +45,10 @@ import Testing
         #expect(
             found == [
                 "Artist: superentity 'Nmaed' does not exist; did you mean 'Named'?",
-                "Artist.name: the default does not fit: the whole number 1 is no value of type string, which takes text",
-                "Artist.rank: the default does not fit: 40000 is out of range for type integer16, which takes whole numbers "
-                    + "from -32768 to 32767",
+                "Artist.name: the default does not fit: the whole number 1 is no value of type string, "
+                    + "which takes text",
+                "Artist.rank: the default does not fit: 40000 is out of range for type integer16, "
+                    + "which takes whole numbers from -32768 to 32767",
                 "Artist.albums: destination 'Albun' does not exist; did you mean 'Album'?",
                 "Artist: uniqueness constraint (nam) names 'nam', which is no property of it; did you mean 'name'?",
             ])

@@ -1,4 +1,4 @@
-// Calls of the predicate grammar: functions by name, CAST, TERNARY, SUBQUERY; and FETCH and FUNCTION, which are refused.
+// Calls of the predicate grammar: functions by name, CAST, TERNARY, SUBQUERY; FETCH and FUNCTION, which are refused.
 
 extension PredicateParser {
     /// The call of `name`; the current token is its parenthesis.

@@ -1,8 +1,8 @@
 // Recursive descent over the predicate grammar (semantics 2.1, PR-01 to PR-15).
 //
 // Invariants
-//   1. Any text is answered with a predicate or a located error, in linear time and bounded stack: nesting is limited to
-//      `nestingMax`, the height of what is built to `ResolvedPredicate.depthMax`.
+//   1. Any text is answered with a predicate or a located error, in linear time and bounded stack: nesting is limited
+//      to `nestingMax`, the height of what is built to `ResolvedPredicate.depthMax`.
 //   2. OR < AND < NOT < comparison < UNION/INTERSECT/MINUS < + - < * / < ** < unary minus (PR-04); ** is right
 //      associative, the others left; keywords in any case.
 //   3. A parenthesis holds a condition or an expression; which of them is known when it is closed, so that nothing is

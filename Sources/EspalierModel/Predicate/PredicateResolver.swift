@@ -1,7 +1,7 @@
 // Binds a predicate to an entity: looks up names, checks types, converts constants, brings comparisons into one form.
 //
 // Invariants
-//   1. The result keeps the invariants of ResolvedPredicate, or a FetchPredicateError says which name or value is wrong.
+//   1. The result keeps the invariants of ResolvedPredicate, or an error says which name or value is wrong.
 // Not here: key paths (PredicateResolver+KeyPath), functions (PredicateResolver+Expression), types
 // (PredicateResolver+Types).
 

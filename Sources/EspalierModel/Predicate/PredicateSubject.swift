@@ -2,8 +2,8 @@
 
 /// An object seen by predicates and sort keys.
 ///
-/// Attribute and relationship slots are those of the entity the predicate was resolved for, which `entity` is or inherits
-/// from. Reading may fail (a row has to be fetched); evaluation then stops and throws the same error.
+/// Attribute and relationship slots are those of the entity the predicate was resolved for, which `entity` is or
+/// inherits from. Reading may fail (a row has to be fetched); evaluation then stops and throws the same error.
 public protocol PredicateSubject {
     /// Why reading can fail; `Never` for objects in memory.
     associatedtype Failure: Error

@@ -36,8 +36,8 @@ public struct ResolvedPredicate: Sendable {
 
     /// Checks `predicate` against `entity` and resolves its names.
     ///
-    /// - Throws: `FetchPredicateError` for unknown or transient properties, wrong types, unbound variables, to-many key paths
-    ///   without modifier, and patterns that are not regular expressions.
+    /// - Throws: `FetchPredicateError` for unknown or transient properties, wrong types, unbound variables, to-many key
+    ///   paths without modifier, and patterns that are not regular expressions.
     /// - Complexity: O(size of the predicate); constants of IN are sorted.
     public init(
         _ predicate: FetchPredicate, for entity: Entity, in model: ManagedObjectModel

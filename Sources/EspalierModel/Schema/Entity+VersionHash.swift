@@ -2,18 +2,18 @@
 //
 // Invariants
 //   1. In the hash, inherited properties included: the names of entity and superentity; of each attribute name, type,
-//      optional, transient and elements; of each relationship name, destination, inverse, cardinality, optional, minCount
-//      and maxCount; the uniqueness constraints (MD-12).
-//   2. Not in the hash: defaults, delete rules, value transformers, renaming identifiers, indexes, whether the entity is
-//      abstract, and the order in which anything was written down.
+//      optional, transient and elements; of each relationship name, destination, inverse, cardinality, optional,
+//      minCount and maxCount; the uniqueness constraints (MD-12).
+//   2. Not in the hash: defaults, delete rules, value transformers, renaming identifiers, indexes, whether the entity
+//      is abstract, and the order in which anything was written down.
 //   3. The hash is FNV-1a with 128 bits over the canonical encoding below, most significant byte first. It stands in
 //      files: changing either is a change of format.
 
 extension Entity {
     /// The hash of what decides how objects of this entity are stored: 16 bytes.
     ///
-    /// Equal for entities of two models exactly (but for a chance of 2^-128) if stored objects of one are stored objects
-    /// of the other.
+    /// Equal for entities of two models exactly (but for a chance of 2^-128) if stored objects of one are stored
+    /// objects of the other.
     ///
     /// - Complexity: O(properties).
     public var versionHash: [UInt8] {

@@ -82,7 +82,8 @@ extension ModelChecker {
             if !element.accepts(element.defaultValue) {
                 report(
                     entity.name, elementPath,
-                    "the default does not fit: it is \(element.defaultValue.kindDescription), the type is \(element.type)"
+                    "the default does not fit: it is \(element.defaultValue.kindDescription), "
+                        + "the type is \(element.type)"
                 )
             }
             checkElements(of: element, path: elementPath, in: entity, depth: depth + 1)

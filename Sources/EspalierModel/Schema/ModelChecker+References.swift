@@ -57,7 +57,8 @@ extension ModelChecker {
         if owner.name != destination.name {
             report(
                 entity.name, relationship.name,
-                "inverse '\(name)' belongs to '\(owner.name)', of which '\(destination.name)' is only one kind; let the destination be '\(owner.name)'"
+                "inverse '\(name)' belongs to '\(owner.name)', of which '\(destination.name)' is only one kind; "
+                    + "let the destination be '\(owner.name)'"
             )
         }
         if inverse.destination != entity.name {
@@ -67,12 +68,14 @@ extension ModelChecker {
         } else if inverse.inverse == nil {
             report(
                 entity.name, relationship.name,
-                "inverse '\(owner.name).\(name)' does not name this relationship back; give it inverse '\(relationship.name)'"
+                "inverse '\(owner.name).\(name)' does not name this relationship back; "
+                    + "give it inverse '\(relationship.name)'"
             )
         } else if inverse.inverse != relationship.name {
             report(
                 entity.name, relationship.name,
-                "inverse '\(owner.name).\(name)' names '\(inverse.inverse ?? "")' as its inverse; the two have to name each other"
+                "inverse '\(owner.name).\(name)' names '\(inverse.inverse ?? "")' as its inverse; "
+                    + "the two have to name each other"
             )
         }
     }

@@ -76,13 +76,15 @@ struct ModelChecker {
         if !PredicateLexer.beginsWord(first) || !scalars.allSatisfy(PredicateLexer.continuesWord) {
             report(
                 entity.name, property,
-                "'\(name)' is no name for \(what): it has to begin with a letter or _ and to go on with letters, digits and _"
+                "'\(name)' is no name for \(what): it has to begin with a letter or _ "
+                    + "and to go on with letters, digits and _"
             )
         }
         if name.utf8.count > ModelChecker.nameByteCountMax {
             report(
                 entity.name, property,
-                "the name of \(what) has \(name.utf8.count) bytes; at most \(ModelChecker.nameByteCountMax) are possible"
+                "the name of \(what) has \(name.utf8.count) bytes; "
+                    + "at most \(ModelChecker.nameByteCountMax) are possible"
             )
         }
     }

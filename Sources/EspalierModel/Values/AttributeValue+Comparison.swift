@@ -3,7 +3,7 @@
 // Invariants
 //   1. `compare` is a total order: any two values are ordered, and the order is transitive.
 //   2. Null comes before every value (semantics FR-27); the kinds follow one another in a fixed order.
-//   3. Numbers compare by their exact mathematical value, whatever their types; NaN equals NaN and follows every number.
+//   3. Numbers compare by exact mathematical value, whatever their types; NaN equals NaN and follows every number.
 //   4. Text compares by the Unicode scalars of its canonical composition (NFC), never by locale.
 // Not here: what a predicate makes of null (ResolvedPredicate+Evaluation), folding of text (TextFolding).
 

@@ -22,9 +22,9 @@ package enum DateText {
         let (day, inDay) = rest < 0 ? (days - 1, rest + secondsPerDay * 1000) : (days, rest)
         let (year, month, dayOfMonth) = civil(fromDay: day + referenceDay)
         let fraction = inDay % 1000 == 0 ? "" : "." + padded(inDay % 1000, 3)
+        let calendar = [padded(year, 4), padded(month, 2), padded(dayOfMonth, 2)]
         let clock = [inDay / 3_600_000, inDay / 60_000 % 60, inDay / 1000 % 60].map { padded($0, 2) }
-        return
-            "\(padded(year, 4))-\(padded(month, 2))-\(padded(dayOfMonth, 2))T\(clock.joined(separator: ":"))\(fraction)Z"
+        return calendar.joined(separator: "-") + "T" + clock.joined(separator: ":") + fraction + "Z"
     }
 
     /// The date that `text` names: `2009-01-31`, `2009-01-31 13:45`, `2009-01-31T13:45:07.25+01:00`.

@@ -4,8 +4,8 @@
 package enum NearMiss {
     /// The candidate that `name` most probably stands for; `nil` if none is near.
     ///
-    /// Near means: equal but for case, or at most one edit (insertion, deletion, replacement, exchange of neighbours) for
-    /// each three characters, at least one. The first of several equally near ones.
+    /// Near means: equal but for case, or at most one edit (insertion, deletion, replacement, exchange of neighbours)
+    /// for each three characters, at least one. The first of several equally near ones.
     ///
     /// - Complexity: O(candidates x length squared); names above 64 characters find nothing.
     package static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {

@@ -63,7 +63,7 @@ public struct ObjectID: Hashable, Sendable {
         return "x-espalier:///\(entityName)/t\(key)"
     }
 
-    /// The ID that `uri` names (ID-07); `nil` if it is malformed, or if no store or entity of this process has its name.
+    /// The ID that `uri` names (ID-07); `nil` if it is malformed or this process has no such store or entity.
     public init?(uriRepresentation uri: String) {
         let parts = uri.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 5, parts[0] == "x-espalier:", parts[1].isEmpty,
