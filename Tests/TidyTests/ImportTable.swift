@@ -20,7 +20,7 @@ enum ImportTable {
         "EspalierEngine": [],
         "EspalierModel": [],
         "EspalierStore": ["EspalierEngine", "EspalierModel"],
-        "Espalier": ["EspalierModel", "EspalierStore"],
+        "Espalier": ["EspalierMacros", "EspalierModel", "EspalierStore"],
         "EspalierMacros": [],
         "dbtool": ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
     ]

@@ -1,9 +1,10 @@
 // The checkout these tests were compiled from: which files it has, and their text, read once.
 
 import Foundation
+import Testing
 
 /// The files of a checkout.
-struct Repository {
+struct Repository: CustomTestStringConvertible {
     /// The checkout that holds this file.
     static let current = Repository(
         root: URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -32,6 +33,9 @@ struct Repository {
         self.paths = paths
         self.swiftFiles = swiftFiles
     }
+
+    /// Its folder: a failed expectation shall not print every file.
+    var testDescription: String { root.path }
 
     /// The text of a file; `nil` if there is none or it is not UTF-8.
     func text(of path: String) -> String? { try? String(contentsOf: root.appending(path: path), encoding: .utf8) }

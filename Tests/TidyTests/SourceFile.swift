@@ -1,7 +1,9 @@
 // A Swift file of the repository as rules see it: path, lines, tokens.
 
+import Testing
+
 /// One Swift file of the repository.
-struct SourceFile {
+struct SourceFile: CustomTestStringConvertible {
     /// The path within the repository, with `/`.
     let path: String
     /// All lines without their ends; a last line break opens no further line.
@@ -19,6 +21,9 @@ struct SourceFile {
         tokens = SwiftLexer.tokens(of: text)
         code = tokens.filter { $0.kind != .comment && $0.kind != .string }
     }
+
+    /// Its path: a failed expectation shall not print the whole file.
+    var testDescription: String { path }
 
     /// The file's name without `.swift`.
     var stem: String { String((path.split(separator: "/").last ?? "").dropLast(".swift".count)) }
