@@ -2,9 +2,8 @@
 //
 // Invariants
 //   1. Stores are known by device and inode, so a link or another spelling of the path finds the same engine.
-//   2. Opening and closing hold the registry's lock throughout: no store is opened while it is being closed.
-
-import Synchronization
+//   2. Within one file system, opening and closing follow each other: no store is opened while it is being closed. The
+//      lock itself is not held meanwhile.
 
 /// The open stores of this process.
 enum Registry {
@@ -13,15 +12,40 @@ enum Registry {
         weak var engine: Engine?
     }
 
-    private static let entries = Mutex<[FileIdentity: Entry]>([:])
+    private final class Shared: @unchecked Sendable {
+        // SAFETY (@unchecked Sendable): touched only while `monitor` is held.
+        var entries: [FileIdentity: Entry] = [:]
+        var busy: Set<ObjectIdentifier> = []
+    }
+
+    private static let monitor = Monitor()
+    private static let shared = Shared()
+
+    /// Runs `body` while nobody else opens or closes a store of `fileSystem`.
+    private static func alone<R>(
+        in fileSystem: any FileSystem, _ body: () throws(StorageError) -> R
+    ) throws(StorageError) -> R {
+        let name = ObjectIdentifier(fileSystem)
+        monitor.withLock {
+            while shared.busy.contains(name) { monitor.wait() }
+            shared.busy.insert(name)
+        }
+        defer {
+            monitor.withLock {
+                shared.busy.remove(name)
+                monitor.wakeAll()
+            }
+        }
+        return try body()
+    }
 
     /// The engine of the store at `path`: the one that is open already, or a new one.
     static func open(
         _ path: String, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> Engine {
-        try entries.withLock { entries throws(StorageError) in
-            if let identity = try fileSystem.identity(of: path), let engine = entries[identity]?.engine,
-                engine.handleCount > 0
+        try alone(in: fileSystem) { () throws(StorageError) in
+            if let identity = try fileSystem.identity(of: path),
+                let engine = monitor.withLock({ shared.entries[identity]?.engine }), engine.handleCount > 0
             {
                 // A read-only engine follows another process; it cannot become the writer.
                 guard options.access != .readWrite || !engine.isReadOnly else { throw .readOnly }
@@ -30,21 +54,22 @@ enum Registry {
             }
             let engine = try Engine.open(path, in: fileSystem, options: options)
             engine.handleCount = 1
-            entries[engine.files.store.identity] = Entry(engine: engine)
+            monitor.withLock { shared.entries[engine.files.store.identity] = Entry(engine: engine) }
             return engine
         }
     }
 
     /// Gives one use of an engine up; the last one closes it.
     static func close(_ engine: Engine) throws(StorageError) {
-        try entries.withLock { entries throws(StorageError) in
+        try alone(in: engine.fileSystem) { () throws(StorageError) in
             guard engine.handleCount == 1 else {
                 engine.handleCount -= 1
                 return
             }
             try engine.board.close()
             engine.handleCount = 0
-            entries[engine.files.store.identity] = nil
+            let identity = engine.files.store.identity
+            monitor.withLock { shared.entries[identity] = nil }
             try engine.close()
         }
     }

@@ -1,0 +1,155 @@
+// Scripted workloads over a simulated file system, with the oracle that knows what every commit contained.
+//
+// Invariants
+//   1. A workload is one seed: the same seed makes the same calls.
+//   2. The oracle holds the content after each transaction number, and which number is certainly durable.
+
+import EspalierEngine
+import Synchronization
+import TestSupport
+
+/// The content of a store: name of the tree -> key -> value. Integer keys are given as 8 big-endian bytes.
+typealias StoreContent = [String: [[UInt8]: [UInt8]]]
+
+/// What a store may contain.
+final class Oracle: Sendable {
+    struct State: Sendable {
+        var contents: [UInt64: StoreContent] = [0: [:]]
+        var durable: UInt64 = 0
+    }
+
+    let state = Mutex(State())
+
+    /// Takes note of what a transaction will contain if it is committed.
+    func willCommit(_ transaction: UInt64, _ content: StoreContent) {
+        state.withLock { $0.contents[transaction] = content }
+    }
+
+    /// Takes note that a transaction, and all before it, will survive.
+    func isDurable(_ transaction: UInt64) { state.withLock { $0.durable = max($0.durable, transaction) } }
+
+    /// The content after a transaction.
+    func content(_ transaction: UInt64) -> StoreContent? { state.withLock { $0.contents[transaction] } }
+    /// The newest transaction that must be there.
+    var durable: UInt64 { state.withLock { $0.durable } }
+}
+
+/// A scripted run over a store.
+struct Workload {
+    static let path = "store"
+
+    let seed: UInt64
+    let oracle = Oracle()
+    private(set) var chance: SeededGenerator
+    private(set) var content: StoreContent = [:]
+    private var snapshots: [(transaction: UInt64, content: StoreContent)] = []
+
+    init(seed: UInt64) {
+        self.seed = seed
+        chance = SeededGenerator(seed: seed)
+    }
+
+    /// Small everything, so that segments, cache and free space turn over within a few transactions.
+    static func options(seed: UInt64) -> DatabaseOptions {
+        var options = DatabaseOptions()
+        options.pageSize = seed % 4 == 3 ? 8192 : 4096
+        options.cacheByteCount = seed % 3 == 0 ? 16 * options.pageSize : 64 * options.pageSize
+        options.logSegmentByteCount = 64 << 10
+        options.logSoftCap = 256 << 10
+        options.logByteCountMax = 4 << 20
+        options.checkpointThreshold = seed % 2 == 0 ? 16 << 10 : 100 << 10
+        return options
+    }
+
+    /// Runs `count` transactions, with checkpoints, rollbacks, snapshots and reopenings between them.
+    mutating func run(_ count: Int, in system: SimulatedFileSystem) throws(StorageError) {
+        let options = Self.options(seed: seed)
+        var database = try Database.open(Self.path, in: system, options: options)
+        for _ in 0..<count {
+            switch Int.random(in: 0..<12, using: &chance) {
+            case 0: try database.checkpoint(.passive)
+            case 1:
+                try database.checkpoint(Bool.random(using: &chance) ? .full : .truncate)
+            case 2:
+                try database.close()
+                database = try Database.open(Self.path, in: system, options: options)
+            case 3: try transaction(database, commits: false)
+            default: try transaction(database, commits: true)
+            }
+        }
+        try database.close()
+    }
+
+    /// One write transaction.
+    mutating func transaction(_ database: Database, commits: Bool) throws(StorageError) {
+        let before = content
+        var write = try database.beginWrite()
+        let size = [1, 3, 10, 60].randomElement(using: &chance) ?? 1
+        for _ in 0..<Int.random(in: 1...size, using: &chance) { try change(&write) }
+        guard commits else {
+            content = before
+            return write.rollback()
+        }
+        let number = write.transactionID
+        oracle.willCommit(number, content)
+        let durability: Durability = Int.random(in: 0..<4, using: &chance) == 0 ? .ordered : .durable
+        let receipt = try write.commit(durability)
+        if durability == .durable, receipt.transactionID == number { oracle.isDurable(number) }
+    }
+
+    /// One change of one tree.
+    private mutating func change(_ write: inout WriteTransaction) throws(StorageError) {
+        let name = ["songs", "albums"].randomElement(using: &chance) ?? "songs"
+        let kind: KeyKind = name == "songs" ? .bytes : .integer
+        let tree = try write.tree(named: name, orCreate: kind)
+        if content[name] == nil { content[name] = [:] }
+        let number = UInt64.random(in: 0..<400, using: &chance)
+        let key = kind == .integer ? Self.bytes(of: number) : [UInt8]("song \(number)".utf8)
+        switch Int.random(in: 0..<20, using: &chance) {
+        case 0:
+            try write.dropTree(tree)
+            content[name] = nil
+        case 1...5:
+            let existed = kind == .integer ? try write.remove(number, from: tree) : try write.remove(key, from: tree)
+            let expected = content[name]?.removeValue(forKey: key) != nil
+            precondition(existed == expected, "removing answered \(existed)")
+        default:
+            let value = makeValue()
+            if kind == .integer {
+                try write.put(value, for: number, in: tree)
+            } else {
+                try write.put(value, for: key, in: tree)
+            }
+            content[name]?[key] = value
+        }
+    }
+
+    private mutating func makeValue() -> [UInt8] {
+        let size = [0, 20, 300, 900, 5000, 30000][[0, 1, 1, 1, 2, 2, 3, 4, 5].randomElement(using: &chance) ?? 1]
+        let byte = UInt8.random(in: 0...255, using: &chance)
+        let count = size == 0 ? 0 : Int.random(in: 1...size, using: &chance)
+        return (0..<count).map { UInt8(truncatingIfNeeded: $0) ^ byte }
+    }
+
+    /// An integer key as 8 big-endian bytes.
+    static func bytes(of key: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: key >> (56 - 8 * $0)) } }
+
+    /// Everything a store contains, read by cursors.
+    static func content(of database: Database) throws(StorageError) -> (transaction: UInt64, content: StoreContent) {
+        let read = try database.beginRead()
+        var content: StoreContent = [:]
+        for summary in try read.trees() {
+            var entries: [[UInt8]: [UInt8]] = [:]
+            var cursor = try read.cursor(over: summary.tree)
+            var isOnEntry = try cursor.first()
+            while isOnEntry {
+                let key = summary.tree.kind == .integer ? bytes(of: cursor.integerKey) : cursor.key
+                entries[key] = try cursor.value()
+                isOnEntry = try cursor.next()
+            }
+            precondition(UInt64(entries.count) == summary.entryCount, "the catalog's count is wrong")
+            content[summary.tree.name] = entries
+        }
+        return (read.transactionID, content)
+    }
+}
