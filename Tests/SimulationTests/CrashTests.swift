@@ -102,7 +102,7 @@ final class CrashExaminer: Sendable {
         return counts
     }
 
-    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_CRASH_SEEDS", default: 8)))
+    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_CRASH_SEEDS", default: 4)))
     func `a power loss at any moment keeps what was acknowledged and nothing in part`(seed: UInt64) throws {
         let counts = try crashEverywhere(
             seed: testSeed(default: 1000) + seed, transactions: 12,

@@ -8,7 +8,9 @@ import EspalierEngine
 import Synchronization
 import TestSupport
 
-/// The content of a store: name of the tree -> key -> value. Integer keys are given as 8 big-endian bytes.
+/// The content of a store: name of the tree -> key -> value.
+///
+/// Integer keys are given as 8 big-endian bytes.
 typealias StoreContent = [String: [[UInt8]: [UInt8]]]
 
 /// What a store may contain.

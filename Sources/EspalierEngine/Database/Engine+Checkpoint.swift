@@ -6,9 +6,8 @@
 // Invariants
 //   1. The target is a commit that every live snapshot sees, so no page is overwritten that one still needs.
 //   2. A checkpoint that fails before its slot is durable has changed nothing that counts: all it wrote is in the log too.
-//   3. The slot that is replaced is never the only one on the disk: before the first slot of a session is written, the
-//      slot that counts is written once more to its own place and synced, because a sync that failed in an earlier
-//      process may have left it in the system's memory only.
+//   3. Three slots are written in turn, so that one slot of the past is left on the disk even if the newest is in the
+//      system's memory only (its sync failed in an earlier process) and the write of the next one is torn.
 
 import Synchronization
 
@@ -165,13 +164,6 @@ extension Engine {
             nextTreeID: state.nextTreeID)
         try put(next)
         slot = next
-    }
-
-    /// Invariant 3: makes sure that the slot that counts is on the disk.
-    func reaffirmSlot() throws(StorageError) {
-        guard !isSlotReaffirmed else { return }
-        try put(slot)
-        isSlotReaffirmed = true
     }
 
     private func put(_ slot: CheckpointSlot) throws(StorageError) {

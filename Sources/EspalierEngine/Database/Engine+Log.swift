@@ -22,7 +22,6 @@ extension Engine {
             let log = Log(
                 file: file, header: header, storeSeed: superblock.hashSeed, fileSystem: fileSystem, syncs: syncs,
                 segmentCount: try wholeSegments(of: file, header: header), firstSequence: first, chain: chain)
-            try reaffirmSlot()
             var state = StoreState(slot)
             state.chain = chain
             try writeSlot(state, logIdentifier: header.logIdentifier, logStartSegment: first, isClean: false)

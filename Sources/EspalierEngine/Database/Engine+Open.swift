@@ -3,10 +3,9 @@
 // Recovery (each step durable before the next; a crash at any point starts again at the first):
 //   1. choose the slot; if it says "clean" there is nothing to do
 //   2. walk the log from there (`LogScan`), which may find it damaged: `logCorrupt`
-//   3. write the slot that counts once more, and sync (see `Engine+Checkpoint`, invariant 3)
-//   4. write every accepted page version to the store file and sync: what an earlier process could not make durable is
+//   3. write every accepted page version to the store file and sync: what an earlier process could not make durable is
 //      written anew, so the system's memory is not trusted (rule F5)
-//   5. write a clean slot and sync
+//   4. write a clean slot and sync
 
 import Synchronization
 
@@ -109,7 +108,6 @@ extension Engine {
         try scan.advance()
         files.log = file
         try checkpointLock.withLock { () throws(StorageError) in
-            try reaffirmSlot()
             let target = scan.state
             let versions = newestVersions(in: scan.index, from: slot.checkpointLSN, target: target)
             try writePages(versions, pageCount: target.pageCount)

@@ -4,7 +4,7 @@
 //   registry -> writer gate -> checkpoint lock -> log lock -> commit queue -> snapshot board -> buffer pool
 //
 // Invariants
-//   1. `appended`, `freeCounts` and `isSlotReaffirmed` belong to who holds the writer gate; `slot` to who holds the
+//   1. `appended` and `freeCounts` belong to who holds the writer gate; `slot` to who holds the
 //      checkpoint lock.
 //   2. `checkpointLSN` is the position of the newest *durable* slot. Versions before it are read from the store file.
 //   3. Nothing is written before the first write transaction: a store that was closed cleanly and is only read stays as
@@ -39,8 +39,6 @@ package final class Engine: @unchecked Sendable {
     var appended: (state: StoreState, index: LogIndex)
     /// Free pages per bitmap page after the newest append, once known (invariant 1).
     var freeCounts: [Int]?
-    /// Whether the slot that counts is known to be on the disk, not only in the system's memory (invariant 1).
-    var isSlotReaffirmed = false
     /// The newest slot (invariant 1).
     var slot: CheckpointSlot
     private let armedLog = Mutex<Log?>(nil)

@@ -1,4 +1,4 @@
-// The first pages of a new store: superblock with both slots, the first bitmap page, the root of an empty catalog.
+// The first pages of a new store: superblock with its slots, the first bitmap page, the root of an empty catalog.
 
 /// An empty store that is to be written.
 struct NewStore {
@@ -18,7 +18,7 @@ struct NewStore {
         pages.view(at: 0).clear(0..<byteCount)
         pages.store(superblock.encoded(), at: 0)
         pages.store(superblock.encoded(), at: SuperblockLayout.mirror)
-        for sequence in UInt64(0)...1 {
+        for sequence in UInt64(0)..<UInt64(SuperblockLayout.slots.count) {
             let slot = slot(sequence: sequence)
             pages.store(slot.encoded(), at: slot.byteOffset)
         }

@@ -1,8 +1,10 @@
-// Checkpoint slots: what the store file holds, as of the last checkpoint. Two slots are written in turn.
+// Checkpoint slots: what the store file holds, as of the last checkpoint. Three slots are written in turn.
 //
 // Invariants (on disk: never renumber)
-//   1. The slot with a valid checksum and the highest `sequence` counts; sequence n is written to slot n % 2.
-//   2. A torn write can damage only the slot that was about to be replaced, so one of the two is always valid.
+//   1. The slot with a valid checksum and the highest `sequence` counts; sequence n is written to slot n % 3.
+//   2. A torn write can damage only the oldest slot. Two would not be enough: a sync of slot n that failed may leave it in
+//      the system's memory only, where the next process reads it and writes slot n + 1; if that is torn, slot n - 1 must
+//      still be there.
 
 /// Offsets of the fields of a checkpoint slot.
 package enum CheckpointSlotLayout {
@@ -68,7 +70,7 @@ package struct CheckpointSlot: Hashable, Sendable {
     }
 
     /// Where in page 0 this slot is to be written.
-    package var byteOffset: Int { SuperblockLayout.slots[Int(sequence % 2)] }
+    package var byteOffset: Int { SuperblockLayout.slots[Int(sequence % 3)] }
 
     /// The 512 bytes of the slot.
     package func encoded() -> [UInt8] {
@@ -117,9 +119,12 @@ package struct CheckpointSlot: Hashable, Sendable {
     ///
     /// - Throws: `corruption(.noValidSlot)`.
     package static func newest(in page: RawSpan) throws(StorageError) -> CheckpointSlot {
-        let a = CheckpointSlot(decoding: page, at: SuperblockLayout.slots[0])
-        let b = CheckpointSlot(decoding: page, at: SuperblockLayout.slots[1])
-        guard let newest = [a, b].compactMap(\.self).max(by: { $0.sequence < $1.sequence }) else {
+        var newest: CheckpointSlot?
+        for place in SuperblockLayout.slots {
+            guard let slot = CheckpointSlot(decoding: page, at: place) else { continue }
+            if slot.sequence >= newest?.sequence ?? 0 { newest = slot }
+        }
+        guard let newest else {
             throw .corrupt(.noValidSlot, page: 0, byteOffset: SuperblockLayout.slots[0])
         }
         return newest

@@ -25,7 +25,7 @@ public enum CorruptionRule: UInt8, Sendable, CaseIterable {
     case superblockChecksum = 10
     /// Rule 11, broken when a field of the superblock has an impossible value.
     case superblockField = 11
-    /// Rule 12, broken when neither checkpoint slot is valid.
+    /// Rule 12, broken when no checkpoint slot is valid.
     case noValidSlot = 12
     /// Rule 13, broken when the copy of the superblock differs from it.
     case superblockMirror = 13
@@ -136,7 +136,7 @@ extension CorruptionRule: CustomStringConvertible {
         case .pageGap: "the gap between its slots and its cells is not zero"
         case .superblockChecksum: "the superblock does not match its checksum"
         case .superblockField: "a field of the superblock has an impossible value"
-        case .noValidSlot: "neither checkpoint slot is valid"
+        case .noValidSlot: "no checkpoint slot is valid"
         case .superblockMirror: "the copy of the superblock differs from it"
         case .levelOfType: "its level does not fit its type"
         case .slotsOverCells: "its slots reach into its cells"

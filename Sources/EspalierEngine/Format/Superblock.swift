@@ -23,8 +23,8 @@ package enum SuperblockLayout {
     package static let reserved = 120
     package static let checksum = 504  // u64
     package static let byteCount = 512
-    /// Where checkpoint slot A and B begin in page 0.
-    package static let slots = [512, 1024]
+    /// Where the checkpoint slots begin in page 0.
+    package static let slots = [512, 1024, 1536]
     /// Where the copy of the superblock begins in page 0.
     package static let mirror = 2048
     /// How much of page 0 is used.

@@ -137,7 +137,7 @@ extension PageReport {
         problems = image.superblockProblems
         if let superblock = image.superblock { addSuperblock(superblock) }
         for (index, offset) in SuperblockLayout.slots.enumerated() {
-            addSlot(page, index == 0 ? "A" : "B", at: offset)
+            addSlot(page, ["A", "B", "C"][index], at: offset)
         }
     }
 
