@@ -314,8 +314,8 @@ import Testing
         return try #require(outcome.value).get()
     }
 
+    // SAFETY: written by one thread before the semaphore is signalled, read by the other after.
     private final class Outcome<Value: Sendable>: @unchecked Sendable {
-        // SAFETY: written by one thread before the semaphore is signalled, read by the other after.
         var value: Result<Value, any Error>?
     }
 

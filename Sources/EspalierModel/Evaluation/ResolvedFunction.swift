@@ -145,7 +145,7 @@ package enum ResolvedFunction: Sendable, Hashable {
         case .multiply: result = left * right
         case .divide where right != 0: result = left / right
         case .power:
-            guard let exponent = ExactNumber.decimal(right).integer, Swift.abs(exponent) < 1000 else { return .null }
+            guard let exponent = ExactNumber.decimal(right).integer, exponent.magnitude < 1000 else { return .null }
             result = exponent < 0 ? (left == 0 ? .nan : 1 / pow(left, Int(-exponent))) : pow(left, Int(exponent))
         default:
             guard let left = AttributeValue.decimal(left).approximation,

@@ -3,8 +3,8 @@
 extension ResolvedComparison {
     /// The comparison of the attribute at the end of the left key path, as the object that has the attribute makes it.
     ///
-    /// `nil` if the left side is not a key path across relationships that ends in an attribute, or if the right side looks
-    /// at the object being tested.
+    /// `nil` if the left side is not a key path across relationships that ends in an attribute, or if the right side
+    /// looks at the object being tested.
     package var atEndOfPath: ResolvedComparison? {
         guard case .path(let path) = left, !path.steps.isEmpty, case .attribute = path.terminal else { return nil }
         switch right {

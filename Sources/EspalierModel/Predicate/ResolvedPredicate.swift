@@ -87,9 +87,6 @@ package struct ResolvedComparison: Sendable {
 
     /// Folded text that every value of the left side begins with if it passes: of BEGINSWITH and LIKE with a constant.
     package var requiredPrefix: String? { pattern?.requiredPrefix }
-
-    /// Whether every value that begins with `requiredPrefix` passes.
-    package var isPrefixSufficient: Bool { `operator` == .beginsWith && requiredPrefix != nil }
 }
 
 /// An operand, resolved.
