@@ -1,7 +1,8 @@
 // Pages in memory, without a file: what the tree's tests run on.
 //
 // Invariants
-//   1. Each page that is pinned is validated first, so a tree that writes a malformed page is found at the next step.
+//   1. Each page that is pinned or edited is validated first, so a tree that writes a malformed page is found at the
+//      next step.
 //   2. A freed page is filled with 0xDD, so that use after free is found, too.
 
 import EspalierEngine
@@ -19,6 +20,10 @@ final class ArrayPages: WritablePageSource {
     var runLengthMax = 4
     /// Whether pages are validated when they are pinned.
     var isValidating = true
+    /// How thoroughly.
+    var depth = PageValidation.Depth.thorough
+    /// Pages that were allocated and not yet written.
+    private var freshPages: Set<PageNumber> = []
     /// After so many further changes, `edit` and `allocate` report a full disk; `nil`: never.
     var changesUntilFull: Int?
 
@@ -47,7 +52,7 @@ final class ArrayPages: WritablePageSource {
 
     func pin(_ number: PageNumber) throws(StorageError) -> PagePin {
         guard number < pageCount else { throw .corrupt(.pageBeyondEnd, page: number) }
-        if isValidating { try PageValidation.validate(page(number), number: number, depth: .thorough) }
+        if isValidating { try PageValidation.validate(page(number), number: number, depth: depth) }
         unsafe pinCounter.pointee.add(1, ordering: .relaxed)
         return unsafe PagePin(number: number, view: page(number), counter: pinCounter)
     }
@@ -55,6 +60,9 @@ final class ArrayPages: WritablePageSource {
     func edit(_ number: PageNumber) throws(StorageError) -> PagePin {
         guard number < pageCount else { throw .corrupt(.pageBeyondEnd, page: number) }
         try countChange()
+        if freshPages.remove(number) == nil, isValidating {
+            try PageValidation.validate(page(number), number: number, depth: depth)
+        }
         unsafe pinCounter.pointee.add(1, ordering: .relaxed)
         return unsafe PagePin(number: number, view: page(number), counter: pinCounter)
     }
@@ -64,6 +72,7 @@ final class ArrayPages: WritablePageSource {
         if let page = freePages.popLast() {
             isUsed[Int(page)] = true
             self.page(page).clear(0..<pageSize)
+            freshPages.insert(page)
             return (page, 1)
         }
         let geometry = StoreGeometry(pageSize: pageSize)
@@ -71,6 +80,7 @@ final class ArrayPages: WritablePageSource {
         let first = pageCount
         var taken = 0
         while taken < min(count, runLengthMax), !geometry.isBitmapPage(pageCount) {
+            freshPages.insert(pageCount)
             grow()
             taken += 1
         }

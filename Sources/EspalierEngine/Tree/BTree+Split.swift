@@ -10,6 +10,7 @@ extension BTree where Source: WritablePageSource {
     func splitLeaf(
         _ path: inout TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
     ) throws(StorageError) {
+        if try shiftToLeftNeighbour(path, key, stored, &record) { return }
         if path.count == 1 { try raiseRoot(&path, &record) }
         let depth = path.count - 1
         let (left, index) = (path.page(depth), path.index(depth))
@@ -20,10 +21,7 @@ extension BTree where Source: WritablePageSource {
             let rightPin = try source.edit(right)
             let old = ScratchPage(byteCount: source.pageSize)
             old.view.copy(from: leftPin.view, at: 0, to: 0, count: source.pageSize)
-            let suffixLength = record.kind == .integer ? 0 : key.bytes.count - old.view.prefixByteCount
-            let plan = SplitPlan(
-                view: old.view, newIndex: index, newKey: key,
-                newCellByteCount: TreeLayout.valueWordByteCount + suffixLength + stored.cellByteCount)
+            let plan = leafPlan(old.view, index, key, stored)
             guard let cut = plan.cut(pattern(record.hint, left)) else {
                 throw .corrupt(.cellLength, page: left, tree: record.treeID)
             }
@@ -32,28 +30,53 @@ extension BTree where Source: WritablePageSource {
             rightPin.view.set(right, at: PageLayout.number)
             try buildLeaf(
                 rightPin.view, plan, cut.index..<plan.count, separator.key, old.view.highFenceKey, stored)
-            if record.hint.leaf == left, index >= cut.index {
-                record.hint.follow(to: right, index: index - cut.index)
-            }
+            followHint(plan, cut, left: left, leftCount: 0, right: right, &record)
         }
         record.leafPageCount &+= 1
         try insertSeparator(at: depth - 1, &path, separator.key, left: left, right: right, &record)
     }
 
-    private func pattern(_ hint: InsertHint, _ leaf: PageNumber) -> SplitPlan.Pattern {
+    /// The full leaf in `view` with an entry that belongs at `index`.
+    func leafPlan(_ view: PageView, _ index: Int, _ key: TreeKey, _ stored: StoredValue) -> SplitPlan {
+        let suffixLength = view.hasIntegerKeys ? 0 : key.bytes.count - view.prefixByteCount
+        return SplitPlan(
+            view: view, newIndex: index, newKey: key,
+            newCellByteCount: TreeLayout.valueWordByteCount + suffixLength + stored.cellByteCount)
+    }
+
+    /// Remembers where the new entry of `plan` went, if the hint is about this leaf.
+    func followHint(
+        _ plan: SplitPlan, _ cut: SplitPlan.Cut, left: PageNumber, leftCount: Int, right: PageNumber,
+        _ record: inout TreeRecord
+    ) {
+        guard record.hint.leaf == plan.view.storedNumber else { return }
+        if plan.newIndex < cut.index {
+            record.hint.follow(to: left, index: leftCount + plan.newIndex)
+        } else {
+            record.hint.follow(to: right, index: plan.newIndex - cut.index)
+        }
+    }
+
+    /// What the last insertions into `leaf` looked like.
+    func pattern(_ hint: InsertHint, _ leaf: PageNumber) -> SplitPlan.Pattern {
         guard hint.leaf == leaf else { return .scattered }
         if hint.ascending >= 3 { return .ascending }
         return hint.descending >= 3 ? .descending : .scattered
     }
 
-    /// Writes the leaf in `view` (which must know its number) with the entries `range` of `plan`.
-    private func buildLeaf(
+    /// Writes the leaf in `view` (which must know its number) with the entries `range` of `plan`, behind all those of
+    /// the leaf `first`, if there is one.
+    func buildLeaf(
         _ view: PageView, _ plan: SplitPlan, _ range: Range<Int>, _ low: TreeKey?, _ high: TreeKey?,
-        _ stored: StoredValue
+        _ stored: StoredValue, behind first: PageView? = nil
     ) throws(StorageError) {
+        let firstCount = first?.cellCount ?? 0
         let identity = TreePageIdentity(
             number: view.storedNumber, treeID: plan.view.treeID, level: 0, isInteger: plan.view.hasIntegerKeys)
-        var builder = TreePageBuilder(view, identity, count: range.count, low: low, high: high)
+        var builder = TreePageBuilder(view, identity, count: firstCount + range.count, low: low, high: high)
+        if let first {
+            for index in 0..<firstCount { try builder.append(from: first, index) }
+        }
         for index in range {
             if let old = plan.oldIndex(index) {
                 try builder.append(from: plan.view, old)
@@ -72,6 +95,9 @@ extension BTree where Source: WritablePageSource {
         do {
             let pin = try source.edit(path.page(parentDepth))
             let index = path.index(parentDepth)
+            guard pin.view.fencesContain(key) else {
+                throw .corrupt(.fencesOfChild, page: left, tree: record.treeID)
+            }
             if pin.view.insertSeparator(index, key, leftChild: left) {
                 pin.view.setChild(index + 1, to: right)
                 return

@@ -43,12 +43,12 @@ struct SplitPlan {
     }
 
     /// The bytes of cell `index` and its slot, with the page's prefix left out.
-    private func byteCount(_ index: Int) -> Int {
+    func byteCount(_ index: Int) -> Int {
         view.slotByteCount + (oldIndex(index).map { view.cellByteCount($0) } ?? newCellByteCount)
     }
 
     /// Key `index` of a bytes page after the page's prefix.
-    private func suffix(_ index: Int) -> ByteString {
+    func suffix(_ index: Int) -> ByteString {
         oldIndex(index).map { view.suffix($0) } ?? newKey.bytes.dropping(prefixLength)
     }
 
@@ -73,7 +73,7 @@ struct SplitPlan {
     /// Where a run of insertions wants the split.
     private func preferredIndex(_ pattern: Pattern) -> Int? {
         let last = count - 1
-        let isRightEdge = newIndex == last && view.highFenceByteCount == 0
+        let isRightEdge = isAtRightEdge
         guard view.isLeaf else { return isRightEdge && count > 2 ? last - 1 : nil }
         if isRightEdge { return last }
         switch pattern {
@@ -112,7 +112,7 @@ struct SplitPlan {
     }
 
     /// The length of the separator of a cut at `index`: in a leaf just enough to tell the key from the one before it.
-    private func separatorByteCount(_ index: Int) -> Int {
+    func separatorByteCount(_ index: Int) -> Int {
         if view.hasIntegerKeys { return 8 }
         let key = suffix(index)
         guard view.isLeaf else { return prefixLength + key.count }

@@ -1,0 +1,140 @@
+// Moving entries of a full leaf to the neighbour before it, if that has much room, instead of splitting.
+//
+// Invariants
+//   1. Both leaves keep their numbers; only the separator between them changes. No page is taken or given back.
+//   2. Nothing is written unless both leaves and the parent have room for the outcome.
+// Why: behind a split at the right edge of a bytes tree the left leaf gets a high fence and so a prefix, and what its
+// keys then leave out is room that no later key would use.
+
+extension BTree where Source: WritablePageSource {
+    /// The part of a page, in percent, that must be free for entries to be moved there.
+    private static var worthwhilePercentage: Int { 30 }
+
+    /// Makes room for an entry, whose place is the last index of `path`, by moving entries to the leaf before.
+    ///
+    /// - Returns: whether the entry is stored; otherwise nothing was changed.
+    func shiftToLeftNeighbour(
+        _ path: TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
+    ) throws(StorageError) -> Bool {
+        let depth = path.count - 1
+        guard depth > 0, path.index(depth - 1) > 0 else { return false }
+        let (parent, page) = (path.page(depth - 1), path.page(depth))
+        let separatorIndex = path.index(depth - 1) - 1
+        let neighbour = try child(separatorIndex, of: parent)
+        guard neighbour != page else { throw .corrupt(.pageReachedTwice, page: page, tree: record.treeID) }
+        let oldLeft = ScratchPage(byteCount: source.pageSize)
+        do {
+            let pin = try source.pin(neighbour)
+            try check(pin.view, neighbour, record, 0)
+            let room = pin.view.capacity - pin.view.usedByteCount
+            guard room * 100 >= source.pageSize * Self.worthwhilePercentage else { return false }
+            oldLeft.view.copy(from: pin.view, at: 0, to: 0, count: source.pageSize)
+        }
+        let old = try copy(of: page)
+        guard old.view.follows(oldLeft.view) else {
+            throw .corrupt(.fencesOfChild, page: page, tree: record.treeID)
+        }
+        let plan = leafPlan(old.view, path.index(depth), key, stored)
+        let isRun = pattern(record.hint, page) == .ascending || plan.isAtRightEdge
+        guard let cut = plan.cut(movingTo: oldLeft.view, asMuchAsPossible: isRun) else { return false }
+        var separator = KeyBuffer(byteCount: source.pageSize)
+        plan.copyKey(cut.index, byteCount: cut.separatorByteCount, to: &separator)
+        guard try replaceSeparator(separatorIndex, of: parent, separator.key, leftChild: neighbour) else {
+            return false
+        }
+        let leftPin = try source.edit(neighbour)
+        let rightPin = try source.edit(page)
+        try buildLeaf(
+            leftPin.view, plan, 0..<cut.index, oldLeft.view.lowFenceKey, separator.key, stored,
+            behind: oldLeft.view)
+        try buildLeaf(
+            rightPin.view, plan, cut.index..<plan.count, separator.key, old.view.highFenceKey, stored)
+        followHint(plan, cut, left: neighbour, leftCount: oldLeft.view.cellCount, right: page, &record)
+        return true
+    }
+
+    private func child(_ index: Int, of page: PageNumber) throws(StorageError) -> PageNumber {
+        let pin = try source.pin(page)
+        return pin.view.child(index)
+    }
+
+    private func copy(of page: PageNumber) throws(StorageError) -> ScratchPage {
+        let copy = ScratchPage(byteCount: source.pageSize)
+        let pin = try source.pin(page)
+        copy.view.copy(from: pin.view, at: 0, to: 0, count: source.pageSize)
+        return copy
+    }
+
+    /// Puts `key` in the place of separator `index` of `page`; `false`, with nothing changed, if it does not fit.
+    private func replaceSeparator(
+        _ index: Int, of page: PageNumber, _ key: TreeKey, leftChild: PageNumber
+    ) throws(StorageError) -> Bool {
+        let pin = try source.edit(page)
+        let view = pin.view
+        if !view.hasIntegerKeys {
+            guard view.fencesContain(key) else { throw .corrupt(.fencesOfChild, page: page, tree: view.treeID) }
+            let newByteCount = key.bytes.count - view.prefixByteCount
+            guard
+                newByteCount <= view.suffixByteCount(index)
+                    || view.hasRoom(forCell: TreeLayout.childByteCount + newByteCount)
+            else { return false }
+        }
+        view.removeCells(index..<index + 1)
+        return view.insertSeparator(index, key, leftChild: leftChild)
+    }
+}
+
+extension SplitPlan {
+    /// Whether the new cell is the last one of the whole tree.
+    var isAtRightEdge: Bool { newIndex == count - 1 && view.highFenceByteCount == 0 }
+
+    /// Where to cut so that the cells before the cut go behind those of `left`.
+    ///
+    /// - Parameter asMuchAsPossible: whether to fill `left`; otherwise both get about the same.
+    func cut(movingTo left: PageView, asMuchAsPossible: Bool) -> Cut? {
+        var best: Cut?
+        var moved = 0
+        let total = (0..<count).reduce(0) { $0 + byteCount($1) }
+        for index in 1..<count {
+            moved += byteCount(index - 1)
+            let cut = Cut(index: index, separatorByteCount: separatorByteCount(index))
+            let sizes = byteCounts(of: cut, moved: moved, rest: total - moved, behind: left)
+            if sizes.left > view.byteCount { break }
+            guard sizes.right <= view.byteCount else { continue }
+            best = cut
+            if !asMuchAsPossible, sizes.left >= sizes.right { break }
+        }
+        return best
+    }
+
+    /// The sizes of both pages when the cells before `cut` are behind those of `left`.
+    private func byteCounts(
+        of cut: Cut, moved: Int, rest: Int, behind left: PageView
+    ) -> (left: Int, right: Int) {
+        let header = TreeLayout.slots
+        if view.hasIntegerKeys {
+            let fences = TreeLayout.integerFenceByteCount
+            return (header + left.usedByteCount + moved + fences, header + rest + fences)
+        }
+        let length = cut.separatorByteCount
+        let leftPrefix = commonPrefix(of: left.lowFence, withSeparator: cut)
+        let rightPrefix = view.highFenceByteCount == 0 ? 0 : commonPrefix(of: view.highFence, withSeparator: cut)
+        let leftCells =
+            left.usedByteCount + left.cellCount * (left.prefixByteCount - leftPrefix)
+            + moved + cut.index * (view.prefixByteCount - leftPrefix)
+        let rightCells = rest + (count - cut.index) * (view.prefixByteCount - rightPrefix)
+        return (
+            header + leftCells + left.lowFenceByteCount + length,
+            header + rightCells + length + view.highFenceByteCount
+        )
+    }
+
+    /// How many bytes `fence` and the separator of `cut` begin with in common.
+    private func commonPrefix(of fence: ByteString, withSeparator cut: Cut) -> Int {
+        let own = view.prefix
+        let shared = fence.commonPrefix(with: own)
+        guard shared == own.count else { return shared }
+        let rest = suffix(cut.index).prefix(cut.separatorByteCount - own.count)
+        return shared + fence.dropping(shared).commonPrefix(with: rest)
+    }
+}
