@@ -1,0 +1,133 @@
+// Two contexts change one row: what each merge policy makes of it.
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct ConflictTests {
+    /// Both have read the artist; the other context has saved name "Theirs" and founded 2000.
+    private func makeConflict(_ kind: StoreKind, _ policy: MergePolicy) throws -> (Stack, mine: Artist) {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 1, tracks: 0)
+        stack.context.mergePolicy = policy
+        let mine = try #require(try stack.context.fetch(FetchRequest<Artist>()).first)
+        _ = mine.name
+        let other = stack.newContext()
+        let theirs = try #require(try other.fetch(FetchRequest<Artist>()).first)
+        (theirs.name, theirs.founded) = ("Theirs", 2000)
+        try other.save()
+        return (stack, mine)
+    }
+
+    private func storedValues(_ stack: Stack) throws -> [String?] {
+        try stack.stored(Artist.self).flatMap { [$0.name, $0.founded.map { "\($0)" }] }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `by default the save fails with both values, and can be repeated after a refresh`(_ kind: StoreKind) throws {
+        let (stack, mine) = try makeConflict(kind, .error)
+        mine.name = "Mine"
+
+        guard case .conflicts(let conflicts)? = contextError({ try stack.context.save() }) else {
+            Issue.record("no conflict")
+            return
+        }
+        #expect(conflicts.map(\.object) == [mine.objectID])
+        let name = try #require(conflicts[0].properties.first { $0.name == "name" })
+        #expect(name.base == .string("Artist 0") && name.mine == .string("Mine") && name.stored == .string("Theirs"))
+        #expect(mine.isUpdated && mine.name == "Mine" && mine.founded == 1950)
+
+        stack.context.refresh(mine, mergesChanges: true)
+        try stack.context.save()
+        #expect(try storedValues(stack) == ["Mine", "2000"])
+    }
+
+    @Test(
+        arguments: StoreKind.allCases,
+        [
+            (MergePolicy.objectTrump, ["Mine", "2000"]), (.storeTrump, ["Theirs", "2000"]),
+            (.overwrite, ["Mine", "1950"]), (.rollback, ["Theirs", "2000"]),
+        ])
+    func `each policy decides per property`(_ kind: StoreKind, _ expected: (MergePolicy, [String])) throws {
+        let (stack, mine) = try makeConflict(kind, expected.0)
+        mine.name = "Mine"
+
+        try stack.context.save()
+
+        #expect(try storedValues(stack) == expected.1)
+        #expect([mine.name, "\(mine.founded ?? 0)"] == expected.1 && !mine.hasChanges)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `changing what somebody else has deleted is a conflict, deleting it is none`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 2, tracks: 0)
+        let mine = try stack.context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+        let other = stack.newContext()
+        for object in try other.fetch(FetchRequest<Artist>()) { try other.delete(object) }
+        try other.save()
+
+        try stack.context.delete(mine[0])
+        try stack.context.save()
+        mine[1].name = "Mine"
+        guard case .conflicts(let conflicts)? = contextError({ try stack.context.save() }) else {
+            Issue.record("no conflict")
+            return
+        }
+        #expect(conflicts.first?.newVersion == nil && conflicts.first?.object == mine[1].objectID)
+
+        stack.context.mergePolicy = .overwrite
+        try stack.context.save()
+        #expect(try stack.stored(Artist.self).map(\.name) == ["Mine"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `two contexts may add to one set`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 1, tracks: 0)
+        for context in [stack.context, stack.newContext()] {
+            let artist = try #require(try context.fetch(FetchRequest<Artist>()).first)
+            let album = Album(context: context)
+            (album.title, album.artist) = ("New", artist)
+            try context.save()
+        }
+        #expect(try stack.stored(Artist.self).first?.albums.count == 3)
+    }
+
+    @Test func `an unchanged object can be held to its version`() throws {
+        let (stack, mine) = try makeConflict(.inMemory, .error)
+        let album = Album(context: stack.context)
+        album.title = "New"
+        try stack.context.detectConflicts(for: mine)
+
+        #expect(throws: ContextError.self) { try stack.context.save() }
+        stack.context.refresh(mine, mergesChanges: false)
+        try stack.context.detectConflicts(for: mine)
+        try stack.context.save()
+    }
+
+    @Test func `a save of another context arrives at the next event`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 2, tracks: 0)
+        stack.context.automaticallyMergesChangesFromParent = true
+        let artists = try stack.context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+        let albums = artists.map { $0.albums.count }
+        artists[1].founded = 1
+        let other = stack.newContext()
+        let theirs = try other.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+        try other.delete(theirs[0])
+        theirs[1].name = "Theirs"
+        let album = Album(context: other)
+        (album.title, album.artist) = ("New", theirs[1])
+        try other.save()
+
+        #expect(artists[1].name == "Artist 1")
+        stack.context.processPendingChanges()
+
+        #expect(artists[1].name == "Theirs" && artists[1].founded == 1)
+        #expect(artists[1].albums.count == albums[1] + 1)
+        #expect(artists[0].isDeleted && artists[0].name == "Artist 0")
+        try stack.context.save()
+        #expect(try stack.stored(Artist.self).map(\.founded) == [1])
+    }
+}

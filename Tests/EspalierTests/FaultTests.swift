@@ -1,0 +1,149 @@
+// Faults, uniquing, and how many trips to the store a walk through the graph takes.
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct FaultTests {
+    @Test(arguments: StoreKind.allCases)
+    func `a row is one object in a context and another one in another context`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 1, tracks: 2)
+        let tracks = try stack.context.fetch(FetchRequest<Track>())
+
+        #expect(tracks[0].album === tracks[1].album && tracks[0].album != nil)
+        #expect(try stack.context.fetch(FetchRequest<Track>()) == tracks)
+        let other = stack.newContext()
+        let twin = try other.existingObject(with: tracks[0].objectID)
+        #expect(twin !== tracks[0] && twin.objectID == tracks[0].objectID)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `walking 500 rows across two relationships takes one trip per step`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 9, tracks: 12)
+        let tracks = try stack.context.fetch(FetchRequest<Track>())
+        #expect(tracks.count == 540 && stack.context.faultTrips == 0)
+
+        let founded = tracks.reduce(0) { $0 + Int($1.album?.artist?.founded ?? 0) }
+
+        #expect(founded == (0..<9).reduce(0) { $0 + 12 * ($1 + 1) * (1950 + $1) })
+        #expect(stack.context.faultTrips == 2)
+        #expect(stack.context.rowsFetched == 540 + 45 + 9)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `walking down two to-many relationships takes two trips per step`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 9, tracks: 12)
+        let artists = try stack.context.fetch(FetchRequest<Artist>())
+
+        let seconds = artists.reduce(0) { sum, artist in
+            sum + artist.albums.reduce(0) { $0 + $1.tracks.reduce(0) { $0 + Int($1.seconds) } }
+        }
+
+        #expect(seconds == 45 * (0..<12).reduce(0) { $0 + 100 + $1 })
+        #expect(stack.context.faultTrips <= 4)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `prefetching loads before the walk, and the walk then needs no trip`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 4, tracks: 3)
+        var request = FetchRequest<Artist>()
+        request.relationshipKeyPathsForPrefetching = ["albums.tracks"]
+        let artists = try stack.context.fetch(request)
+        let trips = stack.context.faultTrips
+
+        let names = Set(artists.flatMap { $0.albums.flatMap { $0.tracks.map(\.name) } })
+
+        #expect(names.count == 30 && stack.context.faultTrips == trips)
+        request.relationshipKeyPathsForPrefetching = ["albums.songs"]
+        #expect(throws: ContextError.self) { try stack.context.fetch(request) }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a fault shows what it is without firing, and fires on first use`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 1, tracks: 1)
+        let id = try #require(try stack.context.fetchIDs(FetchRequest<Artist>()).first)
+        let context = stack.newContext()
+
+        let object = try context.object(with: id)
+        #expect(object.isFault && object.entity.name == "Artist" && object.objectID == id && !object.hasChanges)
+        #expect(context.faultTrips == 0)
+        #expect(object.hasFault(forRelationshipNamed: "albums"))
+        #expect((object as? Artist)?.name == "Artist 0")
+        #expect(!object.isFault && context.faultTrips == 1)
+        #expect(context.registeredObject(for: id) === object)
+        #expect(try object.objectIDs(forRelationshipNamed: "albums").count == 1)
+        #expect(!object.hasFault(forRelationshipNamed: "albums"))
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a row that is gone reads as empty, says isDeleted and is not found`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 1, tracks: 0)
+        let artist = try #require(try stack.context.fetch(FetchRequest<Artist>()).first)
+        let other = stack.newContext()
+        let fault = try #require(try other.object(with: artist.objectID) as? Artist)
+        try stack.context.delete(artist)
+        try stack.context.save()
+
+        #expect(fault.name == "" && fault.isDeleted && fault.albums.isEmpty)
+        guard case .objectNotFound(fault.objectID)? = contextError({
+            _ = try other.existingObject(with: fault.objectID)
+        }) else {
+            Issue.record("existingObject found a row that is gone")
+            return
+        }
+        fault.name = "New"
+        #expect(violations { try other.save() }.count == 1)
+        try other.save()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `refresh takes the store's values, with or without unsaved changes on top`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 1, tracks: 0)
+        let artist = try #require(try stack.context.fetch(FetchRequest<Artist>()).first)
+        #expect(artist.founded == 1950)
+        let other = stack.newContext()
+        let twin = try #require(try other.existingObject(with: artist.objectID) as? Artist)
+        twin.founded = 2000
+        twin.name = "Theirs"
+        try other.save()
+
+        artist.name = "Mine"
+        stack.context.refresh(artist, mergesChanges: true)
+        #expect(artist.name == "Mine" && artist.founded == 2000)
+        try stack.context.save()
+        stack.context.refresh(artist, mergesChanges: false)
+        #expect(artist.isFault && artist.name == "Mine")
+    }
+
+    @Test func `an object that came back after its cohort's rows were cached shows the newest save`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 1, tracks: 2)
+        let tracks = try stack.context.fetch(FetchRequest<Track>())
+        tracks[0].album?.title = "First"
+        try stack.context.save()
+        tracks[1].album?.title = "Second"
+        try stack.context.save()
+
+        #expect(tracks[0].album?.title == "Second")
+        #expect(try stack.stored(Album.self).map(\.title) == ["Second"])
+    }
+
+    @Test func `after reset objects belong to no context and are fetched anew`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 1, tracks: 0)
+        let artist = try #require(try stack.context.fetch(FetchRequest<Artist>()).first)
+        artist.name = "Changed"
+
+        stack.context.reset()
+
+        #expect(artist.managedObjectContext == nil && !stack.context.hasChanges)
+        #expect(try stack.context.fetch(FetchRequest<Artist>()).map(\.name) == ["Artist 0"])
+    }
+}

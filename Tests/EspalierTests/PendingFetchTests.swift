@@ -1,0 +1,133 @@
+// Fetching with unsaved changes: the result is what it would be after saving (F-3).
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct PendingFetchTests {
+    /// alpha 22, bravo 25, charlie 10 saved; then alpha 5, charlie 21, bravo deleted, delta 30 and echo 40 inserted.
+    private func makeFixture(_ kind: StoreKind) throws -> Stack {
+        let stack = try Stack(kind)
+        func track(_ name: String, _ seconds: Int16) -> Track {
+            let track = Track(context: stack.context)
+            (track.name, track.seconds) = (name, seconds)
+            return track
+        }
+        let saved = [track("alpha", 22), track("bravo", 25), track("charlie", 10)]
+        try stack.context.save()
+        saved[0].seconds = 5
+        saved[2].seconds = 21
+        try stack.context.delete(saved[1])
+        _ = [track("delta", 30), track("echo", 40)]
+        return stack
+    }
+
+    private func request(offset: Int = 0, limit: Int = 0, pending: Bool = true) throws -> FetchRequest<Track> {
+        var request = FetchRequest<Track>(
+            try FetchPredicate(format: "seconds > 20"), sortedBy: [SortKey("seconds", ascending: false)])
+        (request.fetchOffset, request.fetchLimit, request.includesPendingChanges) = (offset, limit, pending)
+        return request
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `changed objects are tested again, new ones appear, deleted ones vanish`(_ kind: StoreKind) throws {
+        let stack = try makeFixture(kind)
+
+        #expect(try stack.context.fetch(request()).map(\.name) == ["echo", "delta", "charlie"])
+        #expect(try stack.context.count(for: request()) == 3)
+        let ids = try stack.context.fetchIDs(request())
+        #expect(ids.map(\.isTemporary) == [true, true, false])
+        #expect(try Set(stack.newContext().fetch(request()).map(\.objectID)).count == 2)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `without pending changes only the store's matches come`(_ kind: StoreKind) throws {
+        let stack = try makeFixture(kind)
+
+        let found = try stack.context.fetch(request(pending: false))
+
+        #expect(Set(found.map(\.name)) == ["alpha", "bravo"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `offset and limit count stored and unsaved objects alike`(_ kind: StoreKind) throws {
+        let stack = try makeFixture(kind)
+        let windows = [(0, 1), (1, 1), (1, 2), (2, 5), (3, 1), (0, 3)]
+
+        let before = try windows.map { window in
+            try stack.context.fetch(request(offset: window.0, limit: window.1)).map(\.name)
+        }
+        let countsBefore = try windows.map { try stack.context.count(for: request(offset: $0.0, limit: $0.1)) }
+        try stack.context.save()
+        let after = try windows.map { window in
+            try stack.newContext().fetch(request(offset: window.0, limit: window.1))
+                .map { $0[attribute: "name"] }
+        }
+
+        #expect(before.map { $0.map { .string($0) } } == after)
+        #expect(countsBefore == after.map(\.count))
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a change of a related object changes what matches and how it is sorted`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 3, tracks: 1)
+        let artists = try stack.context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+        artists[2].name = "AAA"
+        let request = FetchRequest<Track>(
+            try FetchPredicate(format: "album.artist.name BEGINSWITH 'A'"),
+            sortedBy: [SortKey("album.artist.name"), SortKey("name")])
+        let named = FetchRequest<Track>(try FetchPredicate(format: "album.artist.name == 'AAA'"))
+
+        #expect(try stack.context.count(for: named) == 3)
+        let before = try stack.context.fetch(request).map(\.name)
+        #expect(before.prefix(3) == ["Track 2.0.0", "Track 2.1.0", "Track 2.2.0"])
+        try stack.context.save()
+        #expect(try stack.context.fetch(request).map(\.name) == before)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `subentities are found with their superentity, or left out`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        let live = LiveTrack(context: stack.context)
+        live.name = "Live"
+        let studio = Track(context: stack.context)
+        studio.name = "Studio"
+        var request = FetchRequest<Track>(sortedBy: [SortKey("name")])
+
+        for _ in 0..<2 {
+            request.includesSubentities = true
+            #expect(try stack.context.fetch(request) == [live, studio])
+            request.includesSubentities = false
+            #expect(try stack.context.fetch(request) == [studio])
+            #expect(try stack.context.fetch(FetchRequest<LiveTrack>()) == [live])
+            try stack.context.save()
+        }
+    }
+
+    @Test func `a request that does not fit the model is refused with what would fit`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 1, tracks: 0)
+        let wrongs: [FetchRequest<ManagedObject>] = [
+            FetchRequest(entityName: "Song"),
+            FetchRequest(entityName: "Artist", predicate: try FetchPredicate(format: "nmae == 'x'")),
+            FetchRequest(entityName: "Artist", predicate: try FetchPredicate(format: "founded == 'x'")),
+            FetchRequest(entityName: "Artist", sortKeys: [SortKey("albums")]),
+        ]
+        for wrong in wrongs {
+            #expect(throws: ContextError.self) { try stack.context.fetch(wrong) }
+            #expect(throws: ContextError.self) { try stack.context.count(for: wrong) }
+        }
+        guard case .unknownEntity("Song", let known)? = contextError({ _ = try stack.context.fetch(wrongs[0]) }) else {
+            Issue.record("an unknown entity was accepted")
+            return
+        }
+        #expect(known.contains("Artist"))
+        guard case .wrongResultType? = contextError({
+            _ = try stack.context.fetch(FetchRequest<Album>(entityName: "Artist"))
+        }) else {
+            Issue.record("artists came as albums")
+            return
+        }
+    }
+}
