@@ -91,9 +91,11 @@ import Testing
         try stack.context.save()
 
         #expect(fault.name == "" && fault.isDeleted && fault.albums.isEmpty)
-        guard case .objectNotFound(fault.objectID)? = contextError({
-            _ = try other.existingObject(with: fault.objectID)
-        }) else {
+        guard
+            case .objectNotFound(fault.objectID)? = contextError({
+                _ = try other.existingObject(with: fault.objectID)
+            })
+        else {
             Issue.record("existingObject found a row that is gone")
             return
         }

@@ -50,7 +50,8 @@ import Testing
             #expect(violations { try artist.setValue(value, forKey: key) }.first?.property == key)
         }
         #expect(throws: ContextError.self) { try artist.value(forKey: "nmae") }
-        #expect(violations { try artist.setValue(.null, forKey: "nmae") }.first?.description.contains("founded") == true)
+        #expect(
+            violations { try artist.setValue(.null, forKey: "nmae") }.first?.description.contains("founded") == true)
         #expect(artist.name == "Miles" && artist.albums.isEmpty)
         try stack.context.save()
     }

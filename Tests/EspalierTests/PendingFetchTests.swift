@@ -123,9 +123,11 @@ import Testing
             return
         }
         #expect(known.contains("Artist"))
-        guard case .wrongResultType? = contextError({
-            _ = try stack.context.fetch(FetchRequest<Album>(entityName: "Artist"))
-        }) else {
+        guard
+            case .wrongResultType? = contextError({
+                _ = try stack.context.fetch(FetchRequest<Album>(entityName: "Artist"))
+            })
+        else {
             Issue.record("artists came as albums")
             return
         }

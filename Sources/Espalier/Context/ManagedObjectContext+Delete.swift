@@ -51,20 +51,26 @@ extension ManagedObjectContext {
             for relationship in object.entity.relationships { runRule(of: relationship, for: object) }
         }
         unpropagated.removeAll()
-        for object in deleted where object.isInserted {
-            deleted.remove(object)
+        let unsaved = deleted.filter(\.isInserted)
+        guard !unsaved.isEmpty else { return }
+        let gone = Set(unsaved.map(\.storedID))
+        deleted.subtract(unsaved)
+        for object in unsaved {
             registry.remove(object.storedID)
             object.leaveContext()
         }
+        // Relationships without inverse may still name them, and no store will ever know them.
+        for object in [inserted, updated, deleted].joined() { object.changes?.forget(gone) }
     }
 
     private func runRule(of relationship: Relationship, for object: ManagedObject) {
+        // Of an object that was never saved nothing can be left behind, whatever its rules say about stored ones.
         switch relationship.deleteRule {
-        case .noAction, .deny:
+        case .noAction where !object.isInserted, .deny where !object.isInserted:
             break
         case .cascade:
             for destination in destinations(of: relationship, for: object) { markDeleted(destination) }
-        case .nullify:
+        case .nullify, .noAction, .deny:
             guard let inverse = model.inverse(of: relationship) else { return }
             for destination in destinations(of: relationship, for: object) where !destination.isDeleted {
                 destination.removeRaw(object.storedID, from: inverse)

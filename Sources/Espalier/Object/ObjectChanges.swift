@@ -24,6 +24,20 @@ final class ObjectChanges {
     var values: Values
 
     init(_ values: Values = Values()) { self.values = values }
+
+    /// Takes out IDs of objects that are no more.
+    func forget(_ gone: Set<ObjectID>) {
+        for (slot, destination) in values.destinations.pairs {
+            if let destination, gone.contains(destination) { values.destinations[slot] = .some(nil) }
+        }
+        for (slot, change) in values.toMany.pairs {
+            switch change {
+            case .list(let ids): values.toMany[slot] = .list(ids.filter { !gone.contains($0) })
+            case .set(let added, let removed):
+                values.toMany[slot] = .set(added: added.subtracting(gone), removed: removed)
+            }
+        }
+    }
 }
 
 /// How a to-many relationship differs from what the store holds.
