@@ -1,0 +1,106 @@
+// The hooks of a class: when each is called, and what may be done in it.
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct HookTests {
+    private func makeContext() throws -> ManagedObjectContext {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: [Note.self]))
+        try coordinator.addPersistentStore(.inMemory)
+        return ManagedObjectContext(coordinator)
+    }
+
+    @Test func `hooks are called once each, in the order of an object's life`() throws {
+        let context = try makeContext()
+        let note = Note(context: context)
+        note.text = "a"
+        try context.save()
+        note.text = "b"
+        try context.save()
+        context.refresh(note, mergesChanges: false)
+        _ = note.text
+        try context.delete(note)
+        try context.save()
+
+        #expect(
+            note.calls == [
+                "awakeFromInsert", "willSave", "willSave", "validateForInsert", "didSave", "willSave",
+                "validateForUpdate", "didSave", "willTurnIntoFault", "didTurnIntoFault", "awakeFromFetch",
+                "prepareForDeletion", "willSave", "validateForDelete", "didSave",
+            ])
+    }
+
+    @Test func `what willSave sets is saved, and what awakeFromFetch sets makes no change`() throws {
+        let context = try makeContext()
+        let note = Note(context: context)
+        note.text = "four"
+        try context.save()
+        context.refresh(note, mergesChanges: false)
+
+        #expect(note.length == 4 && note.shown == "<four>")
+        #expect(!note.hasChanges && !context.hasChanges)
+    }
+
+    @Test func `errors of validation hooks are part of the report`() throws {
+        let context = try makeContext()
+        for text in ["forbidden", "fine", "forbidden"] {
+            let note = Note(context: context)
+            note.text = text
+        }
+
+        let found = violations { try context.save() }
+
+        #expect(found.count == 2 && found.allSatisfy { "\($0)".contains("not allowed") })
+    }
+}
+
+private final class Note: ManagedObject {
+    struct NotAllowed: Error, CustomStringConvertible {
+        let description = "this text is not allowed"
+    }
+
+    var calls: [String] = []
+
+    override class var entityDescription: EntityDescription {
+        EntityDescription(
+            "Note",
+            properties: [
+                EntityDescription._property("text", String.self),
+                EntityDescription._property("length", Int.self, defaultValue: 0),
+                EntityDescription._property("shown", String?.self, options: .init(isTransient: true)),
+            ])
+    }
+    var text: String {
+        get { _get("text", at: 0) }
+        set { _set("text", at: 0, newValue) }
+    }
+    var length: Int {
+        get { _get("length", at: 1) }
+        set { _set("length", at: 1, newValue) }
+    }
+    var shown: String? {
+        get { _get("shown", at: 2) }
+        set { _set("shown", at: 2, newValue) }
+    }
+
+    override func awakeFromInsert() { calls.append("awakeFromInsert") }
+    override func awakeFromFetch() {
+        calls.append("awakeFromFetch")
+        shown = "<\(text)>"
+    }
+    override func prepareForDeletion() { calls.append("prepareForDeletion") }
+    override func willSave() {
+        calls.append("willSave")
+        if !isDeleted, length != text.count { length = text.count }
+    }
+    override func didSave() { calls.append("didSave") }
+    override func willTurnIntoFault() { calls.append("willTurnIntoFault") }
+    override func didTurnIntoFault() { calls.append("didTurnIntoFault") }
+    override func validateForInsert() throws {
+        calls.append("validateForInsert")
+        if text == "forbidden" { throw NotAllowed() }
+    }
+    override func validateForUpdate() throws { calls.append("validateForUpdate") }
+    override func validateForDelete() throws { calls.append("validateForDelete") }
+}
