@@ -48,7 +48,8 @@ import TestSupport
             try second.close()
             #expect(throws: ContextError.self) {
                 try PersistentContainer(
-                    model: ManagedObjectModel(for: musicClasses), stores: [PersistentStoreDescription(path: folder.path)])
+                    model: ManagedObjectModel(for: musicClasses),
+                    stores: [PersistentStoreDescription(path: folder.path)])
             }
         }
     }

@@ -55,7 +55,9 @@ final class Cohort {
         return cohort
     }
 
-    /// At most `tripSizeMax` members that fulfil `isNeeded`: those from `id` on, then those before it. `id` is the first.
+    /// At most `tripSizeMax` members that fulfil `isNeeded`: those from `id` on, then those before it.
+    ///
+    /// `id` is the first.
     func members(around id: ObjectID, where isNeeded: (ObjectID) -> Bool) -> [ObjectID] {
         let start = members.firstIndex(of: id) ?? 0
         var result = [id]

@@ -3,7 +3,9 @@
 public import EspalierModel
 public import EspalierStore
 
-/// Why a context, coordinator or container could not do what it was asked. The context is as it was before.
+/// Why a context, coordinator or container could not do what it was asked.
+///
+/// The context is as it was before.
 public enum ContextError: Error, Sendable {
     /// Rules that unsaved objects break and changes that were refused; all of them (1550 ... 1600).
     case violations([Violation])

@@ -152,7 +152,9 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Takes a newer row, and gives up the changes in the slots that are named. To-one sides change with their inverses.
+    /// Takes a newer row, and gives up the changes in the slots that are named.
+    ///
+    /// To-one sides change with their inverses.
     fileprivate func takeStored(
         _ stored: ObjectSnapshot, attributes: (Int) -> Bool, destinations: (Int) -> Bool
     ) {

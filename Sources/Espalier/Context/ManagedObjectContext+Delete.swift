@@ -1,4 +1,4 @@
-// Deleting: marking objects, and running delete rules on what they lead to (MC-10 ... MC-16).
+// Deleting: marking objects, and running delete rules on what they lead to (MC-10 to MC-16).
 //
 // Invariants
 //   1. `delete` marks; rules run in `processPendingChanges`, which every fetch and save begins with (MC-12).
@@ -8,7 +8,9 @@
 import EspalierModel
 
 extension ManagedObjectContext {
-    /// Marks an object to be deleted by the next save (MC-10). One that was never saved just leaves the context.
+    /// Marks an object to be deleted by the next save (MC-10).
+    ///
+    /// One that was never saved just leaves the context.
     ///
     /// - Throws: `ContextError.objectOfOtherContext` or `.objectWithoutContext`; `.store` if the row, which the delete
     ///   rules need, cannot be read (MC-11). Deleting twice, or what is gone from the store, changes nothing.

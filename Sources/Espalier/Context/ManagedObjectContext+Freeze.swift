@@ -118,7 +118,9 @@ extension ManagedObjectContext {
 
     // MARK: Permanent IDs
 
-    /// Gives new objects their permanent IDs before they are saved (MC-37). They stay inserted.
+    /// Gives new objects their permanent IDs before they are saved (MC-37).
+    ///
+    /// They stay inserted.
     ///
     /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or what the store says.
     public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {

@@ -3,8 +3,9 @@
 import EspalierModel
 
 extension ManagedObjectContext {
-    /// Gives up all unsaved changes (MC-29): new objects leave, others have their last committed values again. Asks no
-    /// store. Refused changes that wait to be reported are forgotten.
+    /// Gives up all unsaved changes (MC-29): new objects leave, others have their last committed values again.
+    ///
+    /// Asks no store. Refused changes that wait to be reported are forgotten.
     public func rollback() {
         for object in inserted.union(deleted) where object.isInserted {
             registry.remove(object.storedID)
@@ -17,7 +18,9 @@ extension ManagedObjectContext {
         forgetChanges()
     }
 
-    /// Forgets every object (MC-30). Objects that the application still holds belong to no context afterwards.
+    /// Forgets every object (MC-30).
+    ///
+    /// Objects that the application still holds belong to no context afterwards.
     public func reset() {
         for object in registry.objects { object.leaveContext() }
         registry = ObjectRegistry()

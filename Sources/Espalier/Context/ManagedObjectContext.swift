@@ -10,7 +10,7 @@
 public import EspalierModel
 import EspalierStore
 
-/// Where objects live (semantics MC-01 ... MC-64).
+/// Where objects live (semantics MC-01 to MC-64).
 public final class ManagedObjectContext {
     /// Where the objects come from and go to.
     public let persistentStoreCoordinator: PersistentStoreCoordinator

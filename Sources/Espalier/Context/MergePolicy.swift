@@ -1,6 +1,6 @@
 // What a save does about rows that somebody else has changed since they were read.
 
-/// How a save resolves conflicts (semantics MP-01 ... MP-05).
+/// How a save resolves conflicts (semantics MP-01 to MP-05).
 public enum MergePolicy: Sendable, Hashable {
     /// The save fails with `ContextError.conflicts`.
     case error

@@ -3,7 +3,9 @@
 public import EspalierModel
 import FoundationEssentials
 
-/// A broken rule, or a change that was refused. A failed save reports all of them together (F-5).
+/// A broken rule, or a change that was refused.
+///
+/// A failed save reports all of them together (F-5).
 public struct Violation: Error, Sendable, CustomStringConvertible {
     /// What is wrong.
     public enum Reason: Sendable {

@@ -2,7 +2,7 @@
 
 import EspalierModel
 
-/// A context of its own, for work in the background (MC-02 ... MC-04).
+/// A context of its own, for work in the background (MC-02 to MC-04).
 ///
 /// Objects of the context exist only inside the closures that `perform` runs; whatever else leaves must be Sendable,
 /// and so objects leave as IDs.

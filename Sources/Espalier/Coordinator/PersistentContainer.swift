@@ -10,7 +10,9 @@ public final class PersistentContainer: Sendable {
 
     @MainActor private var madeViewContext: ManagedObjectContext?
 
-    /// The main actor's context. It takes in what other contexts save, as soon as the main actor is free.
+    /// The main actor's context.
+    ///
+    /// It takes in what other contexts save, as soon as the main actor is free.
     @MainActor public var viewContext: ManagedObjectContext {
         if let context = madeViewContext { return context }
         let context = ManagedObjectContext(persistentStoreCoordinator)

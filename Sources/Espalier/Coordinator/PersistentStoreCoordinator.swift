@@ -11,7 +11,9 @@ public import EspalierStore
 import FoundationEssentials
 import Synchronization
 
-/// A model and its open stores (semantics PS-01 ... PS-29). Safe to use from several threads.
+/// A model and its open stores (semantics PS-01 to PS-29).
+///
+/// Safe to use from several threads.
 public final class PersistentStoreCoordinator: Sendable {
     private struct Member {
         let store: any PersistentStore

@@ -10,7 +10,9 @@ public struct PersistentStoreDescription: Sendable {
     public var path: String?
     /// Whether saving is refused.
     public var isReadOnly: Bool
-    /// The entities whose objects the store takes; `nil` = all. An entity comes with its whole hierarchy.
+    /// The entities whose objects the store takes; `nil` = all.
+    ///
+    /// An entity comes with its whole hierarchy.
     public var entityNames: Set<String>?
 
     /// A B-tree file, made if it does not exist.

@@ -15,8 +15,9 @@ public struct SavedChanges: Sendable, Equatable {
     public var contextName: String?
 }
 
-/// Where saves of other contexts wait until their receiver comes by. The coordinator holds it weakly: it ends with the
-/// context that subscribed.
+/// Where saves of other contexts wait until their receiver comes by.
+///
+/// The coordinator holds it weakly: it ends with the context that subscribed.
 final class SaveMailbox: Sendable {
     /// Guards the saves that wait, oldest first.
     private let waiting = Mutex<[SavedChanges]>([])

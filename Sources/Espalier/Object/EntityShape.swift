@@ -14,7 +14,7 @@ final class EntityShape {
     let objectClass: ManagedObject.Type
     /// The values a new object begins with, by slot.
     let defaultValues: [AttributeValue]
-    /// 0, 1, 2 ...: the slots of `defaultValues`.
+    /// The slots of `defaultValues`.
     let attributeSlots: [UInt16]
     /// The relationship back of each relationship, by slot.
     let inverses: [Relationship?]

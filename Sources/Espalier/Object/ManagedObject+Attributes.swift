@@ -62,7 +62,9 @@ extension ManagedObject {
 }
 
 extension Attribute {
-    /// Whether a value may stand in this attribute. Ranges are checked when saving, types at once.
+    /// Whether a value may stand in this attribute.
+    ///
+    /// Ranges are checked when saving, types at once.
     func canHold(_ value: AttributeValue) -> Bool {
         switch (value, type) {
         case (.null, _), (_, .undefined), (.integer, .integer16), (.integer, .integer32), (.integer, .integer64),

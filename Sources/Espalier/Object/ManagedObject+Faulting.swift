@@ -1,4 +1,4 @@
-// Faults: an object without its values, and how it gets them (MO-11 ... MO-17).
+// Faults: an object without its values, and how it gets them (MO-11 to MO-17).
 
 import EspalierModel
 import EspalierStore

@@ -116,7 +116,9 @@ extension ManagedObject {
         return destinationIDs(at: relationship.slot).contains(destination.storedID)
     }
 
-    /// Why these objects cannot be destinations, if they cannot. Objects outside of every context join this one.
+    /// Why these objects cannot be destinations, if they cannot.
+    ///
+    /// Objects outside of every context join this one.
     private func reasonNotToRelate(
         to destinations: [ManagedObject], across relationship: Relationship
     ) -> Violation.Reason? {

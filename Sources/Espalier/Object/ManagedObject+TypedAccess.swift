@@ -9,25 +9,33 @@ import EspalierModel
 extension ManagedObject {
     // MARK: Reading
 
-    /// An attribute that must have a value. For @Entity only.
+    /// An attribute that must have a value.
+    ///
+    /// For @Entity only.
     public final func _get<Value: AttributeConvertible>(_ name: StaticString, at index: Int) -> Value {
         guard let slot = attributeSlot(name, at: index) else { return Value.unsetValue }
         return Value(attributeValue: attributeValue(at: slot)) ?? Value.unsetValue
     }
 
-    /// An attribute that may be without a value. For @Entity only.
+    /// An attribute that may be without a value.
+    ///
+    /// For @Entity only.
     public final func _get<Value: AttributeConvertible>(_ name: StaticString, at index: Int) -> Value? {
         guard let slot = attributeSlot(name, at: index) else { return nil }
         return Value(attributeValue: attributeValue(at: slot))
     }
 
-    /// A to-one relationship. For @Entity only.
+    /// A to-one relationship.
+    ///
+    /// For @Entity only.
     public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> Destination? {
         guard let slot = relationshipSlot(name, at: index) else { return nil }
         return destination(at: slot) as? Destination
     }
 
-    /// A to-many relationship. For @Entity only.
+    /// A to-many relationship.
+    ///
+    /// For @Entity only.
     public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> Set<Destination> {
         guard let slot = relationshipSlot(name, at: index) else { return [] }
         let objects = destinations(at: slot)
@@ -36,7 +44,9 @@ extension ManagedObject {
         return result
     }
 
-    /// An ordered to-many relationship. For @Entity only.
+    /// An ordered to-many relationship.
+    ///
+    /// For @Entity only.
     public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> [Destination] {
         guard let slot = relationshipSlot(name, at: index) else { return [] }
         return destinations(at: slot).compactMap { $0 as? Destination }
@@ -44,13 +54,17 @@ extension ManagedObject {
 
     // MARK: Writing
 
-    /// An attribute that must have a value. For @Entity only.
+    /// An attribute that must have a value.
+    ///
+    /// For @Entity only.
     public final func _set<Value: AttributeConvertible>(_ name: StaticString, at index: Int, _ newValue: Value) {
         guard let slot = attributeSlot(name, at: index) else { return }
         if let reason = setAttributeValue(newValue.attributeValue, at: slot) { refuse(name.description, reason) }
     }
 
-    /// An attribute that may be without a value. For @Entity only.
+    /// An attribute that may be without a value.
+    ///
+    /// For @Entity only.
     public final func _set<Value: AttributeConvertible>(_ name: StaticString, at index: Int, _ newValue: Value?) {
         guard let slot = attributeSlot(name, at: index) else { return }
         if let reason = setAttributeValue(newValue?.attributeValue ?? .null, at: slot) {
@@ -58,7 +72,9 @@ extension ManagedObject {
         }
     }
 
-    /// A to-one relationship. For @Entity only.
+    /// A to-one relationship.
+    ///
+    /// For @Entity only.
     public final func _set<Destination: ManagedObject>(
         _ name: StaticString, at index: Int, _ newValue: Destination?
     ) {
@@ -70,14 +86,18 @@ extension ManagedObject {
         }
     }
 
-    /// A to-many relationship. For @Entity only.
+    /// A to-many relationship.
+    ///
+    /// For @Entity only.
     public final func _set<Destination: ManagedObject>(
         _ name: StaticString, at index: Int, _ newValue: Set<Destination>
     ) {
         setAll(name, at: index, newValue.sorted { ObjectID.inOrderOfCreation($0.storedID, $1.storedID) })
     }
 
-    /// An ordered to-many relationship. For @Entity only.
+    /// An ordered to-many relationship.
+    ///
+    /// For @Entity only.
     public final func _set<Destination: ManagedObject>(
         _ name: StaticString, at index: Int, _ newValue: [Destination]
     ) {

@@ -11,7 +11,7 @@
 public import EspalierModel
 import EspalierStore
 
-/// An object of an entity, in a context (semantics MO-01 ... MO-43).
+/// An object of an entity, in a context (semantics MO-01 to MO-43).
 ///
 /// Reading a property of a fault loads the row. A row that is gone reads as empty (MO-17); so does one that cannot be
 /// read, and the next `save()` reports why. Writing a property cannot throw in Swift: what is not allowed (an object
@@ -48,7 +48,9 @@ open class ManagedObject {
     var state: State = []
     private var contextReference = Unretained<ManagedObjectContext>(nil)
 
-    /// What the class tells about its entity; `@Entity` overrides it. The name is empty for `ManagedObject` itself.
+    /// What the class tells about its entity; `@Entity` overrides it.
+    ///
+    /// The name is empty for `ManagedObject` itself.
     open class var entityDescription: EntityDescription { EntityDescription("") }
 
     /// The name of the class's entity: the name of the class, unless overridden together with `entityDescription`.
@@ -119,7 +121,9 @@ open class ManagedObject {
 
     // MARK: Hooks
 
-    /// Called once in the object's life, when it has been inserted (MO-27). Values set here are its baseline.
+    /// Called once in the object's life, when it has been inserted (MO-27).
+    ///
+    /// Values set here are its baseline.
     open func awakeFromInsert() {}
     /// Called when a fault has fired; attributes set here do not make the object changed (MO-28).
     open func awakeFromFetch() {}
@@ -133,7 +137,9 @@ open class ManagedObject {
     open func willTurnIntoFault() {}
     /// Called when the object has become a fault again (MO-33).
     open func didTurnIntoFault() {}
-    /// Checks what the model cannot say, before a first save (MO-38). Every thrown error is part of the save's report.
+    /// Checks what the model cannot say, before a first save (MO-38).
+    ///
+    /// Every thrown error is part of the save's report.
     open func validateForInsert() throws {}
     /// Checks what the model cannot say, before changes are saved (MO-38).
     open func validateForUpdate() throws {}

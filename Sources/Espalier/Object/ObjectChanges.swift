@@ -77,7 +77,9 @@ enum ToManyChange {
         }
     }
 
-    /// The destinations, given what the store holds. Added ones come last, in the order they were inserted.
+    /// The destinations, given what the store holds.
+    ///
+    /// Added ones come last, in the order they were inserted.
     func applied(to stored: [ObjectID]) -> [ObjectID] {
         switch self {
         case .list(let ids): ids

@@ -17,7 +17,9 @@ struct SlotValues<Value> {
 
     var isEmpty: Bool { slots.isEmpty }
 
-    /// The value of `slot`, if there is one. O(1) if dense, else O(number of changed slots).
+    /// The value of `slot`, if there is one.
+    ///
+    /// O(1) if dense, else O(number of changed slots).
     subscript(slot: Int) -> Value? {
         get { position(of: slot).map { values[$0] } }
         set {

@@ -8,7 +8,9 @@
 public import EspalierModel
 
 extension EntityDescription {
-    /// An entity with these properties; attributes marked unique become uniqueness constraints. For @Entity only.
+    /// An entity with these properties; attributes marked unique become uniqueness constraints.
+    ///
+    /// For @Entity only.
     public init(
         _ name: String, superentity: String? = nil, isAbstract: Bool = false, properties: [_PropertyDescription],
         uniquenessConstraints: [[String]] = [], indexes: [Index] = [], renamingIdentifier: String? = nil
@@ -27,21 +29,27 @@ extension EntityDescription {
         }
     }
 
-    /// An attribute that must have a value. For @Entity only.
+    /// An attribute that must have a value.
+    ///
+    /// For @Entity only.
     public static func _property<Value: AttributeConvertible>(
         _ name: String, _ type: Value.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()
     ) -> _PropertyDescription {
         attribute(name, Value.attributeType, isOptional: false, defaultValue?.attributeValue, options)
     }
 
-    /// An attribute that may be without a value. For @Entity only.
+    /// An attribute that may be without a value.
+    ///
+    /// For @Entity only.
     public static func _property<Value: AttributeConvertible>(
         _ name: String, _ type: Value?.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()
     ) -> _PropertyDescription {
         attribute(name, Value.attributeType, isOptional: true, defaultValue?.attributeValue, options)
     }
 
-    /// A to-one relationship. For @Entity only.
+    /// A to-one relationship.
+    ///
+    /// For @Entity only.
     public static func _property<Destination: ManagedObject>(
         _ name: String, _ type: Destination?.Type, defaultValue: Destination? = nil,
         options: PropertyOptions = .init()
@@ -49,7 +57,9 @@ extension EntityDescription {
         relationship(name, to: Destination.entityName, .toOne, options)
     }
 
-    /// A to-many relationship. For @Entity only.
+    /// A to-many relationship.
+    ///
+    /// For @Entity only.
     public static func _property<Destination: ManagedObject>(
         _ name: String, _ type: Set<Destination>.Type, defaultValue: Set<Destination>? = nil,
         options: PropertyOptions = .init()
@@ -57,7 +67,9 @@ extension EntityDescription {
         relationship(name, to: Destination.entityName, .toMany, options)
     }
 
-    /// An ordered to-many relationship. For @Entity only.
+    /// An ordered to-many relationship.
+    ///
+    /// For @Entity only.
     public static func _property<Destination: ManagedObject>(
         _ name: String, _ type: [Destination].Type, defaultValue: [Destination]? = nil,
         options: PropertyOptions = .init()

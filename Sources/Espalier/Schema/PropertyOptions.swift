@@ -41,7 +41,9 @@ public struct PropertyOptions: Sendable, Hashable {
     }
 }
 
-/// One described property: what `_property` gives and `EntityDescription.init(_:properties:)` takes. For @Entity only.
+/// One described property: what `_property` gives and `EntityDescription.init(_:properties:)` takes.
+///
+/// For @Entity only.
 public enum _PropertyDescription: Sendable {
     /// An attribute, and whether its value must be unique.
     case attribute(AttributeDescription, isUnique: Bool)
