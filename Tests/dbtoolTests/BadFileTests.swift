@@ -2,6 +2,7 @@
 
 import EspalierEngine
 import Foundation
+import TestSupport
 import Testing
 
 @testable import dbtool
@@ -109,7 +110,7 @@ import Testing
         try withTemporaryFolder { folder in
             let full = "/dev/full"
             guard let sink = FileHandle(forWritingAtPath: full) else { return }
-            let process = try ToolRun.process(["help"], in: folder)
+            let process = ToolRun.process(["help"], in: folder)
             let errors = Pipe()
             (process.standardOutput, process.standardError) = (sink, errors)
             try process.run()

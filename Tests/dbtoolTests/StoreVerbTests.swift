@@ -3,6 +3,7 @@
 import EspalierModel
 import EspalierStore
 import Foundation
+import TestSupport
 import Testing
 
 @testable import dbtool

@@ -1,6 +1,7 @@
 // Runs of the tool for tests: inside this process, or as the built executable.
 
 import Foundation
+import TestSupport
 
 @testable import dbtool
 
@@ -19,38 +20,19 @@ struct ToolRun {
 
     /// Runs the built executable and waits for it.
     init(executable arguments: [String], in folder: URL? = nil) throws {
-        let process = try Self.process(arguments, in: folder)
-        let (output, errors) = (Pipe(), Pipe())
-        (process.standardOutput, process.standardError) = (output, errors)
-        try process.run()
-        // Errors are short, so that reading the pipes one after the other cannot block.
-        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        let message = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        process.waitUntilExit()
-        (self.output, self.errors, code) = (text, message, process.terminationStatus)
+        let run = try Command(Self.executable.path, arguments, in: folder)
+        (output, errors, code) = (run.output, run.errors, run.code)
     }
 
-    /// The built executable, ready to run.
-    static func process(_ arguments: [String], in folder: URL? = nil) throws -> Process {
+    /// The built executable.
+    static var executable: URL { Checkout.products.appending(path: "dbtool") }
+
+    /// A process of the built executable that is not running yet.
+    static func process(_ arguments: [String], in folder: URL) -> Process {
         let process = Process()
-        process.executableURL = buildFolder.appendingPathComponent("dbtool")
+        process.executableURL = executable
         process.arguments = arguments
         process.currentDirectoryURL = folder
         return process
     }
-
-    /// Where the products of this build lie: the folder of the test bundle.
-    static var buildFolder: URL {
-        let program = URL(fileURLWithPath: CommandLine.arguments.first ?? "").resolvingSymlinksInPath()
-        if program.path.contains(".build/") { return program.deletingLastPathComponent() }
-        return Bundle.main.bundleURL
-    }
-}
-
-/// A temporary folder that is removed with its content when the test ends.
-func withTemporaryFolder<R>(_ body: (URL) throws -> R) throws -> R {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("dbtool-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    return try body(folder)
 }
