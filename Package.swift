@@ -92,8 +92,9 @@ let package = Package(
         .testTarget(
             name: "EspalierMacrosTests", dependencies: ["Espalier", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "dbtoolTests", dependencies: ["dbtool", "EspalierEngine", "Espalier", "TestSupport"],
-            swiftSettings: strict),
+            name: "dbtoolTests",
+            dependencies: ["dbtool", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier", "TestSupport"],
+            exclude: ["Golden"], swiftSettings: strict),
         .testTarget(
             name: "SimulationTests",
             dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier", "TestSupport"],

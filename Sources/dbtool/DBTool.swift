@@ -39,7 +39,7 @@ enum DBTool {
 
     /// All verbs, in the order of `dbtool help`.
     static let verbs: [any Verb.Type] = [
-        InfoVerb.self, CheckVerb.self, PagesVerb.self, PageVerb.self, SchemaVerb.self, DumpVerb.self,
+        DemoVerb.self, InfoVerb.self, CheckVerb.self, PagesVerb.self, PageVerb.self, SchemaVerb.self, DumpVerb.self,
         FetchVerb.self,
     ]
 

@@ -46,7 +46,7 @@ final class StoreImage {
                     : "Its copy at byte \(SuperblockLayout.mirror) is intact and used instead.")
         }
         slot = CheckpointSlot.newest(bytes: head)
-        if slot == nil { problems.append("Neither checkpoint slot is valid.") }
+        if slot == nil { problems.append("No checkpoint slot is valid.") }
         self.superblock = superblock
         superblockProblems = problems
         pageSize = superblock?.pageSize ?? 4096

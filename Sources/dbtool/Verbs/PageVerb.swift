@@ -14,7 +14,7 @@ enum PageVerb: Verb {
             Exit code 1: the page does not match its checksum.
             """,
         examples: [
-            .init(command: "dbtool page chinook.espalier 0", meaning: "the superblock and both checkpoint slots"),
+            .init(command: "dbtool page chinook.espalier 0", meaning: "the superblock and the checkpoint slots"),
             .init(command: "dbtool page chinook.espalier 2", meaning: "the root of the catalog: the tree of all trees"),
         ])
 

@@ -1,0 +1,110 @@
+// The store of the demo: made, recognised, counted, and never mistaken for somebody else's file.
+//
+// Invariants
+//   1. A file is removed only if it is a store that carries exactly the demo's model.
+
+import Espalier
+import EspalierModel
+import Foundation
+
+/// An open demo store.
+struct DemoStore {
+    /// What to do with the file at a path.
+    struct Plan {
+        /// Whether the library is to be imported.
+        let imports: Bool
+        /// What was found and what is done, for people.
+        let text: String
+        /// What is done, for programs.
+        let word: String
+    }
+
+    private let container: PersistentContainer
+    /// The path as it was given.
+    let path: String
+
+    /// The classes of the library.
+    static var classes: [ManagedObject.Type] {
+        [
+            Genre.self, MediaType.self, Artist.self, Album.self, Track.self, Person.self, Employee.self, Customer.self,
+            Invoice.self, InvoiceLine.self, Playlist.self,
+        ]
+    }
+
+    /// Opens the demo store at `path`, or makes an empty one.
+    static func open(_ path: String) throws(ToolError) -> DemoStore {
+        do {
+            return DemoStore(container: try PersistentContainer(for: classes, at: path), path: path)
+        } catch {
+            throw ToolError(error, path: path)
+        }
+    }
+
+    /// A fresh context on the store.
+    func makeContext() -> ManagedObjectContext { ManagedObjectContext(container.persistentStoreCoordinator) }
+
+    /// Ends the store.
+    func close() throws(ToolError) { try naming(path) { () throws(ContextError) in try container.close() } }
+
+    /// Looks at what is at `path`.
+    ///
+    /// - Throws: `ToolError.refused` if it is not a demo store.
+    static func plan(_ path: String, _ tables: ChinookTables, isReplacing: Bool) throws(ToolError) -> Plan {
+        guard FileManager.default.fileExists(atPath: path) else {
+            return Plan(imports: true, text: "\(path) does not exist: importing the library into it.", word: "created")
+        }
+        let rowCount = try rowCount(of: path)
+        let found = "\(path) exists and is a demo store with \(DisplayText.grouped(rowCount)) rows"
+        if rowCount != tables.rowCount {
+            return Plan(
+                imports: true, text: "\(found), not \(DisplayText.grouped(tables.rowCount)): making it anew.",
+                word: "replaced")
+        }
+        if isReplacing { return Plan(imports: true, text: "\(found): replacing it.", word: "replaced") }
+        return Plan(
+            imports: false, text: "\(found): using it as it is (--replace imports it again).\n", word: "reused")
+    }
+
+    /// Removes the store at `path` with its log, if there is one; `plan` has made sure that it is a demo store.
+    ///
+    /// - Throws: `ToolError.context` with `storeBusy` if another process has it open.
+    static func remove(_ path: String) throws(ToolError) {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        // Whoever can open it for writing is alone with it.
+        try open(path).close()
+        for file in [path, path + "-wal"] where FileManager.default.fileExists(atPath: file) {
+            do { try FileManager.default.removeItem(atPath: file) } catch {
+                throw .file(path: file, reason: FileFailure.reason(error))
+            }
+        }
+    }
+
+    /// How many of the library's rows the store at `path` holds: objects, and links between playlists and tracks.
+    ///
+    /// Opens it for reading only, with the model that it carries, and refuses it unless that is the demo's.
+    private static func rowCount(of path: String) throws(ToolError) -> Int {
+        let store: OpenStore
+        do throws(ToolError) {
+            store = try OpenStore(path)
+        } catch {
+            if error.exitCode == .locked { throw error }
+            throw refusal(of: path, because: "\(error)")
+        }
+        guard let model = try? ManagedObjectModel(for: classes), store.model.descriptions == model.descriptions,
+            let playlist = store.model.entity(named: Playlist.entityName),
+            let tracks = playlist.relationship(named: "tracks")
+        else { throw refusal(of: path, because: "its entities are \(store.model.entities.map(\.name))") }
+        var count = 0
+        for entity in store.model.entities where !entity.isAbstract { count += try store.rowCount(of: entity) }
+        let links = try store.destinations(of: tracks, for: store.ids(of: playlist))
+        try store.close()
+        return count + links.reduce(0) { $0 + $1.count }
+    }
+
+    private static func refusal(of path: String, because reason: String) -> ToolError {
+        .refused(
+            path: path,
+            reason: "exists and is not a demo store, so it stays as it is; name another file: "
+                + "dbtool demo other.espalier\n(\(reason))")
+    }
+}
