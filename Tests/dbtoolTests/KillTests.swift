@@ -1,8 +1,8 @@
 // SIGKILL of real importing processes: every acknowledged commit is there, nothing half.
 //
-// Each round imports the library in transactions of 20 rows, kills the process soon after a random row, and looks at what
-// is left: an intact store that holds exactly the first n rows, where n is what was acknowledged last, or one commit more.
-// ESPALIER_KILLS says how often.
+// Each round imports the library in transactions of 20 rows, kills the process soon after a random row, and looks at
+// what is left: an intact store that holds exactly the first n rows, where n is what was acknowledged last, or one
+// commit more. ESPALIER_KILLS says how often.
 
 import Espalier
 import EspalierModel

@@ -30,7 +30,7 @@ enum FetchVerb: Verb {
             .init(
                 command:
                     #"dbtool fetch chinook.espalier Track 'genre.name == "Rock"' --sort 'milliseconds desc' --limit 10"#,
-                meaning: "the ten longest"),
+                meaning: "the nine longest"),
             .init(
                 command: #"dbtool fetch chinook.espalier Customer 'ANY invoices.total > 20' --count"#,
                 meaning: "how many"),
