@@ -17,8 +17,7 @@ import Testing
         let end = try #require(readme[start...].firstRange(of: "\n```")).lowerBound
         let example = String(readme[start..<end])
 
-        let lines = example.split(separator: "\n")
-        #expect(lines.count <= 20)
+        #expect(example.split(separator: "\n").count == 15)
         try withTemporaryFolder { folder in
             let run = try Self.compileAndRun(example, in: folder)
 
