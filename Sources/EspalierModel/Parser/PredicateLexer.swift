@@ -33,6 +33,17 @@ struct PredicateToken {
     let start: Int
     /// The scalars as they were written.
     let text: String
+    /// What the grammar compares: a word in upper case, a symbol as it is, nothing for other tokens.
+    let keyword: String
+
+    init(kind: Kind, start: Int, text: String) {
+        (self.kind, self.start, self.text) = (kind, start, text)
+        switch kind {
+        case .word(let word): keyword = word.uppercased()
+        case .symbol(let symbol): keyword = symbol
+        default: keyword = ""
+        }
+    }
 }
 
 struct PredicateLexer {
@@ -42,10 +53,10 @@ struct PredicateLexer {
     private let columns: [Int]
     private var position = 0
 
-    private static let symbols = [
-        "**", "==", "=<", "=>", "<=", ">=", "<>", "!=", "&&", "||", ":=", "=", "<", ">", "!", "+", "-", "*", "/", "(",
-        ")", "{", "}", "[", "]", ",", ".",
-    ].map { Array($0.unicodeScalars) }
+    private static let longSymbols: Set<String> = ["**", "==", "=<", "=>", "<=", ">=", "<>", "!=", "&&", "||", ":="]
+    private static let shortSymbols: Set<Unicode.Scalar> = [
+        "=", "<", ">", "!", "+", "-", "*", "/", "(", ")", "{", "}", "[", "]", ",", ".",
+    ]
 
     init(_ text: String) {
         self.text = text
@@ -68,7 +79,7 @@ struct PredicateLexer {
     }
 
     mutating func next() throws(FetchPredicateError) -> PredicateToken {
-        while position < scalars.count, scalars[position].properties.isWhitespace { position += 1 }
+        while position < scalars.count, PredicateLexer.isSpace(scalars[position]) { position += 1 }
         let start = position
         guard let first = peek() else { return PredicateToken(kind: .end, start: start, text: "") }
         let kind: PredicateToken.Kind
@@ -81,6 +92,10 @@ struct PredicateLexer {
         default: kind = try symbol()
         }
         return PredicateToken(kind: kind, start: start, text: string(start..<position))
+    }
+
+    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.isASCII ? scalar == " " || ("\t"..."\r").contains(scalar) : scalar.properties.isWhitespace
     }
 
     /// Whether `scalar` can begin a name.
@@ -103,7 +118,7 @@ struct PredicateLexer {
 
     private func string(_ range: Range<Int>) -> String {
         var view = String.UnicodeScalarView()
-        view.append(contentsOf: scalars[range])
+        for index in range { view.append(scalars[index]) }
         return String(view)
     }
 
@@ -134,9 +149,14 @@ struct PredicateLexer {
     }
 
     private mutating func symbol() throws(FetchPredicateError) -> PredicateToken.Kind {
-        for symbol in PredicateLexer.symbols where scalars[position...].starts(with: symbol) {
-            position += symbol.count
-            return .symbol(string(position - symbol.count..<position))
+        let pair = string(position..<min(position + 2, scalars.count))
+        if PredicateLexer.longSymbols.contains(pair) {
+            position += 2
+            return .symbol(pair)
+        }
+        if PredicateLexer.shortSymbols.contains(scalars[position]) {
+            position += 1
+            return .symbol(String(scalars[position - 1]))
         }
         let found = "'\(Character(scalars[position]))'"
         throw error(.unexpected(found: found, expected: "a name, a value, an operator or a parenthesis"), at: position)

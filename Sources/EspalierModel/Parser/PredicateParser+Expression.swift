@@ -9,12 +9,10 @@ extension PredicateParser {
         let precedence: Int
     }
 
-    private static let infixSymbols: [String: Infix] = [
+    private static let infixes: [String: Infix] = [
         "+": Infix(function: "add:to:", precedence: 2), "-": Infix(function: "from:subtract:", precedence: 2),
         "*": Infix(function: "multiply:by:", precedence: 3), "/": Infix(function: "divide:by:", precedence: 3),
         "**": Infix(function: "raise:toPower:", precedence: 4),
-    ]
-    private static let infixWords: [String: Infix] = [
         "UNION": Infix(function: "union:with:", precedence: 1),
         "INTERSECT": Infix(function: "intersect:with:", precedence: 1),
         "MINUS": Infix(function: "minus:with:", precedence: 1),
@@ -36,17 +34,11 @@ extension PredicateParser {
         return left
     }
 
-    private var infix: Infix? {
-        switch token.kind {
-        case .symbol(let symbol): PredicateParser.infixSymbols[symbol]
-        case .word(let word): PredicateParser.infixWords[word.uppercased()]
-        default: nil
-        }
-    }
+    private var infix: Infix? { PredicateParser.infixes[token.keyword] }
 
     private mutating func unary() throws(FetchPredicateError) -> Parsed {
         let start = token.start
-        guard isAt(symbol: "-") else { return try postfix() }
+        guard isAt("-") else { return try postfix() }
         return try deeper { (parser) throws(FetchPredicateError) in
             try parser.advance()
             if parser.token.kind == .int64MinMagnitude {
@@ -65,7 +57,7 @@ extension PredicateParser {
 
     private mutating func postfix() throws(FetchPredicateError) -> Parsed {
         var parsed = try primary()
-        while isAt(symbol: "[") {
+        while isAt("[") {
             let collection = try value(parsed)
             try advance()
             let index: FetchExpression
@@ -101,7 +93,7 @@ extension PredicateParser {
             try advance()
             let inner = try disjunction()
             guard token.kind != .end else { throw lexer.error(.unterminated("parenthesis"), at: first.start) }
-            guard isAt(symbol: ")") else {
+            guard isAt(")") else {
                 throw unexpected(expected: "')', or " + closing(after: inner))
             }
             try advance()
@@ -147,7 +139,7 @@ extension PredicateParser {
     private mutating func variable(_ name: String) throws(FetchPredicateError) -> Parsed {
         let start = token.start
         let parsed = try keyPath(["$" + name], [lexer.column(at: start)])
-        if isAt(symbol: ":=") {
+        if isAt(":=") {
             throw lexer.error(.unsupported("assignment", instead: "write the value where it is used"), at: token.start)
         }
         guard case .expression(.keyPath(let path)) = parsed.node, path.components.count == 1 else { return parsed }
@@ -156,7 +148,7 @@ extension PredicateParser {
 
     private mutating func word(_ word: String) throws(FetchPredicateError) -> Parsed {
         let start = token.start
-        switch word.uppercased() {
+        switch token.keyword {
         case "TRUEPREDICATE", "FALSEPREDICATE":
             try advance()
             return Parsed(
@@ -179,7 +171,7 @@ extension PredicateParser {
         let name = token
         let column = lexer.column(at: start)
         try advance()
-        if isAt(symbol: "(") {
+        if isAt("(") {
             return try deeper { (parser) throws(FetchPredicateError) in try parser.call(word, name) }
         }
         guard !word.contains(":") else { throw unexpected(expected: "'(' after function '\(word)'") }
@@ -217,7 +209,7 @@ extension PredicateParser {
         after first: [String], _ firstColumns: [Int], start: Int
     ) throws(FetchPredicateError) -> Parsed {
         var (components, columns) = (first, firstColumns)
-        while isAt(symbol: ".") {
+        while isAt(".") {
             try advance()
             columns.append(lexer.column(at: token.start))
             switch token.kind {
@@ -244,7 +236,7 @@ extension PredicateParser {
         until close: String, from open: PredicateToken
     ) throws(FetchPredicateError) -> (elements: [FetchExpression], height: Int) {
         var (elements, height): ([FetchExpression], Int) = ([], 0)
-        while !isAt(symbol: close) {
+        while !isAt(close) {
             if !elements.isEmpty { try expect(",") }
             let element = try deeper { (parser) throws(FetchPredicateError) in try parser.expression() }
             elements.append(try value(element))
@@ -252,7 +244,7 @@ extension PredicateParser {
             if token.kind == .end {
                 throw lexer.error(.unterminated(close == "}" ? "list" : "parenthesis"), at: open.start)
             }
-            if !isAt(symbol: close), !isAt(symbol: ",") { throw unexpected(expected: "',' or '\(close)'") }
+            if !isAt(close), !isAt(",") { throw unexpected(expected: "',' or '\(close)'") }
         }
         try advance()
         return (elements, height)

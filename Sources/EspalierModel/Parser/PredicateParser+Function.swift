@@ -97,7 +97,7 @@ extension PredicateParser {
         let predicate = try condition(test)
         try expect(")")
         let subquery = FetchExpression.subquery(path, variable: variable, predicate)
-        guard isAt(symbol: ".") else {
+        guard isAt(".") else {
             return try built(.expression(subquery), at: name.start, height: test.height + 1)
         }
         try advance()

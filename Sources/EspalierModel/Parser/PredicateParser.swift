@@ -74,9 +74,9 @@ struct PredicateParser {
         operand: (inout PredicateParser) throws(FetchPredicateError) -> Parsed
     ) throws(FetchPredicateError) -> Parsed {
         let first = try operand(&self)
-        guard isAt(keyword) || isAt(symbol: symbol) else { return first }
+        guard isAt(keyword) || isAt(symbol) else { return first }
         var (conditions, height) = ([try condition(first)], first.height)
-        while isAt(keyword) || isAt(symbol: symbol) {
+        while isAt(keyword) || isAt(symbol) {
             try advance()
             let next = try operand(&self)
             conditions.append(try condition(next))
@@ -87,7 +87,7 @@ struct PredicateParser {
 
     private mutating func negation() throws(FetchPredicateError) -> Parsed {
         let start = token.start
-        guard isAt("NOT") || isAt(symbol: "!") else { return try comparison() }
+        guard isAt("NOT") || isAt("!") else { return try comparison() }
         return try deeper { (parser) throws(FetchPredicateError) in
             try parser.advance()
             let operand = try parser.negation()
@@ -99,7 +99,7 @@ struct PredicateParser {
     private mutating func comparison() throws(FetchPredicateError) -> Parsed {
         let start = token.start
         var modifier = FetchPredicate.Comparison.Modifier.direct
-        if case .word(let word) = token.kind, let known = PredicateParser.modifiers[word.uppercased()] {
+        if let known = PredicateParser.modifiers[token.keyword] {
             modifier = known
             try advance()
         }
@@ -117,13 +117,7 @@ struct PredicateParser {
     }
 
     private mutating func comparisonOperator() throws(FetchPredicateError) -> FetchPredicate.Comparison.Operator? {
-        let key: String
-        switch token.kind {
-        case .word(let word): key = word.uppercased()
-        case .symbol(let symbol): key = symbol
-        default: return nil
-        }
-        guard let `operator` = PredicateParser.operators[key] else { return nil }
+        guard let `operator` = PredicateParser.operators[token.keyword] else { return nil }
         try advance()
         return `operator`
     }
@@ -132,7 +126,7 @@ struct PredicateParser {
     private mutating func options(
         of operator: FetchPredicate.Comparison.Operator
     ) throws(FetchPredicateError) -> FetchPredicate.Comparison.Options {
-        guard isAt(symbol: "[") else { return [] }
+        guard isAt("[") else { return [] }
         try advance()
         let letters = token
         guard case .word(let word) = letters.kind else {
@@ -181,14 +175,11 @@ extension PredicateParser {
 
     mutating func advance() throws(FetchPredicateError) { token = try lexer.next() }
 
-    func isAt(_ keyword: String) -> Bool {
-        if case .word(let word) = token.kind { word.uppercased() == keyword } else { false }
-    }
-
-    func isAt(symbol: String) -> Bool { token.kind == .symbol(symbol) }
+    /// Whether the current token is this keyword or symbol.
+    func isAt(_ keyword: String) -> Bool { token.keyword == keyword }
 
     mutating func expect(_ symbol: String) throws(FetchPredicateError) {
-        guard isAt(symbol: symbol) else { throw unexpected(expected: "'\(symbol)'") }
+        guard isAt(symbol) else { throw unexpected(expected: "'\(symbol)'") }
         try advance()
     }
 
