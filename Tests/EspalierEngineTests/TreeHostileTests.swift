@@ -76,7 +76,7 @@ import Testing
 
     @Test(arguments: KeyKind.allCases)
     func `a child that is the root again breaks the level rule`(_ kind: KeyKind) throws {
-        let oracle = try sample(kind)
+        let oracle = try sample(kind, 700)
         let interior = try #require(
             pages(oracle, kind == .integer ? .interiorInteger : .interiorBytes)
                 .first { $0 != oracle.record.root })
