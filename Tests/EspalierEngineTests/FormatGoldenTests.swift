@@ -194,7 +194,7 @@ private func expectEqual(_ found: [UInt8], _ expected: [UInt8]) {
         let expected = bytes(
             512,
             [
-                (0, "0800000000000000", "sequence 8: slot A"),
+                (0, "0800000000000000", "sequence 8: the third slot"),
                 (8, "8813000000000000", "checkpoint LSN 5,000"),
                 (16, "0C00000000000000", "transaction 12"),
                 (24, "28000000 03000000", "40 pages, 3 free"),
@@ -212,7 +212,7 @@ private func expectEqual(_ found: [UInt8], _ expected: [UInt8]) {
 
         expectEqual(slot.encoded(), expected)
         #expect(unsafe CheckpointSlot(decoding: expected.span.bytes, at: 0) == slot)
-        #expect(slot.byteOffset == 512)
+        #expect(slot.byteOffset == 1536)
     }
 
     @Test func `the headers of the log and of a segment`() throws {
