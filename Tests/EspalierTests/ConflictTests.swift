@@ -94,6 +94,36 @@ import Testing
         #expect(try stack.stored(Artist.self).first?.albums.count == 3)
     }
 
+    @Test func `a merge under unsaved changes keeps both sides of relationships equal`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 3, tracks: 1)
+        stack.context.automaticallyMergesChangesFromParent = true
+        let order = [SortKey("name")]
+        let mine = try stack.context.fetch(FetchRequest<Artist>(sortedBy: order))
+        let album = try #require(mine[0].albums.first)
+        let playlist = Playlist(context: stack.context)
+        let owner = Listener(context: stack.context)
+        (playlist.name, playlist.owner, owner.name) = ("Evening", owner, "Ann")
+        try stack.context.save()
+        let track = try #require(album.tracks.first)
+        album.artist = mine[1]
+        playlist.tracks.insert(track)
+        let other = stack.newContext()
+        let theirs = try other.fetch(FetchRequest<Artist>(sortedBy: order))
+        (try other.existingObject(with: album.objectID) as? Album)?.artist = theirs[2]
+        let sameTrack = try #require(try other.existingObject(with: track.objectID) as? Track)
+        (try other.existingObject(with: playlist.objectID) as? Playlist)?.tracks.insert(sameTrack)
+        try other.save()
+
+        stack.context.processPendingChanges()
+
+        #expect(album.artist === mine[1] && mine.map { $0.albums.contains(album) } == [false, true, false])
+        #expect(try playlist.objectIDs(forRelationshipNamed: "tracks") == [track.objectID])
+        try stack.context.save()
+        #expect(mine.map { $0.albums.contains(album) } == [false, true, false])
+        #expect(try stack.stored(Artist.self).map(\.albums.count).sorted() == [0, 3, 3])
+    }
+
     @Test func `an unchanged object can be held to its version`() throws {
         let (stack, mine) = try makeConflict(.inMemory, .error)
         let album = Album(context: stack.context)

@@ -137,6 +137,22 @@ import Testing
         #expect(try stack.stored(Album.self).map(\.title) == ["Second"])
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `objects that were saved together are walked together`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        let artists = (0..<20).map { number in
+            let artist = Artist(context: stack.context)
+            artist.name = "\(number)"
+            let album = Album(context: stack.context)
+            (album.title, album.artist) = ("\(number)", artist)
+            return artist
+        }
+        try stack.context.save()
+
+        #expect(artists.flatMap { $0.albums.map(\.title) } == artists.map(\.name))
+        #expect(stack.context.faultTrips <= 2)
+    }
+
     @Test func `after reset objects belong to no context and are fetched anew`() throws {
         let stack = try Stack(.inMemory)
         try stack.makeMusic(artists: 1, tracks: 0)

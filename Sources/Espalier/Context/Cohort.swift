@@ -1,9 +1,10 @@
 // Objects that came together and whose faults therefore fire together (F-2).
 //
 // Invariants
-//   1. A cohort holds IDs, rows and other cohorts, never objects: objects point at cohorts, and not the other way round.
-//   2. The cohort across a relationship is made once per cohort, so walking a graph costs one store trip per step of the
-//      path and kind of content, however many objects stand on each step.
+//   1. A cohort holds IDs, rows and other cohorts, never objects: objects point at cohorts, and not the other way
+//      round.
+//   2. The cohort across a relationship is made once per cohort, so walking a graph costs one store trip per step of
+//      the path and kind of content, however many objects stand on each step.
 
 import EspalierModel
 import EspalierStore

@@ -59,6 +59,7 @@ extension ManagedObjectContext {
             return
         case .objectTrump:
             object.row = stored
+            object.relateAgain()
         case .overwrite:
             let values = object.changeable()
             for attribute in object.entity.attributes where !attribute.isTransient {
@@ -72,6 +73,7 @@ extension ManagedObjectContext {
                 }
             }
             object.row = stored
+            object.relateAgain()
         case .storeTrump:
             object.takeStored(stored) { slot in
                 base?.value(at: slot) != stored.value(at: slot)

@@ -5,8 +5,8 @@ import EspalierModel
 extension ManagedObjectContext {
     /// Takes in a save of another context.
     ///
-    /// Changed objects get the new values with unsaved changes on top; deleted ones read `isDeleted` and keep their last
-    /// values. Only objects in memory are touched; nothing but what changed objects need is fetched.
+    /// Changed objects get the new values with unsaved changes on top; deleted ones read `isDeleted` and keep their
+    /// last values. Only objects in memory are touched; nothing but what changed objects need is fetched.
     public func mergeChanges(from saved: SavedChanges) {
         for id in saved.inserted {
             guard let object = registry[id], object.state.contains(.inaccessible) else { continue }

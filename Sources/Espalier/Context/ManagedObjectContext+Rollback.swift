@@ -39,9 +39,9 @@ extension ManagedObjectContext {
 
     /// Makes an object take the store's values at its next use.
     ///
-    /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row, which then is what they are based
-    ///   on (MC-26). `false` gives them up (MC-27): a relationship may then differ between its two sides until the
-    ///   other side is refreshed too. New objects stay as they are.
+    /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row, which then is what they are
+    ///   based on (MC-26). `false` gives them up (MC-27): a relationship may then differ between its two sides until
+    ///   the other side is refreshed too. New objects stay as they are.
     public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self, !object.isInserted else { return }
         cache.invalidate(object.storedID, relationshipCount: object.entity.relationships.count)
@@ -49,6 +49,7 @@ extension ManagedObjectContext {
             object.row = nil
             object.state.subtract([.fulfilled, .inaccessible])
             object.fireFault()
+            object.relateAgain()
             return
         }
         updated.remove(object)

@@ -13,8 +13,8 @@ extension ManagedObjectContext {
     /// Writes all changes, in one transaction per store (MC-39); does nothing if there are none.
     ///
     /// - Throws: `ContextError`, with everything that is wrong and not only the first: broken rules and refused changes
-    ///   (`.violations`), `.conflicts`, `.constraints`, or what the store says. The context is as it was before; refused
-    ///   changes have been reported once and are forgotten, as they never took effect.
+    ///   (`.violations`), `.conflicts`, `.constraints`, or what the store says. The context is as it was before;
+    ///   refused changes have been reported once and are forgotten, as they never took effect.
     public func save() throws(ContextError) {
         mergeWaitingSaves()
         guard hasChanges || !recorded.isEmpty else { return }
@@ -138,10 +138,13 @@ extension ManagedObjectContext {
         var told = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
         for part in outcome.saved {
             let permanent = { (id: ObjectID) in part.result.permanentIDs[id] ?? id }
+            // Saved together, they are likely to be walked together.
+            let cohort = Cohort(part.changes.inserted.map { permanent($0.storedID) }, cache: cache)
             for object in part.changes.inserted {
                 registry.remove(object.storedID)
                 let id = permanent(object.storedID)
                 object.becomeCommitted(id, version: part.result.versions[id] ?? 1, permanent)
+                object.cohort = cohort
                 registry.insert(object)
                 told.inserted.append(id)
             }

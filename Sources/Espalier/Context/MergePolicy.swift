@@ -6,7 +6,8 @@ public enum MergePolicy: Sendable, Hashable {
     case error
     /// Property by property: what the context has not changed comes from the store, and so does what both changed.
     case storeTrump
-    /// Property by property: what the context has not changed comes from the store; what both changed, from the context.
+    /// Property by property: what the context has not changed comes from the store; what both changed, from the
+    /// context.
     case objectTrump
     /// The object is written as the context has it.
     case overwrite

@@ -75,11 +75,7 @@ extension ManagedObject {
     /// - Throws: `ContextError.violations`; then none is added.
     /// - Complexity: O(added) if the relationship is unordered and its inverse to-one, whatever it holds already.
     public final func add(_ objects: [ManagedObject], toRelationshipNamed name: String) throws(ContextError) {
-        let slot = try toManySlot(name)
-        let checkpoint = managedObjectContext.map(ContextCheckpoint.init)
-        for object in objects {
-            guard let reason = addDestination(object, at: slot) else { continue }
-            if let context = managedObjectContext { checkpoint?.restore(context) }
+        if let reason = addDestinations(objects, at: try toManySlot(name)) {
             throw .violations([Violation(self, name, reason)])
         }
     }
@@ -88,12 +84,8 @@ extension ManagedObject {
     ///
     /// - Throws: `ContextError.violations` if there is no such relationship or the object takes no changes.
     public final func remove(_ objects: [ManagedObject], fromRelationshipNamed name: String) throws(ContextError) {
-        let slot = try toManySlot(name)
-        if let reason = reasonNotToChange() { throw .violations([Violation(self, name, reason)]) }
-        for object in objects where object.managedObjectContext === managedObjectContext {
-            if let reason = removeDestination(object, at: slot) {
-                throw .violations([Violation(self, name, reason)])
-            }
+        if let reason = removeDestinations(objects, at: try toManySlot(name)) {
+            throw .violations([Violation(self, name, reason)])
         }
     }
 

@@ -92,19 +92,23 @@ extension ManagedObject {
         return nil
     }
 
-    /// Adds one destination to a to-many relationship, at the end if it is ordered, or refuses with the reason.
-    final func addDestination(_ destination: ManagedObject, at slot: Int) -> Violation.Reason? {
+    /// Adds destinations to a to-many relationship, at the end if it is ordered, or refuses all with the reason.
+    final func addDestinations(_ destinations: [ManagedObject], at slot: Int) -> Violation.Reason? {
         let relationship = entity.relationships[slot]
-        if let reason = reasonNotToRelate(to: [destination], across: relationship) { return reason }
-        if !isLinked(to: destination, across: relationship) { link(destination, across: relationship) }
+        if let reason = reasonNotToRelate(to: destinations, across: relationship) { return reason }
+        for destination in destinations where !isLinked(to: destination, across: relationship) {
+            link(destination, across: relationship)
+        }
         return nil
     }
 
-    /// Removes one destination from a to-many relationship, or refuses with the reason.
-    final func removeDestination(_ destination: ManagedObject, at slot: Int) -> Violation.Reason? {
+    /// Removes destinations from a to-many relationship, or refuses with the reason; others are ignored.
+    final func removeDestinations(_ destinations: [ManagedObject], at slot: Int) -> Violation.Reason? {
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToChange() { return reason }
-        if isLinked(to: destination, across: relationship) { unlink(destination.storedID, across: relationship) }
+        for destination in destinations where destination.managedObjectContext === managedObjectContext {
+            if isLinked(to: destination, across: relationship) { unlink(destination.storedID, across: relationship) }
+        }
         return nil
     }
 
@@ -176,6 +180,17 @@ extension ManagedObject {
             if !isLinked(to: other, across: relationship) { link(other, across: relationship) }
         } else if let old = destinationID(at: slot) {
             unlink(old, across: relationship)
+        }
+    }
+
+    /// Makes the other sides fit again after the row below the unsaved changes was replaced by a newer one.
+    final func relateAgain() {
+        guard let row, let context = managedObjectContext else { return }
+        for (slot, destination) in changes?.values.destinations.pairs ?? [] {
+            guard let stored = row.destination(at: slot), stored != destination, let inverse = shape.inverses[slot]
+            else { continue }
+            context.object(for: stored, from: self, across: entity.relationships[slot])
+                .removeRaw(storedID, from: inverse)
         }
     }
 

@@ -84,7 +84,8 @@ enum ToManyChange {
         switch self {
         case .list(let ids): ids
         case .set(let added, let removed):
-            (removed.isEmpty ? stored : stored.filter { !removed.contains($0) })
+            // What was added here may meanwhile have been added by somebody else as well.
+            stored.filter { !removed.contains($0) && !added.contains($0) }
                 + (added.count < 2 ? Array(added) : added.sorted(by: ObjectID.inOrderOfCreation))
         }
     }

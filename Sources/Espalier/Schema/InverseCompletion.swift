@@ -1,7 +1,7 @@
 // Gives the other end of a relationship the inverse that one end named.
 //
-// Key paths that name each other in two macros are a circle the compiler refuses, so `@Relationship(inverse:)` stands on
-// one end only; in a model both ends have it.
+// Key paths that name each other in two macros are a circle the compiler refuses, so `@Relationship(inverse:)` stands
+// on one end only; in a model both ends have it.
 //
 // Invariants
 //   1. An inverse that was written is never changed; contradictions are the model checker's to report.
