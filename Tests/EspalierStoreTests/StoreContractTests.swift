@@ -105,7 +105,8 @@ import Testing
         #expect(conflicts.map(\.entityName) == ["Person", "Person", "Book"])
         #expect(conflicts.map(\.properties) == [["name"], ["name"], ["isbn"]])
         #expect(conflicts.map(\.values) == [[.string("Ada")], [.string("Bob")], [.string("1")]])
-        #expect(conflicts[0].other == ada)
+        #expect(conflicts.map(\.object) == [0, 2, 4].map { rows[$0].id })
+        #expect(conflicts.map(\.other) == [ada, rows[1].id, rows[3].id])
         #expect(try fixture.store.count(fixture.request("Person")) == 1)
         #expect(try fixture.store.count(fixture.request("Media")) == 0)
     }

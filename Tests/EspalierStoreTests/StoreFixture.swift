@@ -20,7 +20,9 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible {
     }
 }
 
-/// An open store of one kind with what tests need to talk to it. A file and its folder go with the fixture.
+/// An open store of one kind with what tests need to talk to it.
+///
+/// A file and its folder go with the fixture.
 final class StoreFixture {
     let kind: StoreKind
     let model: ManagedObjectModel
@@ -112,7 +114,9 @@ final class StoreFixture {
     }
 
     /// Changes one row and saves.
-    func change(_ id: ObjectID, _ values: [String: AttributeValue] = [:], to: KeyValuePairs<String, ObjectID?> = [:]) throws {
+    func change(_ id: ObjectID, _ values: [String: AttributeValue] = [:], to: KeyValuePairs<String, ObjectID?> = [:])
+        throws
+    {
         var request = SaveRequest()
         request.updates = [try update(id, values, to: to)]
         _ = try store.save(request)

@@ -3,9 +3,8 @@
 // Invariants
 //   1. A fetch is one read transaction: it sees one commit and never waits. A save is one write transaction.
 //   2. Nothing is changed if anything throws: a write transaction that is not committed rolls back.
-//   3. A primary key is given out once, even if the save that asked for it fails: `lastKeys` is never turned back, and
-//      reserved keys are on disk before they are told.
-// Lock order: the engine's write transaction, then `state`.
+//   3. The last primary key of each hierarchy is a counter in the file: reserved keys are on disk before they are told,
+//      and a save that fails tells nobody the keys of its rows, which go with its transaction.
 
 public import EspalierEngine
 public import EspalierModel
@@ -14,12 +13,6 @@ internal import Synchronization
 
 /// A store in a B-tree file (semantics PS-17).
 public final class BTreeStore: PersistentStore {
-    struct State {
-        /// The greatest primary key given out by this process, by index of the root entity.
-        var lastKeys: [UInt64]
-        var isClosed = false
-    }
-
     /// The file type the store marks its files with: "ESPL".
     public static let applicationID: UInt32 = 0x4553_504C
 
@@ -30,15 +23,13 @@ public final class BTreeStore: PersistentStore {
     /// The engine below, for tools.
     package let database: Database
     let catalog: StoreCatalog
-    /// Guards key counters and the end of the store.
-    let state: Mutex<State>
+    private let isClosed = Atomic(false)
 
     init(database: Database, catalog: StoreCatalog, identifier: UUID, path: String?) {
         self.database = database
         self.catalog = catalog
         self.identifier = identifier
         self.path = path
-        state = Mutex(State(lastKeys: Array(repeating: 0, count: catalog.model.entities.count)))
     }
 
     /// `StoreType.btree`.
@@ -58,12 +49,12 @@ public final class BTreeStore: PersistentStore {
             throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
         }
         var transaction = try beginWrite()
-        try raiseLastKey(ofRoot: entity.root, transaction)
-        let first = newKeys(ofRoot: entity.root, count: count)
-        try persistLastKey(ofRoot: entity.root, &transaction)
+        let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[entity.root])
+        let last = try transaction.counter(counter, catalog)
+        try transaction.setCounter(counter, to: last + UInt64(count), catalog)
         try transaction.commit(.ordered)
         return (0..<UInt64(count)).map {
-            ObjectID(storeTag: catalog.context.storeTag, entityTag: entity.tag, key: first + $0)
+            ObjectID(storeTag: catalog.context.storeTag, entityTag: entity.tag, key: last + 1 + $0)
         }
     }
 
@@ -100,16 +91,12 @@ public final class BTreeStore: PersistentStore {
 
     /// Writes everything into the file, marks it as cleanly closed and releases it.
     public func close() throws(StoreError) {
-        let wasClosed = state.withLock { state in
-            defer { state.isClosed = true }
-            return state.isClosed
-        }
-        guard !wasClosed else { throw .closed }
+        guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { throw .closed }
         do {
             try database.close()
         } catch {
             // With transactions still open the engine stays open, and so does the store.
-            if case .transactionsOpen = error { state.withLock { $0.isClosed = false } }
+            if case .transactionsOpen = error { isClosed.store(false, ordering: .sequentiallyConsistent) }
             throw .storage(error, path: path)
         }
     }
@@ -127,38 +114,7 @@ public final class BTreeStore: PersistentStore {
         }
     }
 
-    /// Takes note of keys given out by others.
-    ///
-    /// The caller holds the write transaction and calls this before `newKeys`.
-    func raiseLastKey(ofRoot root: Int, _ transaction: borrowing StoreTransaction<WriteTransaction>) throws(StoreError)
-    {
-        let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root])
-        let stored = try transaction.counter(counter, catalog)
-        state.withLock { $0.lastKeys[root] = max($0.lastKeys[root], stored) }
-    }
-
-    /// The first of `count` consecutive primary keys never given out before.
-    func newKeys(ofRoot root: Int, count: Int) -> UInt64 {
-        state.withLock { state in
-            defer { state.lastKeys[root] += UInt64(count) }
-            return state.lastKeys[root] + 1
-        }
-    }
-
-    /// The greatest key given out so far by this process, in a hierarchy.
-    func lastKey(ofRoot root: Int) -> UInt64 { state.withLock { $0.lastKeys[root] } }
-
-    /// Writes the greatest key given out so far, if it is not on disk yet.
-    func persistLastKey(
-        ofRoot root: Int, _ transaction: inout StoreTransaction<WriteTransaction>
-    ) throws(StoreError) {
-        let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root])
-        let last = lastKey(ofRoot: root)
-        guard try transaction.counter(counter, catalog) < last else { return }
-        try transaction.setCounter(counter, to: last, catalog)
-    }
-
     private func checkOpen() throws(StoreError) {
-        guard !state.withLock({ $0.isClosed }) else { throw .closed }
+        guard !isClosed.load(ordering: .sequentiallyConsistent) else { throw .closed }
     }
 }

@@ -45,7 +45,10 @@ struct CandidateCollector {
             try scan(entity, node, into: &found)
         case .back(let step, let far):
             guard let destinations = try candidates(far), let way = BackWay(step, catalog.schema) else { return false }
-            for destination in destinations {
+            let family = catalog.model.entities[step.destination]
+            // An index of a superentity lists other entities too, which the relationship cannot lead to.
+            for destination in destinations
+            where catalog.context.entity(destination.entityNumber)?.isKind(of: family) == true {
                 try collect(way, from: destination, into: &found)
                 guard found.count <= countMax else { return false }
             }

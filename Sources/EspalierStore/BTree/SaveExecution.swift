@@ -12,9 +12,10 @@ internal import FoundationEssentials
 
 struct SaveExecution: ~Copyable {
     private var transaction: StoreTransaction<WriteTransaction>
-    private let store: BTreeStore
     private let catalog: StoreCatalog
     private let path: String?
+    /// By index of the root entity: the last primary key given out, in hierarchies that get new rows.
+    private var lastKeys: [Int: UInt64] = [:]
     private var rowDeltas: [Int: Int64] = [:]
     private var cutDeltas: [Int: Int64] = [:]
     private var conflicts: [ConstraintConflict] = []
@@ -26,32 +27,42 @@ struct SaveExecution: ~Copyable {
 
     init(_ transaction: consuming StoreTransaction<WriteTransaction>, store: BTreeStore) {
         self.transaction = transaction
-        self.store = store
         catalog = store.catalog
         path = store.path
     }
 
     /// Carries `request` out and commits.
     consuming func run(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        for root in Set(request.insertions.compactMap { catalog.schema.entity(of: $0.id)?.root }) {
-            try store.raiseLastKey(ofRoot: root, transaction)
-        }
-        let store = store
-        let save = try PreparedSave(
-            request, schema: catalog.schema, storeTag: catalog.context.storeTag
-        ) { entity in store.newKeys(ofRoot: entity.root, count: 1) }
+        let save = try prepare(request)
         let (updated, deleted) = try checkVersions(save)
         let plan = try LinkPlan(save, schema: catalog.schema, updated: updated, deleted: deleted, source: self)
         try delete(save, deleted)
         try removeChangedKeys(save, updated)
         try insert(save)
         try update(save, updated)
-        guard conflicts.isEmpty else { throw .constraint(conflicts) }
+        guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         try write(plan)
-        try writeCounters(save)
+        try writeCounters()
         let result = SaveResult(permanentIDs: save.permanentIDs, versions: versions)
         try transaction.commit()
         return result
+    }
+
+    /// The request with permanent IDs: each hierarchy's keys go on after the last one given out.
+    private mutating func prepare(_ request: SaveRequest) throws(StoreError) -> PreparedSave {
+        var lastKeys: [Int: UInt64] = [:]
+        for root in Set(request.insertions.compactMap { catalog.schema.entity(of: $0.id)?.root }) {
+            let number = catalog.context.entityNumbers[root]
+            lastKeys[root] = try transaction.counter(Counter.lastKey(rootNumber: number), catalog)
+        }
+        let save = try PreparedSave(
+            request, schema: catalog.schema, storeTag: catalog.context.storeTag
+        ) { entity in
+            lastKeys[entity.root, default: 0] += 1
+            return lastKeys[entity.root, default: 0]
+        }
+        self.lastKeys = lastKeys
+        return save
     }
 
     // MARK: Versions
@@ -110,7 +121,7 @@ struct SaveExecution: ~Copyable {
         for insertion in save.insertions {
             let tree = catalog.rowTree(of: insertion.entity)
             let isTaken = try transaction.withValue(of: insertion.id.key, in: tree) { _ in true } ?? false
-            guard !isTaken, insertion.id.key <= store.lastKey(ofRoot: insertion.entity.root) else {
+            guard !isTaken, insertion.id.key <= lastKeys[insertion.entity.root] ?? 0 else {
                 throw .invalidRequest(reason: "\(insertion.id) was not reserved, or is taken")
             }
             try put(insertion.id, insertion.entity, 1, insertion.values, insertion.destinations)
@@ -284,15 +295,17 @@ struct SaveExecution: ~Copyable {
 
     // MARK: Counters
 
-    private mutating func writeCounters(_ save: PreparedSave) throws(StoreError) {
+    private mutating func writeCounters() throws(StoreError) {
         for (entity, delta) in rowDeltas.sorted(by: { $0.key < $1.key }) where delta != 0 {
             try add(delta, to: Counter.rows(entityNumber: catalog.context.entityNumbers[entity]))
         }
         for (group, delta) in cutDeltas.sorted(by: { $0.key < $1.key }) where delta != 0 {
             try add(delta, to: Counter.cutEntries(catalog.groupTrees[group]))
         }
-        for root in Set(save.insertions.map(\.entity.root)).sorted() {
-            try store.persistLastKey(ofRoot: root, &transaction)
+        for (root, key) in lastKeys.sorted(by: { $0.key < $1.key }) {
+            let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root])
+            guard try transaction.counter(counter, catalog) != key else { continue }
+            try transaction.setCounter(counter, to: key, catalog)
         }
     }
 

@@ -4,7 +4,7 @@
 //   1. Each call sees one consistent state of the store.
 //   2. `save` does everything or nothing; when it has returned, the new state is as durable as the store can make it.
 //   3. A thrown error leaves the store as it was.
-//   4. A primary key is given out once, even if the save that asked for it fails.
+//   4. A primary key that was told to anybody is given out once, even if the row is never saved or is deleted.
 
 public import EspalierModel
 public import FoundationEssentials

@@ -9,7 +9,6 @@ extension InMemoryStore {
             var newState = state
             let save = try PreparedSave(request, schema: schema, storeTag: storeTag) { entity throws(StoreError) in
                 newState.lastKeys[entity.root] += 1
-                state.lastKeys[entity.root] = newState.lastKeys[entity.root]
                 return newState.lastKeys[entity.root]
             }
             let result = try apply(save, to: &newState)
@@ -45,7 +44,8 @@ extension InMemoryStore {
             versions[row.id] = row.version
         }
         for row in deleted { state.rows[model.entities[row.entity].root][row.id.key] = nil }
-        try updateGroups(inserted, deleted, &state)
+        let conflicts = updateGroups(inserted, deleted, &state)
+        guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         apply(plan, to: &state)
         return SaveResult(permanentIDs: save.permanentIDs, versions: versions)
     }
@@ -68,11 +68,11 @@ extension InMemoryStore {
         return (updated, deleted)
     }
 
-    /// Takes old values out of the uniqueness constraints and puts new ones in, unless they are taken.
+    /// Takes old values out of the uniqueness constraints and puts new ones in; returns those that are taken.
     private func updateGroups(
         _ changed: [(new: MemoryState.Row, old: MemoryState.Row?)], _ deleted: [MemoryState.Row],
         _ state: inout MemoryState
-    ) throws(StoreError) {
+    ) -> [ConstraintConflict] {
         for row in deleted {
             for group in constraints(of: row) { remove(row, from: group, &state) }
         }
@@ -97,7 +97,7 @@ extension InMemoryStore {
                 state.groups[group][values, default: []].insert(new.id)
             }
         }
-        guard conflicts.isEmpty else { throw .constraint(conflicts) }
+        return conflicts
     }
 
     private func constraints(of row: MemoryState.Row) -> [Int] {

@@ -3,7 +3,7 @@
 // Invariants
 //   1. Reads work on a copy of the state and never wait for a save.
 //   2. A save changes a copy of the state and replaces the state at its end: it does everything or nothing.
-//   3. A primary key is given out once, even if the save that asked for it fails: key counters are never turned back.
+//   3. A save that fails tells nobody the primary keys of its rows, and gives them back.
 
 public import EspalierModel
 public import FoundationEssentials

@@ -64,6 +64,16 @@ struct PreparedSave {
         try refuseDuplicates()
     }
 
+    /// `conflicts` with the IDs that the request knows: a row that is not inserted keeps its temporary one.
+    func asRequested(_ conflicts: [ConstraintConflict]) -> [ConstraintConflict] {
+        let temporary = Dictionary(permanentIDs.map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        return conflicts.map { conflict in
+            ConstraintConflict(
+                entityName: conflict.entityName, properties: conflict.properties, values: conflict.values,
+                object: temporary[conflict.object] ?? conflict.object, other: temporary[conflict.other] ?? conflict.other)
+        }
+    }
+
     /// The entity of a permanent ID of this store.
     static func entity(of id: ObjectID, schema: StoreSchema, storeTag: UInt32) throws(StoreError) -> Entity {
         guard id.storeTag == storeTag else {

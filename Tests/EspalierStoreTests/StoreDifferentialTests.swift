@@ -1,0 +1,213 @@
+// The same random saves and fetches on dictionaries and on B-trees: everything that can be seen must be equal.
+
+import EspalierModel
+import EspalierStore
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct StoreDifferentialTests {
+    @Test(arguments: [UInt64(1), 2, 3, 4]) func `a B-tree store does what dictionaries do`(run: UInt64) throws {
+        let seed = testSeed(default: 1000) &+ run
+        let comparison = try Comparison(seed: seed, kind: run % 2 == 0 ? .treeInFile : .treeInMemory)
+        for step in 0..<campaignCount("ESPALIER_STORE_STEPS", default: 120) {
+            try comparison.save(step)
+            for _ in 0..<4 { try comparison.fetch(step) }
+            if step % 40 == 39 { try comparison.reopen() }
+        }
+        try comparison.compareEverything()
+    }
+}
+
+/// Two stores with the same model and identifier, so that their IDs are the same ones.
+private final class Comparison {
+    private let fixture: StoreFixture
+    private var oracle: InMemoryStore
+    private var random: SeededGenerator
+    private let seed: UInt64
+    private var ids: [String: [ObjectID]] = [:]
+    private let concrete = ["Song", "Book", "Album", "Person", "Tag", "Playlist", "Note"]
+
+    init(seed: UInt64, kind: StoreKind) throws {
+        self.seed = seed
+        fixture = try StoreFixture(kind)
+        oracle = InMemoryStore(model: fixture.model, identifier: fixture.store.identifier)
+        random = SeededGenerator(seed: seed)
+    }
+
+    func reopen() throws { try fixture.reopen() }
+
+    // MARK: Saves
+
+    func save(_ step: Int) throws {
+        let request = try randomRequest()
+
+        let expected = Result { try oracle.save(request) }
+        let found = Result { try fixture.store.save(request) }
+
+        switch (expected, found) {
+        case (.success(let expected), .success(let found)):
+            #expect(expected.permanentIDs == found.permanentIDs, "seed \(seed), step \(step)")
+            #expect(expected.versions == found.versions, "seed \(seed), step \(step)")
+            for id in found.permanentIDs.values { ids[id.entityName, default: []].append(id) }
+            for deletion in request.deletions { ids[deletion.id.entityName]?.removeAll { $0 == deletion.id } }
+        case (.failure(let expected), .failure(let found)):
+            #expect(text(expected) == text(found), "seed \(seed), step \(step)")
+        default:
+            Issue.record("\(expected) but \(found), seed \(seed), step \(step)")
+        }
+    }
+
+    /// What an error says about rows and values.
+    private func text(_ error: any Error) -> String {
+        switch error as? StoreError {
+        case .conflict(let conflicts)?:
+            conflicts.map { "\($0.id) \($0.expectedVersion) \($0.stored?.version ?? 0)" }.joined(separator: "; ")
+        case .constraint(let conflicts)?:
+            conflicts.map { "\($0.entityName) \($0.properties) \($0.values) \($0.object) \($0.other)" }
+                .joined(separator: "; ")
+        default: "\(error)"
+        }
+    }
+
+    private func randomRequest() throws -> SaveRequest {
+        var request = SaveRequest()
+        var touched = Set<ObjectID>()
+        for _ in 0..<random.next() % 6 {
+            let entity = random.pick(concrete)
+            request.insertions.append(try fixture.insertion(entity, values(of: entity)))
+        }
+        let fresh = Dictionary(grouping: request.insertions.map(\.id), by: \.entityName)
+        for index in request.insertions.indices {
+            let entity = try fixture.entity(request.insertions[index].id.entityName)
+            for relationship in entity.relationships where !relationship.isToMany && !random.oneIn(4) {
+                request.insertions[index].destinations[relationship.slot] = destination(of: relationship, fresh)
+            }
+        }
+        for _ in 0..<random.next() % 4 {
+            guard let id = anyID(), touched.insert(id).inserted else { continue }
+            request.updates.append(try randomUpdate(of: id, fresh))
+        }
+        for _ in 0..<random.next() % 3 {
+            guard let id = anyID(), touched.insert(id).inserted else { continue }
+            request.deletions.append(.init(id: id, expectedVersion: try version(of: id)))
+        }
+        if random.oneIn(10), let id = anyID() { request.locks = [.init(id: id, expectedVersion: try version(of: id))] }
+        for _ in 0..<random.next() % 4 {
+            if let change = try randomLink(fresh) { request.links.append(change) }
+        }
+        return request
+    }
+
+    private func values(of entity: String) -> [String: AttributeValue] {
+        switch entity {
+        case "Song":
+            [
+                "title": random.smallText(), "length": random.smallNumber(), "rating": random.smallDouble(),
+                "bitrate": random.smallNumber(),
+            ]
+        case "Book":
+            [
+                "title": random.smallText(), "length": random.smallNumber(), "pages": random.smallNumber(),
+                "isbn": random.oneIn(2) ? .null : .string("\(random.next() % 40)"),
+            ]
+        case "Album": ["name": random.smallText(), "year": random.smallNumber()]
+        case "Person":
+            [
+                "name": random.oneIn(3) ? random.smallText() : .string("\(random.next() % 60)"),
+                "born": random.smallNumber(),
+            ]
+        case "Tag": ["label": random.smallText()]
+        case "Playlist": ["name": random.smallText()]
+        default: ["text": random.smallText()]
+        }
+    }
+
+    private func randomUpdate(of id: ObjectID, _ fresh: [String: [ObjectID]]) throws -> SaveRequest.Update {
+        let entity = try fixture.entity(id.entityName)
+        var update = SaveRequest.Update(id: id, expectedVersion: try version(of: id))
+        for (name, value) in values(of: id.entityName).sorted(by: { $0.key < $1.key }) where random.oneIn(2) {
+            guard let attribute = entity.attribute(named: name) else { continue }
+            update.values.append((attribute.slot, value))
+        }
+        for relationship in entity.relationships where !relationship.isToMany && random.oneIn(2) {
+            update.destinations.append((relationship.slot, destination(of: relationship, fresh)))
+        }
+        return update
+    }
+
+    private func randomLink(_ fresh: [String: [ObjectID]]) throws -> SaveRequest.LinkChange? {
+        guard let owner = anyID() else { return nil }
+        let toMany = try fixture.entity(owner.entityName).relationships.filter { relationship in
+            relationship.isToMany
+                && (relationship.isOrdered || fixture.model.inverse(of: relationship)?.isToMany != false)
+        }
+        guard !toMany.isEmpty else { return nil }
+        let relationship = random.pick(toMany)
+        func some() -> [ObjectID] { (0..<random.next() % 4).compactMap { _ in destination(of: relationship, fresh) } }
+        if relationship.isOrdered, random.oneIn(2) {
+            var order = try oracle.destinations(of: relationship, for: [owner])[0].shuffled(using: &random)
+            if random.oneIn(3) { order = Array(order.dropLast()) }
+            return .init(owner: owner, slot: relationship.slot, order: order + some())
+        }
+        return .init(owner: owner, slot: relationship.slot, added: some(), removed: some())
+    }
+
+    private func destination(of relationship: Relationship, _ fresh: [String: [ObjectID]]) -> ObjectID? {
+        let names = fixture.model.destination(of: relationship).family.map { fixture.model.entities[$0].name }
+        let known = names.flatMap { (ids[$0] ?? []).suffix(12) + (fresh[$0] ?? []) }
+        return known.isEmpty || random.oneIn(6) ? nil : random.pick(known)
+    }
+
+    private func anyID() -> ObjectID? {
+        let known = ids[random.pick(concrete)] ?? []
+        return known.isEmpty ? nil : random.pick(known)
+    }
+
+    private func version(of id: ObjectID) throws -> UInt64 {
+        let version = try oracle.snapshots(of: [id])[0]?.version ?? 1
+        return random.oneIn(40) ? version + 1 : version
+    }
+
+    // MARK: Fetches
+
+    func fetch(_ step: Int) throws {
+        let fetch = try random.fetch(fixture, ids)
+        try compare(fetch, "seed \(seed), step \(step)")
+    }
+
+    func compareEverything() throws {
+        for entity in fixture.model.entities {
+            try compare(fixture.request(entity.name, subentities: false), "seed \(seed), all of \(entity.name)")
+            let owners = try oracle.fetchIDs(fixture.request(entity.name, subentities: false))
+            for relationship in entity.relationships where relationship.isToMany {
+                let expected = try oracle.destinations(of: relationship, for: owners)
+                let found = try fixture.store.destinations(of: relationship, for: owners)
+                #expect(found == expected, "\(entity.name).\(relationship.name), seed \(seed)")
+            }
+        }
+    }
+
+    private func compare(_ fetch: StoreFetch, _ context: String) throws {
+        let expected = try oracle.fetch(fetch)
+        let found = try fixture.store.fetch(fetch)
+        let plan = try fixture.store.explain(fetch)
+        let what =
+            "\(fetch.entity.name) \(String(describing: fetch.predicate?.source)) \(fetch.sort.map(\.source)) "
+            + "\(fetch.offset) \(String(describing: fetch.limit)) by \(plan), \(context)"
+
+        #expect(found.map(\.id) == expected.map(\.id), "\(what)")
+        #expect(try fixture.store.fetchIDs(fetch) == expected.map(\.id), "\(what)")
+        #expect(try fixture.store.count(fetch) == expected.count, "\(what)")
+        for (found, expected) in zip(found, expected) where found.id == expected.id {
+            let entity = try fixture.entity(found.id.entityName)
+            #expect(found.version == expected.version, "\(what)")
+            for slot in entity.attributes.indices {
+                #expect(found.value(at: slot).compare(expected.value(at: slot)) == .orderedSame, "\(what)")
+            }
+            for slot in entity.relationships.indices {
+                #expect(found.destination(at: slot) == expected.destination(at: slot), "\(what)")
+            }
+        }
+    }
+}
