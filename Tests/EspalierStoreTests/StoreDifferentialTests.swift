@@ -177,6 +177,8 @@ private final class Comparison {
     }
 
     func compareEverything() throws {
+        let report = try #require(fixture.store as? BTreeStore).check()
+        #expect(report.isOK, "\(report.findings), seed \(seed)")
         for entity in fixture.model.entities {
             try compare(fixture.request(entity.name, subentities: false), "seed \(seed), all of \(entity.name)")
             let owners = try oracle.fetchIDs(fixture.request(entity.name, subentities: false))

@@ -106,8 +106,8 @@ struct SaveExecution: ~Copyable {
         }
     }
 
-    /// Removes index entries that updates change, all of them before any new one is checked for being unique: rows of one
-    /// save may exchange their values.
+    /// Removes index entries that updates change, all of them before any new one is checked for being unique: rows of
+    /// one save may exchange their values.
     private mutating func removeChangedKeys(_ save: PreparedSave, _ updated: [ObjectSnapshot]) throws(StoreError) {
         for (update, old) in zip(save.updates, updated) {
             for group in changedGroups(update, old) {

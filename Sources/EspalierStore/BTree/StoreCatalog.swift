@@ -2,9 +2,9 @@
 //
 // Trees (on disk)
 //   schema    bytes: "format" -> u16 version of this layer's format; "model" -> the whole model (ModelCoding);
-//             "entity:<n>" -> name of entity number n; "layout:<n>" -> layout record n (RowLayout). n from 1 up, decimal.
-//   counters  integers: kind << 32 | number -> u64. Kind 1: rows of entity number n; 2: last primary key given out in the
-//             hierarchy whose root is entity number n; 3: cut entries of the index tree with id n.
+//             "entity:<n>" -> name of entity number n; "layout:<n>" -> layout record n (RowLayout), n from 1 up.
+//   counters  integers: kind << 32 | number -> u64. Kind 1: rows of entity number n; 2: last primary key given out in
+//             the hierarchy whose root is entity number n; 3: cut entries of the index tree with id n.
 //   metadata  bytes: name -> tagged value. The application's.
 //   rows:<root entity>           integers: primary key -> row (RowLayout)
 //   index:<entity>.<index>       bytes: GroupKey; unique:<entity>.<a,b> the same for a uniqueness constraint

@@ -2,8 +2,8 @@
 //
 // Row (little-endian, on disk):
 //   0 u16 layout number | 2 u16 entity number | 4 u64 version | 12 null bits, one a field, first field lowest bit |
-//   fixed-width fields in order | for each variable-width field in order: u32 end offset, counted from the variable part |
-//   variable part.
+//   fixed-width fields in order | for each variable-width field in order: u32 end offset, counted from the variable
+//   part | variable part.
 // Widths: integer16 2, integer32 4, integer64 8, double 8, float 4, boolean 1, date 8, uuid 16, decimal 18,
 //   reference (entity number u16, primary key u64) 10; string, uri, binary, transformable, composite: variable.
 // Invariants

@@ -2,8 +2,8 @@
 //
 // Rules
 //   1. `check` is for untrusted bytes. It throws what is wrong; afterwards no reading function can trap.
-//   2. Content that a structure check cannot see (text that is not UTF-8, a URI that is none) reads repaired or as null;
-//      `contentProblem` finds it for the store's integrity check.
+//   2. Content that a structure check cannot see (text that is not UTF-8, a URI that is none) reads repaired or as
+//      null; `contentProblem` finds it for the store's integrity check.
 
 internal import EspalierModel
 internal import FoundationEssentials

@@ -24,21 +24,27 @@ extension FetchPlanner {
             let group = schema.groups[index]
             let found = GroupRanges(group, terms: terms, context: context)
             guard !found.answered.isEmpty else { return nil }
-            let count = Double(hierarchyCount(of: entity))
-            let isWholeUniqueKey = group.isUnique && found.answered.count == group.elements.count
-            let estimate: Double =
-                switch found.openness {
-                case .points:
-                    Double(found.ranges.count)
-                        * (isWholeUniqueKey ? 1 : max(1, count / (found.fixedCount > 1 ? 400 : 50)))
-                case .prefix: count / 40
-                case .bounded: count / 10
-                case .halfOpen: count / 3
-                }
+            let estimate = estimate(found, group, rowCount: Double(hierarchyCount(of: entity)))
             return Choice(
                 source: .index(group: index, found.ranges), answered: Set(found.answered), estimate: estimate,
                 cost: estimate * 2 + 3, isExact: found.isExact && !statistics.cutGroups.contains(index))
         }
+    }
+
+    /// How many rows some ranges of an index may lead to.
+    private func estimate(_ found: GroupRanges, _ group: KeyGroup, rowCount: Double) -> Double {
+        func share(_ pointCount: Int) -> Double { pointCount == 0 ? 1 : pointCount == 1 ? 1 / 50 : 1 / 400 }
+        if found.openness == .points, group.isUnique, found.answered.count == group.elements.count {
+            return Double(found.ranges.count)
+        }
+        let estimate: Double =
+            switch found.openness {
+            case .points: rowCount * share(found.answered.count) * Double(found.ranges.count)
+            case .prefix: rowCount * share(found.fixedCount) / 40
+            case .bounded: rowCount * share(found.fixedCount) / 10
+            case .halfOpen: rowCount * share(found.fixedCount) / 3
+            }
+        return max(1, estimate)
     }
 
     /// The way to answer a term across relationships or by primary key.

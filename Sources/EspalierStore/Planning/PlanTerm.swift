@@ -1,8 +1,8 @@
 // A condition in the form that indexes understand: a path, and which values at its end pass.
 //
 // Rules
-//   1. A term is taken from a condition only if an object without a value at the end of the path fails it, or if the path
-//      is a property of the object itself: an index does not list what a path that ends early leads to.
+//   1. A term is taken from a condition only if an object without a value at the end of the path fails it, or if the
+//      path is a property of the object itself: an index does not list what a path that ends early leads to.
 //   2. Text is only compared as indexes order it: without [c], [d] and [n].
 
 internal import EspalierModel

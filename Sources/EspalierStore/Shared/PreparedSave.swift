@@ -70,7 +70,8 @@ struct PreparedSave {
         return conflicts.map { conflict in
             ConstraintConflict(
                 entityName: conflict.entityName, properties: conflict.properties, values: conflict.values,
-                object: temporary[conflict.object] ?? conflict.object, other: temporary[conflict.other] ?? conflict.other)
+                object: temporary[conflict.object] ?? conflict.object,
+                other: temporary[conflict.other] ?? conflict.other)
         }
     }
 

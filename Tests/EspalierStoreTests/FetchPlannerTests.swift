@@ -1,0 +1,122 @@
+// Which way the planner goes: an index where it helps, a scan where it does not, as `explain` tells.
+
+import EspalierModel
+import EspalierStore
+import TestSupport
+import Testing
+
+@Suite struct FetchPlannerTests {
+    /// A library with 40 people, 80 albums, 400 songs: enough for ways to differ.
+    private func library() throws -> StoreFixture {
+        let fixture = try StoreFixture(.treeInMemory)
+        var request = SaveRequest()
+        let people = try (0..<40).map { try fixture.insertion("Person", ["name": .string("person \($0)")]) }
+        let albums = try (0..<80).map { number in
+            try fixture.insertion(
+                "Album", ["name": .string("album \(number)"), "year": .integer(Int64(1960 + number % 60))],
+                to: ["artist": people[number / 2].id])
+        }
+        var songs: [SaveRequest.Insertion] = []
+        for number in 0..<400 {
+            let values: [String: AttributeValue] = [
+                "title": .string("song \(number)"), "length": .integer(Int64(number % 100)),
+                "rating": .double(Double(number % 50)),
+            ]
+            let destinations = ["album": albums[number / 5].id, "owner": people[number % 40].id]
+            songs.append(try fixture.insertion("Song", values, to: destinations))
+        }
+        request.insertions = people + albums + songs
+        _ = try fixture.store.save(request)
+        return fixture
+    }
+
+    private func plan(
+        _ fixture: StoreFixture, _ entity: String, _ format: String, sort: [SortKey] = [], limit: Int? = nil
+    ) throws -> [String] {
+        try fixture.store.explain(
+            fixture.request(entity, FetchPredicate(format: format), sort: sort, limit: limit))
+    }
+
+    @Test func `equality on an indexed attribute reads one stretch of the index`() throws {
+        let fixture = try library()
+
+        let steps = try plan(fixture, "Song", "title == 'song 7'")
+
+        #expect(steps[0].hasPrefix("tree \"index:Media.title\", keys that begin with"))
+        #expect(steps[1].hasPrefix("exact"))
+        #expect(try fixture.find("Song", "title == 'song 7'").count == 1)
+    }
+
+    @Test func `a predicate across two to-one relationships goes backwards from the far end`() throws {
+        let fixture = try library()
+
+        let steps = try plan(fixture, "Song", "album.artist.name == 'person 3'")
+
+        #expect(steps[0].hasPrefix("tree \"unique:Person.name\""))
+        #expect(steps[1...2] == ["back across Album.artist", "back across Song.album"])
+        #expect(try fixture.find("Song", "album.artist.name == 'person 3'").count == 10)
+    }
+
+    @Test func `a far end without index is scanned if it is the smaller side`() throws {
+        let fixture = try library()
+
+        let steps = try plan(fixture, "Song", "album.artist.name ENDSWITH '3'")
+
+        #expect(steps[0] == "read all rows of Person, test each for Person")
+        #expect(try fixture.find("Song", "album.artist.name ENDSWITH '3'").count == 40)
+        #expect(try plan(fixture, "Person", "ANY media.title ENDSWITH '3'")[0] == "read all rows of Person")
+    }
+
+    @Test func `text compared with folding does not use an index that is not folded`() throws {
+        let fixture = try library()
+
+        #expect(try plan(fixture, "Song", "title ==[c] 'SONG 7'")[0] == "read all rows of Media")
+        #expect(try fixture.find("Song", "title ==[c] 'SONG 7'").count == 1)
+    }
+
+    @Test func `a compound index answers its first property and a range of its second`() throws {
+        let fixture = try library()
+
+        let steps = try plan(fixture, "Song", "length == 7 AND title >= 'song 2' AND title < 'song 3'")
+
+        #expect(steps[0].hasPrefix("tree \"index:Media.byLengthAndTitle\""))
+        #expect(steps[1].hasPrefix("exact"))
+        #expect(try fixture.find("Song", "length == 7 AND title >= 'song 2' AND title < 'song 3'").count == 1)
+    }
+
+    @Test func `sorting with a limit goes along an index, also backwards`() throws {
+        let fixture = try library()
+
+        let up = try plan(fixture, "Song", "length >= 0", sort: [SortKey("rating")], limit: 3)
+        let down = try plan(fixture, "Song", "TRUEPREDICATE", sort: [SortKey("rating", ascending: false)], limit: 3)
+        let wrong = try plan(fixture, "Song", "TRUEPREDICATE", sort: [SortKey("length"), SortKey("title")], limit: 3)
+
+        #expect(up[0] == "tree \"index:Media.rating\", all keys")
+        #expect(down[0] == "tree \"index:Media.rating\", all keys, backwards")
+        #expect(wrong.contains("order: keep the first 3 by length, title"))
+    }
+
+    @Test func `identity reads primary keys, and alternatives are united`() throws {
+        let fixture = try library()
+        let songs = try fixture.store.fetchIDs(fixture.request("Song", limit: 3))
+
+        let predicate = try FetchPredicate(format: "SELF IN %@ OR title == 'song 9'", argumentArray: [songs])
+        let steps = try fixture.store.explain(fixture.request("Song", predicate))
+
+        #expect(steps[0] == "3 primary keys")
+        #expect(steps.contains("all of these 2"))
+        #expect(try fixture.store.count(fixture.request("Song", predicate)) == 4)
+    }
+
+    @Test func `an object of a relationship is found through the list of the other end`() throws {
+        let fixture = try library()
+        let album = try fixture.find("Album", "name == 'album 4'")
+
+        let predicate = try FetchPredicate(format: "album == %@", argumentArray: [album[0]])
+        let steps = try fixture.store.explain(fixture.request("Song", predicate))
+
+        #expect(steps[0...1] == ["1 primary key", "back across Song.album"])
+        #expect(steps[2].hasPrefix("exact"))
+        #expect(try fixture.store.count(fixture.request("Song", predicate)) == 5)
+    }
+}

@@ -1,0 +1,189 @@
+// Content that was damaged below the store: an error that says where, a check that finds everything, never a trap.
+
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct StoreDamageTests {
+    /// A store in a file with a person, an album and two songs.
+    private func library() throws -> (fixture: StoreFixture, person: ObjectID, album: ObjectID, songs: [ObjectID]) {
+        let fixture = try StoreFixture(.treeInFile)
+        let person = try fixture.insert("Person", ["name": .string("Ada")])
+        let album = try fixture.insert("Album", ["name": .string("Notes")], to: ["artist": person])
+        let songs = try ["one", "two"].map { try fixture.insert("Song", ["title": .string($0)], to: ["album": album]) }
+        try fixture.link(person, "favourites", order: songs)
+        return (fixture, person, album, songs)
+    }
+
+    /// Changes a tree of the store behind its back.
+    private func damage(
+        _ fixture: StoreFixture, _ name: String, _ change: (inout WriteTransaction, Tree) throws -> Void
+    ) throws {
+        let database = try #require(fixture.store as? BTreeStore).database
+        var transaction = try database.beginWrite()
+        let tree = try #require(try transaction.tree(named: name))
+        try change(&transaction, tree)
+        try transaction.commit()
+    }
+
+    private func findings(_ fixture: StoreFixture) throws -> [String] {
+        try #require(fixture.store as? BTreeStore).check().findings.map(\.description)
+    }
+
+    @Test func `a sound store has no findings and the right counts`() throws {
+        let (fixture, _, _, _) = try library()
+
+        let report = try #require(fixture.store as? BTreeStore).check()
+
+        #expect(report.isOK && report.dangling.isEmpty)
+        #expect(report.rowCounts == ["Person": 1, "Album": 1, "Song": 2])
+        #expect(report.linkCount == 5)
+    }
+
+    @Test func `every prefix and every changed byte of a row is read or reported, never a trap`() throws {
+        let (fixture, _, _, songs) = try library()
+        let database = try #require(fixture.store as? BTreeStore).database
+        let tree = try #require(try database.beginRead().tree(named: "rows:Media"))
+        let row = try #require(try database.beginRead().get(songs[0].key, from: tree))
+        var damaged = (0..<row.count).map { Array(row.prefix($0)) }
+        for offset in row.indices {
+            for bit in 0..<8 {
+                damaged.append(row)
+                damaged[damaged.count - 1][offset] ^= 1 << bit
+            }
+        }
+        damaged.append(row + [0])
+
+        for bytes in damaged {
+            try damage(fixture, "rows:Media") { _ = try $0.put(bytes, for: songs[0].key, in: $1) }
+            do {
+                let snapshots = try fixture.store.fetch(fixture.request("Song", sort: [SortKey("title")]))
+                for snapshot in snapshots {
+                    let entity = try fixture.entity("Song")
+                    for slot in entity.attributes.indices { _ = snapshot.value(at: slot) }
+                    for slot in entity.relationships.indices { _ = snapshot.destination(at: slot) }
+                }
+            } catch StoreError.damagedContent(_, let entity, let key, _) {
+                #expect(entity == "Media" && key == songs[0].key)
+            }
+            _ = try findings(fixture)
+        }
+    }
+
+    @Test func `a lost index entry is found`() throws {
+        let (fixture, _, _, songs) = try library()
+        try damage(fixture, "index:Media.title") { transaction, tree in
+            var key: [UInt8] = []
+            KeyCoding.append(.string("one"), as: .string, to: &key)
+            let wasThere = try transaction.remove(key + bigEndian(songs[0].key), from: tree)
+            #expect(wasThere)
+        }
+
+        let found = try findings(fixture)
+
+        #expect(found.contains { $0.contains("key \(songs[0].key): the row has no entry") })
+        #expect(found.contains { $0.contains("there are 1 entries for 2 rows") })
+    }
+
+    @Test func `an entry without row, and one that is no entry, are found`() throws {
+        let (fixture, _, _, _) = try library()
+        try damage(fixture, "index:Media.title") { transaction, tree in
+            var key: [UInt8] = []
+            KeyCoding.append(.string("ghost"), as: .string, to: &key)
+            _ = try transaction.put([2, 0, 0], for: key + bigEndian(99), in: tree)
+            _ = try transaction.put([1], for: [1, 2, 3], in: tree)
+        }
+
+        #expect(try findings(fixture).filter { $0.contains("leads to no row") }.count == 2)
+        #expect(try fixture.find("Song", "title == 'ghost'").isEmpty)
+        let error = #expect(throws: StoreError.self) {
+            try fixture.store.fetch(fixture.request("Song", sort: [SortKey("title")], limit: 5))
+        }
+        if case .damagedContent = error {} else { Issue.record("\(String(describing: error))") }
+    }
+
+    @Test func `a list that contradicts its rows is found, in both directions`() throws {
+        let (fixture, person, album, songs) = try library()
+        try damage(fixture, "links:Album.songs") { transaction, tree in
+            _ = try transaction.remove(bigEndian(album.key) + bigEndian(0) + bigEndian(songs[0].key), from: tree)
+        }
+        try damage(fixture, "owners:Person.favourites") { transaction, tree in
+            _ = try transaction.remove(bigEndian(songs[1].key) + bigEndian(person.key), from: tree)
+        }
+
+        let found = try findings(fixture)
+
+        #expect(found.contains { $0.contains("there are 1 links for 2 rows with a value of album") })
+        #expect(found.contains { $0.contains("is missing in tree \"owners:Person.favourites\"") })
+        #expect(found.count == 2)
+    }
+
+    @Test func `values that must be unique and are there twice are found`() throws {
+        let (fixture, person, _, _) = try library()
+        let bob = try fixture.insert("Person", ["name": .string("Bob")])
+        try damage(fixture, "rows:Person") { transaction, tree in
+            let row = try #require(try transaction.get(person.key, from: tree))
+            _ = try transaction.put(row, for: bob.key, in: tree)
+        }
+        try damage(fixture, "unique:Person.name") { transaction, tree in
+            var (ada, old): ([UInt8], [UInt8]) = ([], [])
+            KeyCoding.append(.string("Ada"), as: .string, to: &ada)
+            KeyCoding.append(.string("Bob"), as: .string, to: &old)
+            let value = try #require(try transaction.get(ada + bigEndian(person.key), from: tree))
+            _ = try transaction.put(value, for: ada + bigEndian(bob.key), in: tree)
+            _ = try transaction.remove(old + bigEndian(bob.key), from: tree)
+        }
+
+        #expect(try findings(fixture).contains { $0.contains("share values that must be unique") })
+    }
+
+    @Test func `wrong counters are found`() throws {
+        let (fixture, _, _, _) = try library()
+        try damage(fixture, "counters") { transaction, tree in
+            var cursor = try transaction.cursor(over: tree)
+            var keys: [UInt64] = []
+            var isOnEntry = try cursor.first()
+            while isOnEntry {
+                keys.append(cursor.integerKey)
+                isOnEntry = try cursor.next()
+            }
+            for key in keys { _ = try transaction.put([0, 0, 0, 0, 0, 0, 0, 0], for: key, in: tree) }
+        }
+
+        let found = try findings(fixture)
+
+        #expect(found.contains { $0.contains("the counter says 0 rows, there are 2") })
+        #expect(found.contains { $0.contains("the last key given out is 0") })
+    }
+
+    @Test(arguments: ["format", "model", "entity:1", "layout:1"])
+    func `a lost or damaged schema record keeps the store closed, with a reason`(record: String) throws {
+        for bytes in [nil, [], [1, 2, 3]] as [[UInt8]?] {
+            let (fixture, _, _, _) = try library()
+            try damage(fixture, "schema") { transaction, tree in
+                if let bytes {
+                    _ = try transaction.put(bytes, for: Array(record.utf8), in: tree)
+                } else {
+                    _ = try transaction.remove(Array(record.utf8), from: tree)
+                }
+            }
+            try fixture.store.close()
+
+            let error = #expect(throws: StoreError.self) {
+                try BTreeStore.open(path: fixture.path, model: fixture.model)
+            }
+
+            switch error {
+            case .damagedContent, .incompatibleModel: break
+            default: Issue.record("\(record): \(String(describing: error))")
+            }
+        }
+    }
+
+    private func bigEndian(_ number: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
+    }
+}
