@@ -76,6 +76,27 @@ import Testing
         }
     }
 
+    @Test func `references order by entity, then key, and decode`() throws {
+        let references: [(entity: UInt16, key: UInt64)?] = [nil, (1, 1), (1, 256), (2, 1), (300, 0)]
+        for isAscending in [true, false] {
+            let keys = references.map { reference in
+                var key: [UInt8] = []
+                KeyCoding.append(reference: reference, isAscending: isAscending, to: &key)
+                return key
+            }
+            let ordered = isAscending ? keys : keys.reversed()
+            for index in ordered.indices.dropFirst() {
+                #expect(ordered[index - 1].lexicographicallyPrecedes(ordered[index]))
+            }
+            for (key, reference) in zip(keys, references) {
+                var reader = KeyReader(key)
+                let read = reader.nextReference(isAscending: isAscending)
+                let decoded = try #require(read)
+                #expect(decoded?.entity == reference?.entity && decoded?.key == reference?.key)
+            }
+        }
+    }
+
     @Test func `a key that ends too early is no value`() {
         for type in Self.types {
             var random = SeededGenerator(seed: 45)
