@@ -4,6 +4,7 @@
 //   1. Each page that is pinned or edited is validated first, so a tree that writes a malformed page is found at the
 //      next step.
 //   2. A freed page is filled with 0xDD, so that use after free is found, too.
+// SAFETY: pages and the pin counter are allocated once, have a fixed size and live as long as the array.
 
 import EspalierEngine
 import Synchronization
@@ -108,4 +109,16 @@ final class ArrayPages: WritablePageSource {
         isUsed.append(true)
         page(pageCount - 1).clear(0..<pageSize)
     }
+}
+
+/// An array of pages that does not change any more: what a snapshot is to a tree.
+final class FrozenPages: PageSource {
+    private let pages: ArrayPages
+    let changeCount: UInt64 = 0
+
+    init(_ pages: ArrayPages) { self.pages = pages }
+
+    var pageSize: Int { pages.pageSize }
+    var pageCount: UInt32 { pages.pageCount }
+    func pin(_ page: PageNumber) throws(StorageError) -> PagePin { try pages.pin(page) }
 }

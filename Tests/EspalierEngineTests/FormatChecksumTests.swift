@@ -2,6 +2,8 @@
 // lengths: 0, 1-3, 4-8, 9-16, 17-128, 129-240, and beyond with and without a partial stripe and block.
 //
 // Byte i of the input is bits 16...23 of i x 2654435761; the columns are seeds 0, 42, 0x9E3779B185EBCA87 and 2^64 - 1.
+//
+// SAFETY: parts of a buffer that is valid within the closure it is given to.
 
 import EspalierEngine
 import Testing

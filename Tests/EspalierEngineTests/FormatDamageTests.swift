@@ -1,4 +1,6 @@
 // Damaged structures: every byte changed in turn is noticed, nothing traps, and the broken rule is named.
+//
+// SAFETY: spans of arrays that outlive them; `bytes` only gives up their element type.
 
 import EspalierEngine
 import TestSupport

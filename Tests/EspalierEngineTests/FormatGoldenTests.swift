@@ -1,11 +1,15 @@
 // The bytes of every structure of the format, written down by hand from the format document. Checksums were computed
 // with the reference implementation of XXH3-64, not with ours. If one of these tests fails, old files can no longer
 // be read: the code is wrong, not the test.
+//
+// SAFETY: spans of arrays that outlive them; `bytes` only gives up their element type.
 
 import EspalierEngine
 import Testing
 
-/// One field of a structure: where, its bytes in hexadecimal, and what they mean. All other bytes are zero.
+/// One field of a structure: where, its bytes in hexadecimal, and what they mean.
+///
+/// All other bytes are zero.
 private typealias Field = (offset: Int, hex: String, meaning: String)
 
 /// The seed of the store that the golden pages belong to.

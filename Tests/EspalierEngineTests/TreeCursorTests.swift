@@ -67,6 +67,34 @@ import Testing
         #expect(try seek(&cursor, "zzz") == "-")
     }
 
+    @Test func `a key is lent as the bytes that order it`() throws {
+        let integers = try TreeOracle(.integer)
+        try integers.insert(.integer(0x0102_0304), [])
+        let names = try TreeOracle(.bytes)
+        for number in 100..<400 { try names.insert(.bytes([UInt8]("person/\(number)".utf8)), [1]) }
+        var cursor = integers.cursor()
+        var expected = 100
+
+        _ = try cursor.first()
+        #expect(cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) } == [0, 0, 0, 0, 1, 2, 3, 4])
+        cursor = names.cursor()
+        while try cursor.next() {
+            let lent = cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
+            #expect(lent == [UInt8]("person/\(expected)".utf8))
+            expected += 1
+        }
+        #expect(expected == 400)
+        let snapshot = FrozenPages(names.pages)
+        var reading = TreeCursor(snapshot, names.record)
+        expected = 100
+        while try reading.next() {
+            let lent = reading.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
+            #expect(lent == [UInt8]("person/\(expected)".utf8))
+            expected += 1
+        }
+        #expect(expected == 400)
+    }
+
     @Test func `an empty tree has no entry in any direction`() throws {
         let oracle = try oracle([])
         var cursor = oracle.cursor()

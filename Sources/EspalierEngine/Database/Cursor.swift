@@ -167,11 +167,14 @@ public struct Cursor: ~Copyable {
     public func withKey<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
         try checkUsable()
         guard isOnEntry else { throw .noEntry }
-        // SAFETY: the arrays outlive the calls.
-        guard kind == .integer else { return unsafe body(key.span.bytes) }
-        let number = integerKey
-        let bytes = (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
-        return unsafe body(bytes.span.bytes)
+        switch reading {
+        case .some(let cursor): return cursor.withKey(body)
+        case .none: break
+        }
+        switch writing {
+        case .some(let cursor): return cursor.withKey(body)
+        case .none: throw .noEntry
+        }
     }
 
     /// Calls `body` with the value's bytes, where they lie if the value is in a leaf.

@@ -34,7 +34,8 @@ extension RawSpan {
 
     /// A copy of `count` bytes from `offset` on.
     package func loadBytes(at offset: Int, count: Int) -> [UInt8] {
-        (offset..<offset + count).map { loadUInt8(at: $0) }
+        // SAFETY: the bytes are copied within the closure.
+        unsafe extracting(offset..<offset + count).withUnsafeBytes { unsafe [UInt8]($0) }
     }
 
     /// Whether all bytes in `range` are zero.

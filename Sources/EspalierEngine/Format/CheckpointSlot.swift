@@ -2,9 +2,9 @@
 //
 // Invariants (on disk: never renumber)
 //   1. The slot with a valid checksum and the highest `sequence` counts; sequence n is written to slot n % 3.
-//   2. A torn write can damage only the oldest slot. Two would not be enough: a sync of slot n that failed may leave it in
-//      the system's memory only, where the next process reads it and writes slot n + 1; if that is torn, slot n - 1 must
-//      still be there.
+//   2. A torn write can damage only the oldest slot. Two would not be enough: a sync of slot n that failed may leave it
+//      in the system's memory only, where the next process reads it and writes slot n + 1; if that is torn, slot n - 1
+//      must still be there.
 
 /// Offsets of the fields of a checkpoint slot.
 package enum CheckpointSlotLayout {

@@ -17,6 +17,7 @@ package enum Checksum {
 
     /// The XXH3-64 of `buffer`.
     package static func of(_ buffer: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
+        // SAFETY: the bytes are the caller's, who keeps them during this call.
         unsafe of(ByteString(buffer), seed: seed)
     }
 

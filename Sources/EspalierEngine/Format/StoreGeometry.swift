@@ -52,8 +52,6 @@ package struct StoreGeometry: Hashable, Sendable {
     package func bitmapBit(of page: PageNumber) -> Int { Int(page) % pagesPerBitmap }
     /// Whether `page` is a bitmap page.
     package func isBitmapPage(_ page: PageNumber) -> Bool { bitmapBit(of: page) == 1 }
-    /// The first page that the bitmap page `page` describes.
-    package func firstPage(ofBitmap page: PageNumber) -> PageNumber { page - 1 }
 }
 
 /// Pages and trees at fixed places.

@@ -196,6 +196,7 @@ package struct ScratchPage: ~Copyable {
 
     /// Takes `byteCount` bytes; their content is not defined.
     package init(byteCount: Int) {
+        // SAFETY: freed by `deinit`; whoever takes the view promises to be done with it by then.
         unsafe view = PageView(
             base: UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 16), byteCount: byteCount)
     }

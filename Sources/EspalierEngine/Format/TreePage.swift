@@ -246,6 +246,7 @@ package struct TreeKey {
     @inline(__always)
     package init(_ integer: UInt64) {
         self.integer = integer
+        // SAFETY: an empty string has no bytes that could go away.
         bytes = unsafe ByteString(UnsafeRawBufferPointer(start: nil, count: 0))
     }
 

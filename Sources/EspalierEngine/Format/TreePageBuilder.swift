@@ -2,8 +2,8 @@
 //
 // Invariants
 //   1. Fences are written first, since the prefix follows from them; then entries in ascending order, `count` of them.
-//   2. The caller has made sure that everything fits (`byteCount(...)` tells); a key that does not begin with the page's
-//      prefix is reported, not written: only a damaged page can hold one.
+//   2. The caller has made sure that everything fits; a key that is shorter than the page's prefix is reported, not
+//      written: only a damaged page can hold one.
 
 /// What a page is, apart from its content.
 package struct TreePageIdentity {

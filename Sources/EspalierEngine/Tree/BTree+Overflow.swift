@@ -1,8 +1,8 @@
 // Values that do not fit into a leaf: chains of overflow pages.
 //
 // Invariants
-//   1. A walk along a chain ends after as many pages as the value's byte count calls for; memory grows only by bytes that
-//      were really read.
+//   1. A walk along a chain ends after as many pages as the value's byte count calls for; that is at most what the
+//      store's pages can hold.
 
 extension BTree {
     /// The bytes of the value in the chain that begins at `first`.

@@ -1,8 +1,8 @@
 // Removing entries, ranges of entries, and whole trees.
 //
 // Invariants
-//   1. A page that becomes less than a quarter full is merged with a neighbour under the same parent, if both fit into one
-//      page. Nothing is moved otherwise: a tree that shrinks and grows again does not saw.
+//   1. A page that becomes less than a quarter full is merged with a neighbour under the same parent, if both fit into
+//      one page. Nothing is moved otherwise: a tree that shrinks and grows again does not saw.
 //   2. An empty leaf may stay where the merge would not fit (a shorter prefix makes the neighbour's keys longer).
 
 extension BTree where Source: WritablePageSource {

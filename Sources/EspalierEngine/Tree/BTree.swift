@@ -3,8 +3,8 @@
 // Invariants
 //   1. Values are in leaves only; the root's page number is fixed for the life of the tree; pages know no siblings.
 //   2. Levels fall by one with each step down, so no descent is longer than the root's level, whatever a file says.
-//   3. An operation that throws may have changed a part of the pages: the transaction must then be given up. Errors about
-//      the arguments (`keyTooLong`, `valueTooLarge`) are thrown before anything changes.
+//   3. An operation that throws may have changed a part of the pages: the transaction must then be given up. Errors
+//      about the arguments (`keyTooLong`, `valueTooLarge`) are thrown before anything changes.
 //   4. No operation keeps a pin after it returns, except `LeafPosition`, which is one.
 
 /// The operations on trees over one source of pages.

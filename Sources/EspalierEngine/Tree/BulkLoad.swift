@@ -30,7 +30,9 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
     private var levels: [Level]
     private var nearPage: PageNumber
 
-    /// One level of the tree that is being built. A class, because noncopyable pages cannot be elements of an array.
+    /// One level of the tree that is being built.
+    ///
+    /// A class, because noncopyable pages cannot be elements of an array.
     private final class Level {
         var page: PendingPage
         init(_ page: consuming PendingPage) { self.page = page }

@@ -46,6 +46,7 @@ package struct Catalog<Source: PageSource> {
     }
 
     private func decode(_ bytes: [UInt8]) throws(StorageError) -> TreeRecord {
+        // SAFETY: the array outlives the span; `bytes` only gives up the element type.
         guard let found = unsafe TreeRecord(decoding: bytes.span.bytes) else {
             throw .corrupt(.catalogRecord, page: record.root, tree: record.treeID)
         }

@@ -17,7 +17,8 @@ package struct PagePin: ~Copyable {
     package let view: PageView
     /// A pin counter that goes down by one with this pin, if the source counts pins.
     ///
-    /// A plain pointer into memory that the source keeps for its whole life: unpinning costs no reference counting.
+    /// A plain pointer, so that unpinning costs no reference counting.
+    // SAFETY: the source keeps its counters for its whole life, and sources outlive their pins.
     private let counter: UnsafeMutablePointer<Atomic<Int32>>?
 
     /// States a pin; the source has already counted it.

@@ -1,8 +1,8 @@
 // The cells of a page that a bulk load is still filling: whole keys, since the page's prefix is known only at its end.
 //
 // Invariants
-//   1. Keys ascend. Key bytes and inline values lie in memory of its own, which moves when it grows: a key or value taken
-//      from here is valid until the next `append` or `removeFirst`.
+//   1. Keys ascend. Key bytes and inline values lie in memory of its own, which moves when it grows: a key or value
+//      taken from here is valid until the next `append` or `removeFirst`.
 //   2. `optimisticByteCount` never exceeds the size of the written page, whatever key comes next.
 
 /// Cells that wait to be written into one page.

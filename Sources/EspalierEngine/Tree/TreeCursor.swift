@@ -133,17 +133,28 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
         return Source.canChange ? savedBytes : view.keyArray(index)
     }
 
-    /// Calls `body` with the two parts of the key of a bytes tree: what the page's keys share, and the rest.
+    /// Calls `body` with the bytes of the key (integer keys: 8 bytes, big-endian).
     ///
-    /// The cursor must stand on an entry. Copies nothing.
-    @inline(__always)
-    package func withKeyParts<R>(_ body: (ByteString, ByteString) -> R) -> R {
-        precondition(place == .onEntry && record.kind == .bytes, "the cursor stands on no entry of a bytes tree")
-        if Source.canChange {
-            // SAFETY: the array outlives this call.
-            return unsafe savedBytes.withUnsafeBytes { unsafe body(TreeKey(0).bytes, ByteString($0)) }
+    /// The cursor must stand on an entry. Allocates nothing, unless the key has more than 1,024 bytes.
+    package func withKey<R>(_ body: (RawSpan) -> R) -> R {
+        guard record.kind == .bytes else {
+            var bigEndian = integerKey.bigEndian
+            // SAFETY: the integer outlives the call.
+            return unsafe withUnsafeBytes(of: &bigEndian) { unsafe body($0.bytes) }
         }
-        return body(view.prefix, view.suffix(index))
+        precondition(place == .onEntry, "the cursor stands on no entry")
+        // SAFETY: the array outlives the call.
+        if Source.canChange { return unsafe savedBytes.withUnsafeBytes { unsafe body($0.bytes) } }
+        let (prefix, suffix) = (view.prefix, view.suffix(index))
+        guard prefix.count > 0 else { return suffix.withSpan(body) }
+        // The page holds the key in two parts: they are put together on the stack.
+        // SAFETY: both parts are written before the memory is read, which ends with the closure.
+        return unsafe withUnsafeTemporaryAllocation(byteCount: prefix.count + suffix.count, alignment: 1) { memory in
+            let whole = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
+            whole.copy(prefix, to: 0)
+            whole.copy(suffix, to: prefix.count)
+            return whole.bytes(0, memory.count).withSpan(body)
+        }
     }
 
     /// Calls `body` with the bytes of the entry's value, where they lie if they are in a leaf.

@@ -1,8 +1,8 @@
 // The way from a tree's root to a leaf: page numbers and the child taken in each.
 //
 // Invariants
-//   1. Entry 0 is the root, the last entry the leaf; at most `StoreGeometry.treeDepthMax` entries, which page validation
-//      guarantees, since levels fall by one and none is higher.
+//   1. Entry 0 is the root, the last entry the leaf; at most `StoreGeometry.treeDepthMax` entries, which page
+//      validation guarantees, since levels fall by one and none is higher.
 
 /// A way down a tree; a trivial value.
 struct TreePath {

@@ -93,8 +93,9 @@ extension TreeRecord {
     }
 }
 
-/// Where the last insertions into a tree went: lets a run of neighbouring insertions skip the descent, and tells a split
-/// that it is in the middle of such a run.
+/// Where the last insertions into a tree went.
+///
+/// Lets a run of neighbouring insertions skip the descent, and tells a split that it is in the middle of such a run.
 package struct InsertHint: Sendable {
     /// The leaf of the last insertion, 0 if there was none.
     package private(set) var leaf: PageNumber = 0
