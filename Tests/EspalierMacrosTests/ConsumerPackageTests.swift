@@ -85,8 +85,7 @@ import Testing
 
             """, to: package.appending(path: "Package.swift"))
         try write(Self.program, to: package.appending(path: "Sources/\(name)/main.swift"))
-        // Whole modules at once: half the work, since nothing is compiled a second time here.
-        let build = try Command("swift", ["run", "--disable-index-store", "-Xswiftc", "-wmo", name], in: package)
+        let build = try Command("swift", ["run", "--disable-index-store", name], in: package)
         let log = (build.errors + build.output).split(separator: "\n")
         let complaints = log.filter { line in ["error: ", "warning: "].contains { line.contains($0) } }
 
