@@ -90,7 +90,7 @@ import Testing
             let notes = folder.appending(path: "notes.txt")
             try Data("my notes".utf8).write(to: notes)
             let other = folder.appending(path: "other.espalier")
-            try StoreVerbTests.makeStore(at: other.path)
+            try AlbumStore.make(at: other.path)
             let plain = folder.appending(path: "plain.espalier")
             try Database.open(plain.path).close()
 

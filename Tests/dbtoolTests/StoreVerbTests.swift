@@ -9,63 +9,10 @@ import Testing
 @testable import dbtool
 
 @Suite struct StoreVerbTests {
-    /// Two artists, three albums, two labels; albums and labels are linked from many to many.
-    static func makeStore(at path: String) throws {
-        let model = try ManagedObjectModel(entities: [
-            EntityDescription(
-                "Artist", attributes: [AttributeDescription("name", .string, isOptional: false, isIndexed: true)],
-                relationships: [
-                    RelationshipDescription("albums", to: "Album", inverse: "artist", .toMany, deleteRule: .cascade)
-                ], uniquenessConstraints: [["name"]]),
-            EntityDescription(
-                "Album",
-                attributes: [
-                    AttributeDescription("title", .string), AttributeDescription("year", .integer16),
-                    AttributeDescription("price", .decimal), AttributeDescription("released", .date),
-                ],
-                relationships: [
-                    RelationshipDescription("artist", to: "Artist", inverse: "albums"),
-                    RelationshipDescription("labels", to: "Label", inverse: "albums", .toMany),
-                ]),
-            EntityDescription(
-                "Label", attributes: [AttributeDescription("name", .string)],
-                relationships: [RelationshipDescription("albums", to: "Album", inverse: "labels", .toMany)]),
-        ])
-        let store = try BTreeStore.open(path: path, model: model)
-        let artist = try #require(model.entity(named: "Artist"))
-        let album = try #require(model.entity(named: "Album"))
-        let label = try #require(model.entity(named: "Label"))
-        let artists = try store.reserveIDs(for: artist, count: 2)
-        let albums = try store.reserveIDs(for: album, count: 3)
-        let labels = try store.reserveIDs(for: label, count: 2)
-        var request = SaveRequest()
-        for (id, name) in zip(artists, ["Nina Simone", "Björk"]) {
-            request.insertions.append(.init(id: id, values: [.string(name)], destinations: [nil]))
-        }
-        let price = try #require(Decimal(string: "9.90"))
-        let rows: [([AttributeValue], ObjectID?)] = [
-            (
-                [.string("Pastel Blues"), .integer(1965), .decimal(price), .date(Date(timeIntervalSince1970: 0))],
-                artists[0]
-            ),
-            ([.string("Homogenic"), .integer(1997), .null, .null], artists[1]),
-            ([.string("A\nB"), .null, .null, .null], nil),
-        ]
-        for (id, row) in zip(albums, rows) {
-            request.insertions.append(.init(id: id, values: row.0, destinations: [row.1, nil]))
-        }
-        for (id, name) in zip(labels, ["Philips", "One Little Indian"]) {
-            request.insertions.append(.init(id: id, values: [.string(name)], destinations: [nil]))
-        }
-        request.links = [.init(owner: albums[1], slot: 1, added: [labels[0], labels[1]])]
-        _ = try store.save(request)
-        try store.close()
-    }
-
     private func withStore(_ body: (String) throws -> Void) throws {
         try withTemporaryFolder { folder in
             let path = folder.appendingPathComponent("albums.espalier").path
-            try Self.makeStore(at: path)
+            try AlbumStore.make(at: path)
             try body(path)
         }
     }

@@ -79,7 +79,7 @@ struct ObjectCheck {
                 checkUniqueness(of: row, entity, &uniqueValues)
             }
         }
-        if found != ids.count { findings.append("\(entity.name): \(ids.count - found) listed rows do not exist.") }
+        if found != ids.count { findings.append("\(entity.name): listed rows that do not exist: \(ids.count - found).") }
     }
 
     private mutating func checkValues(of row: ObjectSnapshot, _ entity: Entity) {
@@ -184,7 +184,7 @@ struct ObjectCheck {
         let expected = entity.family.reduce(into: Set<ObjectID>()) { $0.formUnion(idsByEntity[$1]) }
         if found.count != expected.count || Set(found) != expected {
             findings.append(
-                "Index \(index.name) of \(entity.name) leads to \(found.count) rows; there are \(expected.count).")
+                "Index \(index.name) of \(entity.name): \(found.count) rows found, \(expected.count) there are.")
         }
     }
 }
