@@ -90,6 +90,36 @@ import Testing
         }
     }
 
+    @Test func `a flipped bit anywhere in page 0 makes check name page 0`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appendingPathComponent("damaged.espalier").path
+            try Self.makeStore(at: path)
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+            // Superblock, the three slots as far as they are written, the copy, and what is always zero.
+            let image = try StoreImage(path: path)
+            let slots = SuperblockLayout.slots.filter { image.page0.slot(at: $0) != nil }
+            for offset in [0, 20, 70, 300, 510] + slots.flatMap({ [$0, $0 + 30, $0 + 300] }) + [2048, 2300, 2600, 4095]
+            {
+                try Self.flip(offset, in: bytes, bit: 2, to: path)
+                let run = ToolRun("check", path)
+
+                #expect(run.code == 1, "byte \(offset): \(run.output)\(run.errors)")
+                #expect(run.output.contains("Page 0 is damaged at byte"), "byte \(offset): \(run.output)")
+            }
+        }
+    }
+
+    @Test func `a page that the file does not have is refused with the range, with code 2`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appendingPathComponent("small.espalier").path
+            try Database.open(path).close()
+
+            #expect(ToolRun("page", path, "3000").code == 2)
+            #expect(ToolRun("page", path, "3000").errors.contains("has no page 3000: its pages are 0 to "))
+            #expect(ToolRun("page", path, "two").errors.hasPrefix("dbtool: N needs a page number, not 'two'\n"))
+        }
+    }
+
     @Test func `a damaged store gives its findings to programs as well`() throws {
         try withTemporaryFolder { folder in
             let path = folder.appendingPathComponent("damaged.espalier").path
@@ -120,7 +150,7 @@ import Testing
             let leaf = ToolRun("page", path, "2")
 
             #expect(superblock.code == 1)
-            #expect(superblock.output.contains("is intact and used instead"))
+            #expect(superblock.output.contains("its copy at byte 2048 is intact"))
             #expect(leaf.code == 0)
             #expect(ToolRun("pages", path).code == 1)
             #expect(ToolRun("check", path).code == 1)

@@ -79,7 +79,9 @@ struct ObjectCheck {
                 checkUniqueness(of: row, entity, &uniqueValues)
             }
         }
-        if found != ids.count { findings.append("\(entity.name): listed rows that do not exist: \(ids.count - found).") }
+        if found != ids.count {
+            findings.append("\(entity.name): listed rows that do not exist: \(ids.count - found).")
+        }
     }
 
     private mutating func checkValues(of row: ObjectSnapshot, _ entity: Entity) {

@@ -17,12 +17,8 @@ final class StoreImage {
     let byteCount: UInt64
     /// Bytes per page.
     let pageSize: Int
-    /// The superblock, or its copy; `nil` if both are damaged.
-    let superblock: Superblock?
-    /// What is wrong with page 0, one sentence each.
-    let superblockProblems: [String]
-    /// The newest valid checkpoint slot; `nil` if none is valid.
-    let slot: CheckpointSlot?
+    /// What stands in page 0.
+    let page0: Page0
     private let file: FileHandle
 
     /// Opens the file.
@@ -31,32 +27,17 @@ final class StoreImage {
     init(path: String) throws(ToolError) {
         self.path = path
         (file, byteCount) = try Self.open(path)
-        let head = try Self.read(file, from: 0, count: SuperblockLayout.usedByteCount, path)
-        var problems: [String] = []
-        var superblock: Superblock?
-        do throws(StorageError) {
-            superblock = try Superblock(bytes: head, at: 0)
-        } catch {
-            superblock = try? Superblock(bytes: head, at: SuperblockLayout.mirror)
-            guard superblock != nil || Self.mayBeDamagedStore(error) else { throw .storage(error, path: path) }
-            problems.append("\(error)")
-            problems.append(
-                superblock == nil
-                    ? "The copy of the superblock is damaged too; the page size is taken to be 4,096."
-                    : "Its copy at byte \(SuperblockLayout.mirror) is intact and used instead.")
-        }
-        slot = CheckpointSlot.newest(bytes: head)
-        if slot == nil { problems.append("No checkpoint slot is valid.") }
-        self.superblock = superblock
-        superblockProblems = problems
-        pageSize = superblock?.pageSize ?? 4096
+        let head = try Self.read(file, from: 0, count: StoreGeometry.pageSizes.upperBound, path)
+        let hasLog = FileManager.default.fileExists(atPath: path + "-wal")
+        page0 = try naming(path) { () throws(StorageError) in try Page0(head, hasLog: hasLog) }
+        pageSize = page0.superblock?.pageSize ?? 4096
     }
 
     /// How many pages the file has room for, a last incomplete one included.
     var pageCount: UInt64 { (byteCount + UInt64(pageSize) - 1) / UInt64(pageSize) }
 
     /// Whether the log beside the file may hold newer versions of pages.
-    var hasNewerLog: Bool { slot?.isClean != true }
+    var hasNewerLog: Bool { page0.newestSlot?.isClean != true }
 
     /// The bytes of page `number`; bytes beyond the end of the file are missing.
     ///
@@ -68,14 +49,7 @@ final class StoreImage {
                     message: "\(path) has no page \(number): its pages are 0 to \(DisplayText.grouped(pageCount - 1))"))
         }
         let bytes = try Self.read(file, from: number * UInt64(pageSize), count: pageSize, path)
-        return PageImage(number: short, bytes: bytes, pageSize: pageSize, storeSeed: superblock?.hashSeed)
-    }
-
-    private static func mayBeDamagedStore(_ error: StorageError) -> Bool {
-        switch error {
-        case .notAStore(.damagedSuperblock), .notAStore(.textMangled), .corruption: true
-        default: false
-        }
+        return PageImage(number: short, bytes: bytes, pageSize: pageSize, storeSeed: page0.superblock?.hashSeed)
     }
 
     private static func open(_ path: String) throws(ToolError) -> (FileHandle, UInt64) {
@@ -115,22 +89,5 @@ enum FileFailure {
             return cocoa.localizedDescription
         }
         return Platform.message(of: Int32(system.code))
-    }
-}
-
-extension Superblock {
-    /// Reads a superblock at `offset` of `bytes`.
-    fileprivate init(bytes: [UInt8], at offset: Int) throws(StorageError) {
-        let slice = [UInt8](bytes.dropFirst(offset))
-        // SAFETY: reading any initialised bytes is safe; only the span's element type is given up.
-        try unsafe self.init(decoding: slice.span.bytes)
-    }
-}
-
-extension CheckpointSlot {
-    /// The slot that counts in page 0, if one is valid.
-    fileprivate static func newest(bytes: [UInt8]) -> CheckpointSlot? {
-        // SAFETY: reading any initialised bytes is safe; only the span's element type is given up.
-        try? unsafe newest(in: bytes.span.bytes)
     }
 }

@@ -22,14 +22,19 @@ enum CheckVerb: Verb {
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         let path = arguments.required("FILE")
-        let outcome: Outcome
+        // What was never a store ends here.
+        let page0 = try StoreImage(path: path).page0.problems.map(Finding.init)
+        var outcome: Outcome
         do throws(ToolError) {
             outcome = try check(path, console)
         } catch {
-            // A store too damaged to open is a finding as well; what is no store at all stays an error.
-            guard error.exitCode == .difference, case .storage(let cause, _) = error else { throw error }
-            outcome = Outcome(findings: [Finding(cause)])
+            // A store too damaged to open is a finding as well.
+            guard case .storage(let cause, _) = error, !page0.isEmpty || error.exitCode == .difference else {
+                throw error
+            }
+            outcome = Outcome(findings: page0.isEmpty ? [Finding(cause)] : [])
         }
+        outcome.findings = page0 + outcome.findings
         if arguments.wantsJSON {
             console.print(outcome.json(path))
         } else {
@@ -87,6 +92,9 @@ extension CheckVerb {
             corruption = finding.corruption
             treeName = isInCatalog ? TreeNames.catalog : finding.treeName
         }
+
+        /// What is wrong with page 0.
+        init(_ problem: Page0.Problem) { (text, corruption) = (problem.text, problem.corruption) }
 
         /// What the check of the objects found.
         init(text: String) { self.text = text }

@@ -29,7 +29,7 @@ enum FetchVerb: Verb {
                 meaning: "across two relationships, in order"),
             .init(
                 command:
-                    #"dbtool fetch chinook.espalier Track 'genre.name == "Rock"' --sort 'milliseconds desc' --limit 10"#,
+                    #"dbtool fetch chinook.espalier Track 'genre.name == "Rock"' --sort 'milliseconds desc' --limit 9"#,
                 meaning: "the nine longest"),
             .init(
                 command: #"dbtool fetch chinook.espalier Customer 'ANY invoices.total > 20' --count"#,

@@ -134,10 +134,10 @@ extension PageReport {
         self.page = page
         path = image.path
         title = "superblock"
-        problems = image.superblockProblems
-        if let superblock = image.superblock { addSuperblock(superblock) }
+        problems = image.page0.problems.map(\.text)
+        if let superblock = image.page0.superblock { addSuperblock(superblock) }
         for (index, offset) in SuperblockLayout.slots.enumerated() {
-            addSlot(page, ["A", "B", "C"][index], at: offset)
+            addSlot(image.page0.slot(at: offset), Page0.name(ofSlot: index), at: offset)
         }
     }
 
@@ -155,13 +155,9 @@ extension PageReport {
         add("application version", SuperblockLayout.applicationVersion, "\(superblock.applicationVersion)")
     }
 
-    private mutating func addSlot(_ page: PageImage, _ name: String, at offset: Int) {
+    private mutating func addSlot(_ slot: CheckpointSlot?, _ name: String, at offset: Int) {
         typealias Layout = CheckpointSlotLayout
-        let bytes = page.bytes
-        // SAFETY: reading any initialised bytes is safe; only the span's element type is given up.
-        guard let slot = unsafe CheckpointSlot(decoding: bytes.span.bytes, at: offset) else {
-            return add("slot \(name)", offset, "not valid")
-        }
+        guard let slot else { return add("slot \(name)", offset, "not valid") }
         add("slot \(name) sequence", offset + Layout.sequence, "\(slot.sequence)")
         add("slot \(name) checkpoint lsn", offset + Layout.checkpointLSN, "\(slot.checkpointLSN)")
         add("slot \(name) transaction", offset + Layout.transactionID, "\(slot.transactionID)")

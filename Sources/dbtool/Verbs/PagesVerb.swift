@@ -85,7 +85,7 @@ struct PageMap {
     /// Whether no page is damaged.
     var isIntact: Bool { !uses.contains(.damaged) }
 
-    private var superblockUse: Use { image.superblockProblems.isEmpty ? .superblock : .damaged }
+    private var superblockUse: Use { image.page0.problems.isEmpty ? .superblock : .damaged }
 
     private static func use(of page: PageImage, isFree: Bool) -> Use {
         if isFree { return .free }
@@ -133,7 +133,7 @@ extension PageMap {
 
     /// The map, the legend and the table of trees.
     func print(to console: Console) {
-        for problem in image.superblockProblems { console.print("\(image.path): \(problem)") }
+        for problem in image.page0.problems { console.print("\(image.path): \(problem.text)") }
         if image.hasNewerLog {
             console.print("The log beside the store may hold newer pages: this is the state of the last checkpoint.\n")
         }
