@@ -8,7 +8,8 @@ extension Repository {
         "main", "expansion", "resolveMacro", "hash", "description", "debugDescription", "callAsFunction",
         "customMirror",
         "makeIterator", "encode", "errorDescription", "localizedDescription", "unownedExecutor", "enqueue",
-        "subscript", "dynamicMember", "stringInterpolation", "diagnosticID", "fixItID", "appendInterpolation",
+        "subscript", "dynamicMember", "stringInterpolation", "diagnosticID", "fixItID", "severity",
+        "appendInterpolation",
     ]
 
     /// Every name that product code declares and that no code, test or not, ever uses.
