@@ -39,7 +39,7 @@ final class CrashExaminer: Sendable {
             let chance = Mutex(SeededGenerator(seed: seed))
             image.beforeEachChange { [self] operation in
                 // Deeper levels are many: a few of them are drawn.
-                guard let next = chance.withLock({ $0.next() % 4 == 0 ? $0.next() : nil }) else { return }
+                guard let next = chance.withLock({ $0.next() % 12 == 0 ? $0.next() : nil }) else { return }
                 counts.withLock { $0.nested += 1 }
                 let again = image.afterPowerLoss(seed: next)
                 examine(again, durable: durable, seed: next, depth: depth + 1, label: "\(label) > \(operation)")
@@ -102,10 +102,10 @@ final class CrashExaminer: Sendable {
         return counts
     }
 
-    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_CRASH_SEEDS", default: 4)))
+    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_CRASH_SEEDS", default: 3)))
     func `a power loss at any moment keeps what was acknowledged and nothing in part`(seed: UInt64) throws {
         let counts = try crashEverywhere(
-            seed: testSeed(default: 1000) + seed, transactions: 12,
+            seed: testSeed(default: 1000) + seed, transactions: 10,
             imagesPerPoint: campaignCount("ESPALIER_CRASH_IMAGES", default: 1))
 
         #expect(counts.images > 40)
@@ -116,7 +116,7 @@ final class CrashExaminer: Sendable {
         for _ in 0..<2 {
             let system = SimulatedFileSystem(seed: 5)
             var workload = Workload(seed: 5)
-            try workload.run(20, in: system)
+            try workload.run(10, in: system)
             hashes.append(system.traceHash)
         }
 

@@ -58,7 +58,7 @@ struct Workload {
         options.cacheByteCount = seed % 3 == 0 ? 16 * options.pageSize : 64 * options.pageSize
         options.logSegmentByteCount = 64 << 10
         options.logSoftCap = 256 << 10
-        options.logByteCountMax = 4 << 20
+        options.logByteCountMax = 64 << 20
         options.checkpointThreshold = seed % 2 == 0 ? 16 << 10 : 100 << 10
         return options
     }
@@ -127,10 +127,10 @@ struct Workload {
     }
 
     private mutating func makeValue() -> [UInt8] {
-        let size = [0, 20, 300, 900, 5000, 30000][[0, 1, 1, 1, 2, 2, 3, 4, 5].randomElement(using: &chance) ?? 1]
+        let size = [0, 20, 300, 900, 5000, 20000][[0, 1, 1, 1, 2, 2, 3, 4, 5].randomElement(using: &chance) ?? 1]
         let byte = UInt8.random(in: 0...255, using: &chance)
         let count = size == 0 ? 0 : Int.random(in: 1...size, using: &chance)
-        return (0..<count).map { UInt8(truncatingIfNeeded: $0) ^ byte }
+        return [UInt8](repeating: byte, count: count)
     }
 
     /// An integer key as 8 big-endian bytes.

@@ -153,13 +153,13 @@ struct SimulatedDisk: Sendable {
         switch change {
         case .write(let offset, let written):
             let end = offset + written.count
-            if bytes.count < end { bytes.append(contentsOf: repeatElement(0, count: end - bytes.count)) }
+            if bytes.count < end { bytes += [UInt8](repeating: 0, count: end - bytes.count) }
             bytes.replaceSubrange(offset..<end, with: written)
         case .resize(let byteCount):
             if byteCount < bytes.count {
                 bytes.removeLast(bytes.count - byteCount)
             } else {
-                bytes.append(contentsOf: repeatElement(0, count: byteCount - bytes.count))
+                bytes += [UInt8](repeating: 0, count: byteCount - bytes.count)
             }
         }
     }

@@ -226,7 +226,8 @@ extension SimulatedFileSystem.State {
 
     /// Takes the content of a write into the trace.
     mutating func note(_ bytes: [UInt8]) {
-        for byte in bytes { traceHash = (traceHash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        // SAFETY: the bytes are used only within the closure.
+        traceHash ^= unsafe bytes.withUnsafeBytes { unsafe Checksum.of($0, seed: traceHash) }
     }
 
     /// Uses space up.

@@ -68,12 +68,12 @@ extension Engine {
             let target = board.checkpointTarget()
             let from = checkpointLSN.load(ordering: .acquiring)
             guard target.commitLSN > from else {
-                return CheckpointResult(pageCount: 0, isComplete: log.position <= from)
+                return CheckpointResult(pageCount: 0, isComplete: queue.appendedPosition <= from)
             }
             try queue.makeDurable(log)
             let count = try move(target, from: from, index: log.currentIndex, log: log)
             board.replaceIndex(log.release(before: target.commitLSN))
-            return CheckpointResult(pageCount: count, isComplete: log.position <= target.commitLSN)
+            return CheckpointResult(pageCount: count, isComplete: queue.appendedPosition <= target.commitLSN)
         }
     }
 
@@ -137,7 +137,7 @@ extension Engine {
     }
 
     /// Copies a page version from the cache or the log, verified.
-    private func copy(_ version: Version, to target: PageView) throws(StorageError) {
+    func copy(_ version: Version, to target: PageView) throws(StorageError) {
         if let pin = pool.pinIfPresent(version.page, version: version.place.lsn) {
             target.copy(from: pin.view, at: 0, to: 0, count: target.byteCount)
             return

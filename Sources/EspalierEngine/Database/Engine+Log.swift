@@ -3,7 +3,8 @@
 // Invariants
 //   1. A store whose newest slot says "clean" needs no log: whatever log file lies beside it is overwritten.
 //   2. The slot says "not clean", and names the log and its first segment, before the first frame is written.
-//   3. The first sequence number is above all in the file, and chain seed and salts are random: no frame of an earlier
+//   3. The names of store and log are durable before that slot is written (F4).
+//   4. The first sequence number is above all in the file, and chain seed and salts are random: no frame of an earlier
 //      session can be taken for one of this.
 
 extension Engine {
@@ -14,6 +15,8 @@ extension Engine {
         guard log == nil else { return }
         try checkpointLock.withLock { () throws(StorageError) in
             let (file, header) = try openLogForWriting()
+            // Also for names that are there already: who made them may not have got as far as this.
+            try fileSystem.syncDirectory(of: logPath)
             var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
             let used = try scan.findSequenceMax()
             let stride = UInt64(header.segmentByteCount)
@@ -33,7 +36,7 @@ extension Engine {
     }
 
     /// How many whole segments a log file has.
-    private func wholeSegments(of file: any StorageFile, header: LogHeader) throws(StorageError) -> Int {
+    func wholeSegments(of file: any StorageFile, header: LogHeader) throws(StorageError) -> Int {
         let size = try file.size()
         return Int((size - UInt64(LogHeaderLayout.byteCount)) / UInt64(header.segmentByteCount))
     }
@@ -49,9 +52,7 @@ extension Engine {
             return (file, try writeLogHeader(to: file))
         }
         let file = try fileSystem.open(logPath, role: .log, mode: .createExclusively)
-        let header = try writeLogHeader(to: file)
-        try fileSystem.syncDirectory(of: logPath)
-        return (file, header)
+        return (file, try writeLogHeader(to: file))
     }
 
     private func writeLogHeader(to file: any StorageFile) throws(StorageError) -> LogHeader {

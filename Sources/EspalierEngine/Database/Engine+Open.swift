@@ -1,13 +1,4 @@
-// Opening a store: creation, the choice of the slot, recovery.
-//
-// Recovery (each step durable before the next; a crash at any point starts again at the first):
-//   1. choose the slot; if it says "clean" there is nothing to do
-//   2. walk the log from there (`LogScan`), which may find it damaged: `logCorrupt`
-//   3. write every accepted page version to the store file and sync: what an earlier process could not make durable is
-//      written anew, so the system's memory is not trusted (rule F5)
-//   4. write a clean slot and sync
-
-import Synchronization
+// Opening a store: creation, the superblock and the choice of the slot.
 
 extension Engine {
     /// Opens the store at `path`, making it if the options allow.
@@ -93,32 +84,5 @@ extension Engine {
         guard slot.isClean else { return }
         let needed = UInt64(slot.pageCount) * UInt64(superblock.pageSize)
         guard try store.size() >= needed else { throw .corrupt(.pageCountWrong, page: slot.pageCount - 1) }
-    }
-
-    /// Brings the store file up to the newest commit in the log.
-    private func recover() throws(StorageError) {
-        guard
-            let file = try Self.openIfPresent(logPath, role: .log, mode: .readOnly, in: fileSystem),
-            let header = try Self.readLogHeader(of: file)
-        else { throw .corrupt(.logHeader, page: 0, file: .log) }
-        guard header.logIdentifier == slot.logIdentifier, header.storeIdentifier == superblock.storeIdentifier,
-            header.pageSize == superblock.pageSize
-        else { throw .corrupt(.logForeign, page: 0, file: .log) }
-        var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
-        try scan.advance()
-        files.log = file
-        try checkpointLock.withLock { () throws(StorageError) in
-            let target = scan.state
-            let versions = newestVersions(in: scan.index, from: slot.checkpointLSN, target: target)
-            try writePages(versions, pageCount: target.pageCount)
-            try writeSlot(
-                target, logIdentifier: header.logIdentifier, logStartSegment: slot.logStartSegment, isClean: true)
-            checkpointLSN.store(target.commitLSN, ordering: .releasing)
-            appended = (target, LogIndex(capacity: 64))
-            board.follow(target, index: appended.index)
-        }
-        queue.reset(to: appended.state.commitLSN)
-        files.log = nil
-        try file.close()
     }
 }

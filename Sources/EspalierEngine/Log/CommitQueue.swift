@@ -40,6 +40,9 @@ package final class CommitQueue: @unchecked Sendable {
         }
     }
 
+    /// The log position behind the newest commit that was appended, visible or not.
+    package var appendedPosition: UInt64 { monitor.withLock { appendedLSN } }
+
     /// The highest log position that is known to be durable.
     package var durablePosition: UInt64 { monitor.withLock { durableLSN } }
 

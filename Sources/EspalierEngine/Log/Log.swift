@@ -54,9 +54,10 @@ package final class Log: @unchecked Sendable {
     ///
     /// - Parameter firstSequence: above all sequence numbers that were ever used.
     /// - Parameter chain: the chain value before the first frame, as the checkpoint slot states it.
+    /// - Parameter inUse: places of segments that must be kept as they are.
     package init(
         file: any StorageFile, header: LogHeader, storeSeed: UInt64, fileSystem: any FileSystem, syncs: SyncGuard,
-        segmentCount: Int, firstSequence: UInt64, chain: UInt64
+        segmentCount: Int, firstSequence: UInt64, chain: UInt64, inUse: Set<UInt32> = []
     ) {
         self.file = file
         segmentByteCount = header.segmentByteCount
@@ -67,7 +68,7 @@ package final class Log: @unchecked Sendable {
         self.syncs = syncs
         buffer = ScratchBytes(byteCount: max(1 << 20, 4 * geometry.pageSize))
         ring.segmentCount = segmentCount
-        ring.vacant = (0..<UInt32(segmentCount)).map(\.self)
+        ring.vacant = (0..<UInt32(segmentCount)).filter { !inUse.contains($0) }
         ring.nextSequence = firstSequence
         ring.position = firstSequence * UInt64(segmentByteCount)
         ring.chain = chain

@@ -34,6 +34,10 @@ package struct LogScan: ~Copyable {
 
     /// The newest commit found; in the beginning the state of the checkpoint.
     package private(set) var state: StoreState
+    /// The newest commit that is known to be durable: commits behind it may be in the system's memory only.
+    package private(set) var certainState: StoreState
+    private var uncertainStates: [StoreState] = []
+    private var durableLSN: UInt64
     /// The versions that count.
     package private(set) var index = LogIndex(capacity: 256)
     /// The position of the next frame.
@@ -55,6 +59,8 @@ package struct LogScan: ~Copyable {
         window = ScratchBytes(byteCount: Self.windowByteCount)
         page = ScratchBytes(byteCount: header.pageSize)
         state = StoreState(slot)
+        certainState = state
+        durableLSN = slot.checkpointLSN
         chain = slot.chainSeed
         let stride = UInt64(header.segmentByteCount)
         // The checkpoint may be older than the log's first segment: the log was set up anew after it.
@@ -96,6 +102,12 @@ package struct LogScan: ~Copyable {
     package mutating func findSequenceMax() throws(StorageError) -> UInt64 {
         try readSegmentHeaders()
         return sequenceMax
+    }
+
+    /// The places in the file of the segments that hold position `lsn` or later ones.
+    package func placesInUse(from lsn: UInt64) -> Set<UInt32> {
+        let first = lsn / UInt64(header.segmentByteCount)
+        return Set(places.values.filter { $0.header.sequence >= first }.map(\.index))
     }
 
     // MARK: Segments
@@ -210,6 +222,11 @@ package struct LogScan: ~Copyable {
             for version in covered { index.append(version.page, at: version.place) }
             pending.removeAll(keepingCapacity: true)
             state = StoreState(record, chain: frame.chain)
+            durableLSN = max(durableLSN, min(record.durableLSN, frame.lsn))
+            uncertainStates.append(state)
+            while let first = uncertainStates.first, first.commitLSN <= durableLSN {
+                certainState = uncertainStates.removeFirst()
+            }
             return true
         }
     }

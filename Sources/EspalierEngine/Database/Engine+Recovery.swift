@@ -1,0 +1,114 @@
+// Recovery: brings a store that was not closed cleanly up to the newest commit in its log.
+//
+// A commit is *certain* if a later one states that it was durable. What follows may be in the system's memory only: its
+// writer was killed before, or at, a sync; and a sync that failed may have marked it as clean, so that syncing again
+// proves nothing (rule F5). Pages of such commits must not go to the store file on the strength of their old frames:
+// if the power went off then, neither the old page nor the new frame might be there.
+//
+// Each step is durable before the next; a crash at any point starts again at the first:
+//   1. walk the log from the slot on (`LogScan`), which may find it damaged: `logCorrupt`
+//   2. move what is certain into the store file; slot
+//   3. log the page versions of the rest once more, as one transaction in segments of their own; slot that begins there
+//   4. move them into the store file; slot that says "clean"
+//
+// Invariants
+//   1. Every page version that goes to the store file is durable in the log that the newest slot names (F1).
+//   2. No byte of the log that an earlier slot needs is overwritten before the next slot is durable (F3).
+
+import Synchronization
+
+extension Engine {
+    /// How many pages are logged again at a time.
+    private static let batchCount = 64
+
+    /// Brings the store file up to the newest commit in the log, and marks it clean.
+    func recover() throws(StorageError) {
+        let (file, header) = try openLogForRecovery()
+        var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
+        try scan.advance()
+        files.log = file
+        try checkpointLock.withLock { () throws(StorageError) in
+            try moveCertain(scan.certainState, index: scan.index, header: header)
+            var final = scan.state
+            if final.commitLSN > scan.certainState.commitLSN {
+                final = try moveRest(final, index: scan.index, log: try makeLog(file, header, &scan))
+            }
+            try writeSlot(
+                final, logIdentifier: header.logIdentifier, logStartSegment: slot.logStartSegment, isClean: true)
+            checkpointLSN.store(final.commitLSN, ordering: .releasing)
+            appended = (final, LogIndex(capacity: 64))
+            board.follow(final, index: appended.index)
+        }
+        queue.reset(to: appended.state.commitLSN)
+        files.log = nil
+        try file.close()
+    }
+
+    private func openLogForRecovery() throws(StorageError) -> (any StorageFile, LogHeader) {
+        guard
+            let file = try Self.openIfPresent(logPath, role: .log, mode: .readWrite, in: fileSystem),
+            let header = try Self.readLogHeader(of: file)
+        else { throw .corrupt(.logHeader, page: 0, file: .log) }
+        guard header.logIdentifier == slot.logIdentifier, header.storeIdentifier == superblock.storeIdentifier,
+            header.pageSize == superblock.pageSize
+        else { throw .corrupt(.logForeign, page: 0, file: .log) }
+        return (file, header)
+    }
+
+    /// Step 2.
+    private func moveCertain(_ state: StoreState, index: LogIndex, header: LogHeader) throws(StorageError) {
+        guard state.commitLSN > slot.checkpointLSN else { return }
+        try writePages(
+            newestVersions(in: index, from: slot.checkpointLSN, target: state), pageCount: state.pageCount)
+        try writeSlot(
+            state, logIdentifier: header.logIdentifier,
+            logStartSegment: state.commitLSN / UInt64(header.segmentByteCount), isClean: false)
+    }
+
+    /// The log, to be continued in segments that no slot names.
+    private func makeLog(
+        _ file: any StorageFile, _ header: LogHeader, _ scan: inout LogScan
+    ) throws(StorageError) -> Log {
+        let used = try scan.findSequenceMax()
+        let stride = UInt64(header.segmentByteCount)
+        return Log(
+            file: file, header: header, storeSeed: superblock.hashSeed, fileSystem: fileSystem, syncs: syncs,
+            segmentCount: try wholeSegments(of: file, header: header),
+            firstSequence: max(scan.position / stride, used) + 1, chain: fileSystem.random(),
+            inUse: scan.placesInUse(from: slot.checkpointLSN))
+    }
+
+    /// Steps 3 and 4, but for the last slot; returns the state with its new place in the log.
+    private func moveRest(_ state: StoreState, index: LogIndex, log: Log) throws(StorageError) -> StoreState {
+        let certain = StoreState(slot)
+        let (chain, start) = (log.ring.chain, log.ring.nextSequence)
+        let versions = newestVersions(in: index, from: certain.commitLSN, target: state)
+        let buffer = ScratchBytes(byteCount: min(Self.batchCount, max(versions.count, 1)) * pool.pageSize)
+        var logged: [(page: PageNumber, place: LogPlace)] = []
+        for first in stride(from: 0, to: versions.count, by: Self.batchCount) {
+            let batch = versions[first..<min(first + Self.batchCount, versions.count)]
+            var pages: [LoggedPage] = []
+            for (number, version) in batch.enumerated() {
+                let view = buffer.view(at: number * pool.pageSize, byteCount: pool.pageSize)
+                try copy(version, to: view)
+                pages.append(LoggedPage(number: version.page, view: view))
+            }
+            _ = try log.reserve(pages.reduce(0) { $0 + $1.frameByteCount }, byteCountMax: .max)
+            for (page, place) in zip(pages, try log.append(pages)) { logged.append((page.number, place)) }
+        }
+        let record = CommitRecord(
+            transactionID: state.transactionID, commitLSN: 0, durableLSN: certain.commitLSN,
+            pageCount: state.pageCount, freeCount: state.freeCount, catalogRoot: state.catalogRoot, frameCount: 0,
+            wallClock: fileSystem.now(), userTag: 0, nextTreeID: state.nextTreeID)
+        _ = try log.reserve(Log.commitByteCount, byteCountMax: .max)
+        let result = try log.commit([], after: logged, record: record, forgettingBefore: 0)
+        try syncs.sync(log.file)
+        var beginning = certain
+        beginning.chain = chain
+        try writeSlot(beginning, logIdentifier: log.identifier, logStartSegment: start, isClean: false)
+        try writePages(
+            newestVersions(in: result.index, from: certain.commitLSN, target: result.state),
+            pageCount: result.state.pageCount)
+        return result.state
+    }
+}
