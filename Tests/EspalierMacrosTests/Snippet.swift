@@ -44,7 +44,9 @@ struct Snippet {
         (log, isValid) = (run.errors, run.code == 0)
     }
 
-    /// The errors, in the order of their lines. One inside of an expansion counts where the macro stands.
+    /// The errors, in the order of their lines.
+    ///
+    /// One inside of an expansion counts where the macro stands.
     var faults: [Fault] {
         var faults: [Fault] = []
         var pending: [String] = []
