@@ -102,7 +102,9 @@ extension ContextError: CustomStringConvertible {
     }
 
     private static func list(_ title: String, _ items: [some CustomStringConvertible]) -> String {
-        title + ":\n" + items.map { "  \($0)" }.joined(separator: "\n")
+        let shownCountMax = 50
+        let more = items.count > shownCountMax ? ["  and \(items.count - shownCountMax) more"] : []
+        return title + ":\n" + (items.prefix(shownCountMax).map { "  \($0)" } + more).joined(separator: "\n")
     }
 
     private static func text(_ conflict: ConstraintConflict) -> String {

@@ -22,9 +22,7 @@ extension ManagedObjectContext {
         var changes: ChangeSet
         let outcome: SaveOutcome
         do {
-            try settle()
-            changes = collect()  //                                     1
-            propagateDeletes(&changes)  //                              2
+            changes = try collect()  //                                 1 collect, 2 propagate deletes
             try validate(changes)  //                                   3
             outcome = try write(&changes)  //                           4 freeze, 5 route, 6 ... 9 in each store
         } catch {
@@ -49,25 +47,17 @@ extension ManagedObjectContext {
         var failure: ContextError?
     }
 
-    /// Calls `willSave` until no object changes any more (MO-31).
-    private func settle() throws(ContextError) {
+    /// All changes, with what delete rules and `willSave` make of them, until no object changes any more (MO-31).
+    private func collect() throws(ContextError) -> ChangeSet {
         let roundCountMax = 1000
         for _ in 0..<roundCountMax {
             runDeleteRules()
             let count = changeCount
-            for object in collect().all { object.willSave() }
-            if changeCount == count { return }
+            let changes = ChangeSet(self)
+            for object in changes.all { object.willSave() }
+            if changeCount == count { return changes }
         }
         throw .unsettledSave(rounds: roundCountMax)
-    }
-
-    private func collect() -> ChangeSet { ChangeSet(self) }
-
-    /// Runs the rules of objects that the last `willSave` deleted.
-    private func propagateDeletes(_ changes: inout ChangeSet) {
-        guard !unpropagated.isEmpty else { return }
-        runDeleteRules()
-        changes = collect()
     }
 
     /// Sends the changes to their stores; resolves conflicts as the merge policy says, and then sends again.
@@ -100,7 +90,7 @@ extension ManagedObjectContext {
             if conflicts.isEmpty { return outcome }
             try resolve(conflicts)
             attempt += 1
-            changes = collect()
+            changes = ChangeSet(self)
             try validate(changes)
         }
     }
@@ -110,9 +100,15 @@ extension ManagedObjectContext {
         _ changes: ChangeSet
     ) throws(ContextError) -> [(store: any PersistentStore, changes: ChangeSet)] {
         let stores = persistentStoreCoordinator.persistentStores
+        if stores.count == 1 {
+            var seen = Set<ManagedObjectModel.EntityIndex>()
+            for object in changes.inserted where seen.insert(object.entity.index).inserted {
+                _ = try store(of: object)
+            }
+            return [(stores[0], changes)]
+        }
         var storeOf: [ManagedObject: ObjectIdentifier] = [:]
         for object in changes.all { storeOf[object] = ObjectIdentifier(try store(of: object)) }
-        if stores.count == 1 { return [(stores[0], changes)] }
         var parts: [(store: any PersistentStore, changes: ChangeSet)] = []
         for store in stores {
             let part = changes.filter { storeOf[$0] == ObjectIdentifier(store) }

@@ -51,6 +51,7 @@ public final class ManagedObjectContext {
     var mergeNotice: (@Sendable () -> Void)?
     private var shapes: [EntityShape?]
     private var shapesByTag: [EntityShape?] = []
+    private var shapesByClass: [ObjectIdentifier: EntityShape] = [:]
 
     /// An object that is about to be made for a row.
     struct FaultOrigin {
@@ -151,15 +152,15 @@ public final class ManagedObjectContext {
 
     /// Takes in a new object, or records why not.
     func insertNew(_ object: ManagedObject) {
-        guard let entity = model.entity(named: object.entity.name) else {
+        guard let shape = shape(of: object.entity) else {
             record(Violation(object, nil, .unknownEntity(known: model.entities.map(\.name))))
             return
         }
-        guard !entity.isAbstract else {
+        guard !shape.entity.isAbstract else {
             record(Violation(object, nil, .abstractEntity))
             return
         }
-        object.shape = shape(at: entity.index)
+        object.shape = shape
         object.joinContext(self)
         registry.insert(object)
         inserted.insert(object)
@@ -177,6 +178,15 @@ public final class ManagedObjectContext {
             return shape(at: entity.index)
         }
         return model.entity(named: entity.name).map { shape(at: $0.index) }
+    }
+
+    /// The shape of the entity that a class stands for; `nil` if the model has none of its name.
+    func shape(of objectClass: ManagedObject.Type) -> EntityShape? {
+        if let shape = shapesByClass[ObjectIdentifier(objectClass)] { return shape }
+        guard let entity = model.entity(named: objectClass.entityName) else { return nil }
+        let shape = shape(at: entity.index)
+        shapesByClass[ObjectIdentifier(objectClass)] = shape
+        return shape
     }
 
     private func shape(at index: Int) -> EntityShape {

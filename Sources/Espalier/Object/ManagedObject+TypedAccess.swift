@@ -5,6 +5,7 @@
 //   2. Writing never traps: what is refused is recorded and reported by the context's next save.
 
 import EspalierModel
+import FoundationEssentials
 
 extension ManagedObject {
     // MARK: Reading
@@ -12,6 +13,14 @@ extension ManagedObject {
     /// An attribute that must have a value.
     ///
     /// For @Entity only.
+    @_specialize(where Value == String)
+    @_specialize(where Value == Int)
+    @_specialize(where Value == Int64)
+    @_specialize(where Value == Int32)
+    @_specialize(where Value == Int16)
+    @_specialize(where Value == Double)
+    @_specialize(where Value == Bool)
+    @_specialize(where Value == Date)
     public final func _get<Value: AttributeConvertible>(_ name: StaticString, at index: Int) -> Value {
         guard let slot = attributeSlot(name, at: index) else { return Value.unsetValue }
         return Value(attributeValue: attributeValue(at: slot)) ?? Value.unsetValue
@@ -20,6 +29,14 @@ extension ManagedObject {
     /// An attribute that may be without a value.
     ///
     /// For @Entity only.
+    @_specialize(where Value == String)
+    @_specialize(where Value == Int)
+    @_specialize(where Value == Int64)
+    @_specialize(where Value == Int32)
+    @_specialize(where Value == Int16)
+    @_specialize(where Value == Double)
+    @_specialize(where Value == Bool)
+    @_specialize(where Value == Date)
     public final func _get<Value: AttributeConvertible>(_ name: StaticString, at index: Int) -> Value? {
         guard let slot = attributeSlot(name, at: index) else { return nil }
         return Value(attributeValue: attributeValue(at: slot))
@@ -57,6 +74,14 @@ extension ManagedObject {
     /// An attribute that must have a value.
     ///
     /// For @Entity only.
+    @_specialize(where Value == String)
+    @_specialize(where Value == Int)
+    @_specialize(where Value == Int64)
+    @_specialize(where Value == Int32)
+    @_specialize(where Value == Int16)
+    @_specialize(where Value == Double)
+    @_specialize(where Value == Bool)
+    @_specialize(where Value == Date)
     public final func _set<Value: AttributeConvertible>(_ name: StaticString, at index: Int, _ newValue: Value) {
         guard let slot = attributeSlot(name, at: index) else { return }
         if let reason = setAttributeValue(newValue.attributeValue, at: slot) { refuse(name.description, reason) }
@@ -65,6 +90,14 @@ extension ManagedObject {
     /// An attribute that may be without a value.
     ///
     /// For @Entity only.
+    @_specialize(where Value == String)
+    @_specialize(where Value == Int)
+    @_specialize(where Value == Int64)
+    @_specialize(where Value == Int32)
+    @_specialize(where Value == Int16)
+    @_specialize(where Value == Double)
+    @_specialize(where Value == Bool)
+    @_specialize(where Value == Date)
     public final func _set<Value: AttributeConvertible>(_ name: StaticString, at index: Int, _ newValue: Value?) {
         guard let slot = attributeSlot(name, at: index) else { return }
         if let reason = setAttributeValue(newValue?.attributeValue ?? .null, at: slot) {

@@ -79,8 +79,8 @@ open class ManagedObject {
     /// If the context's model has no such entity, or it is abstract, the object stays outside of the context and the
     /// context's next `save()` says so.
     public convenience init(context: ManagedObjectContext) {
-        if let entity = context.model.entity(named: Self.entityName) {
-            self.init(entity: entity, insertInto: context)
+        if let shape = context.shape(of: Self.self) {
+            self.init(entity: shape.entity, insertInto: context)
         } else {
             self.init(entity: Entity(detached: Self.entityDescription, named: Self.entityName), insertInto: nil)
             context.record(

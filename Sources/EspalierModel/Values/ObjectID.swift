@@ -22,6 +22,11 @@ public struct ObjectID: Hashable, Sendable {
     /// The primary key within the entity's hierarchy, or the running number of a temporary ID.
     package let key: UInt64
 
+    /// Hashes one word: keys of one table of IDs differ mostly in `key`, and the tags are small.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(key ^ UInt64(entityTag) << 48 ^ UInt64(storeTag) << 40)
+    }
+
     /// The ID of the row with primary key `key` (not 0) of `entityName` in the store `storeIdentifier`.
     package init(entityName: String, storeIdentifier: UUID, key: UInt64) {
         precondition(key != 0, "key 0 is never given out")
