@@ -1,6 +1,7 @@
 // Reading from a B-tree store: plan, then one read transaction.
 
 public import EspalierModel
+internal import Synchronization
 
 extension BTreeStore {
     /// The rows that match, in order, within offset and limit.
@@ -88,12 +89,25 @@ extension BTreeStore {
     }
 
     private func planner(_ session: ReadSession) throws(StoreError) -> FetchPlanner {
+        let commit = session.transaction.number
+        let known = plannerStatistics.withLock { $0.flatMap { $0.commit == commit ? $0.statistics : nil } }
+        let statistics: PlannerStatistics
+        if let known {
+            statistics = known
+        } else {
+            statistics = try readStatistics(session)
+            plannerStatistics.withLock { $0 = (commit, statistics) }
+        }
+        return FetchPlanner(schema: catalog.schema, context: catalog.context, statistics: statistics)
+    }
+
+    private func readStatistics(_ session: ReadSession) throws(StoreError) -> PlannerStatistics {
         var statistics = PlannerStatistics(rowCounts: [], cutGroups: [])
         for entity in model.entities { statistics.rowCounts.append(try rowCount(of: entity.index, session)) }
         for (group, tree) in catalog.groupTrees.enumerated()
         where try session.transaction.counter(Counter.cutEntries(tree), catalog) > 0 {
             statistics.cutGroups.insert(group)
         }
-        return FetchPlanner(schema: catalog.schema, context: catalog.context, statistics: statistics)
+        return statistics
     }
 }

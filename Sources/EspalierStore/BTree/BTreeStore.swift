@@ -24,6 +24,8 @@ public final class BTreeStore: PersistentStore {
     package let database: Database
     let catalog: StoreCatalog
     private let isClosed = Atomic(false)
+    /// Guards what the planner was told last, and of which commit: most fetches come without a save between them.
+    let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
 
     init(database: Database, catalog: StoreCatalog, identifier: UUID, path: String?) {
         self.database = database

@@ -80,6 +80,11 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
     }
 }
 
+extension StoreTransaction where Base == ReadTransaction {
+    /// The newest commit this transaction sees.
+    var number: UInt64 { base.transactionID }
+}
+
 extension StoreTransaction where Base == WriteTransaction {
     mutating func createTree(named name: String, kind: KeyKind) throws(StoreError) -> Tree {
         do { return try base.createTree(named: name, kind: kind) } catch { throw .storage(error, path: path) }

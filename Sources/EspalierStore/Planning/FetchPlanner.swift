@@ -9,7 +9,7 @@
 internal import EspalierModel
 
 /// What the planner knows about the store's content.
-struct PlannerStatistics {
+struct PlannerStatistics: Sendable {
     /// Rows of exactly this entity, by entity index.
     var rowCounts: [UInt64]
     /// Groups with entries whose values were cut: their order and their equal keys mean less.
