@@ -83,8 +83,8 @@ import Testing
 }
 
 /// A store in memory whose answers a test can change on their way out.
+// SAFETY: each test makes its own store and uses it from one thread.
 private final class LyingStore: PersistentStore, @unchecked Sendable {
-    // SAFETY: each test makes its own store and uses it from one thread.
     private let store: InMemoryStore
     var editRow: (ObjectSnapshot) -> ObjectSnapshot? = { $0 }
     var editDestinations: (Relationship, [ObjectID]) -> [ObjectID] = { $1 }
