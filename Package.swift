@@ -70,13 +70,12 @@ let package = Package(
             name: "dbtool", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
             exclude: ["Chinook/LICENSE.md"], resources: [.copy("Chinook/ChinookData.json")], swiftSettings: strict),
         .target(
-            name: "FuzzBodies", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore"], path: "Fuzz/Bodies",
-            swiftSettings: strict),
+            name: "FuzzBodies", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
+            path: "Fuzz/Bodies", swiftSettings: strict),
         .testTarget(
             name: "FuzzCorpusTests", dependencies: ["FuzzBodies", "TestSupport"], swiftSettings: strict),
         .target(
-            name: "TestSupport", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
-            path: "Tests/TestSupport", swiftSettings: strict),
+            name: "TestSupport", dependencies: ["EspalierEngine"], path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(
             name: "EspalierEngineTests", dependencies: ["EspalierEngine", "TestSupport"],
             exclude: ["Golden"], swiftSettings: strict),

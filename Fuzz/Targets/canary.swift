@@ -4,7 +4,4 @@ import FuzzBodies
 
 /// Runs the body on one input; libFuzzer calls it by this name.
 @_cdecl("LLVMFuzzerTestOneInput")
-public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    FuzzBody.canary.run([UInt8](UnsafeBufferPointer(start: bytes, count: count)))
-    return 0
-}
+public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt { fuzz(.canary, bytes, count) }

@@ -1,25 +1,54 @@
-// Replays corpus and past crashes through the fuzz bodies, without libFuzzer.
+// Replays seeds, corpus and past crashes through the fuzz bodies, without libFuzzer.
 
 import Foundation
 import FuzzBodies
+import TestSupport
 import Testing
 
 @Suite struct FuzzCorpusTests {
-    private static let folder = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Fuzz")
+    private static let folder = Checkout.root.appending(path: "Fuzz")
+    private static let names = FuzzBody.all.filter { $0.name != "canary" }.map(\.name)
 
-    @Test(arguments: FuzzBody.all.filter { $0.name != "canary" }.map(\.name))
-    func `corpus and past crashes pass`(name: String) throws {
-        let body = try #require(FuzzBody.all.first { $0.name == name })
+    private func body(_ name: String) throws -> FuzzBody { try #require(FuzzBody.all.first { $0.name == name }) }
+
+    private func files(_ folder: String, _ name: String) -> [URL] {
+        let place = Self.folder.appending(path: folder).appending(path: name)
+        return (try? FileManager.default.contentsOfDirectory(at: place, includingPropertiesForKeys: nil)) ?? []
+    }
+
+    @Test(arguments: names) func `corpus and past crashes pass`(name: String) throws {
+        let body = try body(name)
 
         for folder in ["Corpus", "Crashes"] {
-            let place = Self.folder.appendingPathComponent(folder).appendingPathComponent(name)
-            let files = try? FileManager.default.contentsOfDirectory(at: place, includingPropertiesForKeys: nil)
-            for file in files ?? [] {
-                body.run([UInt8](try Data(contentsOf: file)))
-            }
+            for file in files(folder, name) { body.run([UInt8](try Data(contentsOf: file))) }
         }
+    }
+
+    @Test(arguments: names) func `seeds pass, and are written if asked for`(name: String) throws {
+        let body = try body(name)
+        let seeds = body.seeds()
+
+        #expect(!seeds.isEmpty)
+        for seed in seeds.values { body.run(seed) }
+        guard ProcessInfo.processInfo.environment["ESPALIER_WRITE_SEEDS"] != nil else { return }
+        let place = Self.folder.appending(path: "Corpus").appending(path: name)
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        for (seed, bytes) in seeds { try Data(bytes).write(to: place.appending(path: seed)) }
+    }
+
+    @Test(arguments: ["store-image", "log-image", "both"])
+    func `mutation leaves checksums right, so that it reaches behind them`(name: String) throws {
+        let body = try body(name)
+        let seed = try #require(body.seeds().values.max { $0.count < $1.count })
+        var different = 0
+
+        for number in UInt32(0)..<20 {
+            let changed = body.mutated(seed, byteCountMax: 1 << 20, seed: number) { part, _ in part.map { $0 ^ 1 } }
+            if changed != seed { different += 1 }
+            body.run(changed)
+        }
+
+        #expect(different > 15)
     }
 
     @Test func `the canary fails`() async {

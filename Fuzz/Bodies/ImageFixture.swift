@@ -1,0 +1,89 @@
+// Store and log files for the image bodies: made by the engine on a simulated machine, so that they are the same on every
+// machine and follow the format.
+
+import EspalierEngine
+import TestSupport
+
+/// The files that image fuzzing begins with.
+enum ImageFixture {
+    static let path = "store"
+    static let logPath = "store-wal"
+
+    /// Small everything, so that little bytes reach much code.
+    static var options: DatabaseOptions {
+        var options = DatabaseOptions()
+        options.cacheByteCount = 32 * options.pageSize
+        options.logSegmentByteCount = 64 << 10
+        options.logSoftCap = 128 << 10
+        options.logByteCountMax = 1 << 20
+        return options
+    }
+
+    /// A store that was closed cleanly, and one that lost its process, with its log.
+    struct Files: Sendable {
+        var empty: [UInt8] = []
+        var closed: [UInt8] = []
+        var store: [UInt8] = []
+        var log: [UInt8] = []
+    }
+
+    static let files: Files = {
+        var files = Files()
+        do throws(StorageError) {
+            files.empty = try make { _ throws(StorageError) in }.store
+            files.closed = try make { database throws(StorageError) in
+                try fill(database, round: 0)
+                try empty(database)
+            }.store
+            let open = try make(closes: false) { database throws(StorageError) in
+                try fill(database, round: 0)
+                try database.checkpoint(.full)
+                try fill(database, round: 1)
+                try empty(database)
+            }
+            (files.store, files.log) = (open.store, open.log)
+        } catch {
+            preconditionFailure("the fixture cannot be made: \(error)")
+        }
+        return files
+    }()
+
+    private static func make(
+        closes: Bool = true, _ body: (Database) throws(StorageError) -> Void
+    ) throws(StorageError) -> (store: [UInt8], log: [UInt8]) {
+        let system = SimulatedFileSystem(seed: 11)
+        let database = try Database.open(path, in: system, options: options)
+        try body(database)
+        if closes { try database.close() }
+        var log = system.contents(of: logPath) ?? []
+        // What is zero at the end says nothing.
+        while log.count > LogHeaderLayout.byteCount + 64, log.last == 0 { log.removeLast() }
+        return (system.contents(of: path) ?? [], log)
+    }
+
+    /// Entries of all kinds: integer and bytes keys, long keys with common prefixes, a value on overflow pages.
+    private static func fill(_ database: Database, round: Int) throws(StorageError) {
+        var write = try database.beginWrite()
+        let numbers = try write.tree(named: "numbers", orCreate: .integer)
+        for number in 0..<90 {
+            let value = [UInt8](repeating: UInt8(number), count: 60 + number % 7)
+            try write.put(value, for: UInt64(number * 3 + round), in: numbers)
+        }
+        let words = try write.tree(named: "words", orCreate: .bytes)
+        for number in 0..<40 {
+            let key = [UInt8]("prefix/\(number % 4)/\(number)/\(round)".utf8) + [UInt8](repeating: 7, count: number * 4)
+            try write.put([UInt8(number)], for: key, in: words)
+        }
+        try write.put([UInt8](repeating: 5, count: 9000), for: [UInt8]("long".utf8), in: words)
+        try write.commit()
+    }
+
+    /// Leaves free pages behind.
+    private static func empty(_ database: Database) throws(StorageError) {
+        var write = try database.beginWrite()
+        guard let numbers = try write.tree(named: "numbers"), let words = try write.tree(named: "words") else { return }
+        for number in 20..<70 { try write.remove(UInt64(number * 3), from: numbers) }
+        try write.remove([UInt8]("long".utf8), from: words)
+        try write.commit()
+    }
+}

@@ -1,0 +1,128 @@
+// Everything an application does with a store whose bytes nobody vouches for.
+//
+// Promises
+//   1. Whatever the bytes: answers or typed errors, no trap, no endless loop, no memory beyond the file's own measure.
+//   2. A read-only database changes no file.
+//   3. What the integrity check calls whole can be read to the end in both directions, has the counts that the catalog
+//      states, and is whole after further changes.
+
+import EspalierEngine
+import TestSupport
+
+/// One opening of a store image.
+struct ImageVisit {
+    /// The most entries that are read of a store that is not whole: pages may be shared, so the walk may be long.
+    private static let entryCountMax = 2000
+
+    let system: SimulatedFileSystem
+    let access: DatabaseOptions.Access
+
+    /// Opens the image in every way.
+    static func visit(store: [UInt8], log: [UInt8]?) {
+        for access in [DatabaseOptions.Access.immutable, .readOnly, .readWrite] {
+            let system = SimulatedFileSystem(seed: 3)
+            system.replaceContents(of: ImageFixture.path, with: store)
+            if let log { system.replaceContents(of: ImageFixture.logPath, with: log) }
+            system.limitSpace(to: 8 << 20)
+            let visit = ImageVisit(system: system, access: access)
+            // Errors are answers.
+            do throws(StorageError) { try visit.run() } catch { _ = error.description }
+            guard access != .readWrite else { continue }
+            precondition(system.contents(of: ImageFixture.path) == store, "a read-only open changed the store")
+            precondition(system.contents(of: ImageFixture.logPath) == log, "a read-only open changed the log")
+        }
+    }
+
+    private func run() throws(StorageError) {
+        var options = ImageFixture.options
+        options.createIfMissing = false
+        options.access = access
+        let database = try Database.open(ImageFixture.path, in: system, options: options)
+        let isWhole = try database.check().isOK
+        do throws(StorageError) {
+            try readAll(database, isWhole: isWhole)
+            if access == .readWrite { try change(database, isWhole: isWhole) }
+            try database.close()
+        } catch {
+            precondition(!isWhole || error == .diskFull, "a store that is whole by its check throws: \(error)")
+            throw error
+        }
+    }
+
+    // MARK: Reading
+
+    private func readAll(_ database: Database, isWhole: Bool) throws(StorageError) {
+        let read = try database.beginRead()
+        for summary in try read.trees() {
+            var forward = 0
+            var cursor = try read.cursor(over: summary.tree)
+            var previous: [UInt8]?
+            var isOnEntry = try cursor.first()
+            while isOnEntry, isWhole || forward < Self.entryCountMax {
+                let key = try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
+                let value = try cursor.value()
+                if isWhole {
+                    precondition(previous.map { $0.lexicographicallyPrecedes(key) } ?? true, "keys are out of order")
+                    let found =
+                        summary.tree.kind == .integer
+                        ? try read.get(cursor.integerKey, from: summary.tree) : try read.get(key, from: summary.tree)
+                    precondition(found == value, "a search finds something else than the cursor")
+                }
+                previous = key
+                forward += 1
+                isOnEntry = try cursor.next()
+            }
+            var backward = 0
+            isOnEntry = try cursor.last()
+            while isOnEntry, isWhole || backward < Self.entryCountMax {
+                _ = try cursor.value()
+                backward += 1
+                isOnEntry = try cursor.previous()
+            }
+            guard isWhole else { continue }
+            precondition(forward == backward, "\(forward) entries forwards, \(backward) backwards")
+            precondition(UInt64(forward) == summary.entryCount, "\(forward) entries, not \(summary.entryCount)")
+        }
+    }
+
+    // MARK: Writing
+
+    private func change(_ database: Database, isWhole: Bool) throws(StorageError) {
+        for number in 0..<3 {
+            var write = try database.beginWrite()
+            for summary in try write.trees().prefix(3) { try change(summary.tree, number, &write) }
+            if number == 1, try write.tree(named: "new") == nil {
+                _ = try write.createTree(named: "new", kind: .bytes)
+            }
+            if number == 2, let tree = try write.tree(named: "numbers") { try write.dropTree(tree) }
+            try write.commit()
+        }
+        let isStillWhole = try database.check().isOK
+        precondition(!isWhole || isStillWhole, "changes broke a store that was whole")
+        try database.checkpoint(.truncate)
+    }
+
+    private func change(_ tree: Tree, _ round: Int, _ write: inout WriteTransaction) throws(StorageError) {
+        let large = [UInt8](repeating: 3, count: 5000)
+        if tree.kind == .integer {
+            for key in stride(from: UInt64(round), to: 200, by: 9) {
+                try write.put([1, 2, 3], for: key, in: tree)
+                try write.remove(key + 3, from: tree)
+            }
+            try write.put(large, for: 50, in: tree)
+        } else {
+            for number in 0..<12 {
+                try write.put([UInt8(round)], for: [UInt8]("prefix/\(number % 4)/\(number)".utf8), in: tree)
+            }
+            try write.put(large, for: [UInt8]("m".utf8), in: tree)
+            try write.remove([UInt8]("long".utf8), from: tree)
+        }
+        var cursor = try write.cursor(over: tree)
+        var count = 0
+        var isOnEntry = try cursor.first()
+        while isOnEntry, count < Self.entryCountMax / 4 {
+            count += 1
+            isOnEntry = try cursor.next()
+        }
+    }
+}

@@ -1,0 +1,273 @@
+// A sequence of operations on a store, read from a fuzzer's bytes and compared with a sorted array at each step.
+//
+// Promises
+//   1. Every answer is the oracle's; every snapshot keeps its content while others write.
+//   2. What was committed as durable, or closed, survives; a transaction is there whole or not at all.
+//   3. The integrity check finds nothing wrong at any time.
+// Errors go to the caller: without faults there is none but those the run itself handles.
+
+import EspalierEngine
+import TestSupport
+
+/// The content of a store by the oracle: one tree of each kind; `nil` = the tree does not exist.
+typealias ModelContent = [String: SortedModel]
+
+/// A run of operations.
+final class OperationRun {
+    /// A read transaction and what it must see.
+    private final class Snapshot {
+        let read: ReadTransaction
+        let content: ModelContent
+
+        init(_ read: consuming ReadTransaction, _ content: ModelContent) {
+            self.read = read
+            self.content = content
+        }
+    }
+
+    static let path = "store"
+
+    private let system: SimulatedFileSystem
+    private var input: FuzzInput
+    private var database: Database
+    private var content: ModelContent
+    private var snapshots: [Snapshot] = []
+    /// The content after each transaction that may have been committed.
+    private(set) var history: [UInt64: ModelContent] = [0: [:]]
+    /// The newest transaction that must survive.
+    private(set) var durable: UInt64 = 0
+
+    /// Small everything, so that segments, cache and free space turn over within a few transactions.
+    static var options: DatabaseOptions {
+        var options = DatabaseOptions()
+        options.cacheByteCount = 16 * options.pageSize
+        options.logSegmentByteCount = 64 << 10
+        options.logSoftCap = 128 << 10
+        options.logByteCountMax = 512 << 10
+        options.checkpointThreshold = 48 << 10
+        return options
+    }
+
+    /// Opens a new store.
+    init(_ input: FuzzInput, in system: SimulatedFileSystem) throws(StorageError) {
+        self.input = input
+        self.system = system
+        content = [:]
+        database = try Database.open(Self.path, in: system, options: Self.options)
+    }
+
+    /// Does what the bytes say, to their end.
+    func run() throws(StorageError) {
+        while !input.isAtEnd {
+            switch input.number(below: 12) {
+            case 0:
+                if snapshots.count == 3 { snapshots.removeFirst() }
+                snapshots.append(Snapshot(try database.beginRead(), content))
+            case 1: try verifySnapshots()
+            case 2: try reopen()
+            case 3: try checkpoint()
+            case 4: try check()
+            default: try transact()
+            }
+        }
+        try verifySnapshots()
+        try reopen()
+        try compareWithNewest()
+        try check()
+        try database.close()
+    }
+
+    // MARK: Between transactions
+
+    private func compareWithNewest() throws(StorageError) {
+        let read = try database.beginRead()
+        try Self.compare(read, with: content)
+    }
+
+    private func verifySnapshots() throws(StorageError) {
+        for snapshot in snapshots {
+            do throws(StorageError) {
+                try Self.compare(snapshot.read, with: snapshot.content)
+            } catch .snapshotExpired {
+                // The log reached its cap: the price is named in the documentation.
+            }
+        }
+    }
+
+    private func reopen() throws(StorageError) {
+        snapshots.removeAll()
+        let newest = try database.beginRead().transactionID
+        try database.close()
+        durable = newest
+        database = try Database.open(Self.path, in: system, options: Self.options)
+    }
+
+    private func checkpoint() throws(StorageError) {
+        let mode = [CheckpointMode.passive, .full, .truncate][input.number(below: 3)]
+        do throws(StorageError) {
+            try database.checkpoint(mode)
+        } catch .logFull {
+            precondition(!snapshots.isEmpty && mode != .passive, "a checkpoint waits for readers that are not there")
+        }
+    }
+
+    private func check() throws(StorageError) {
+        let report = try database.check()
+        precondition(report.isOK, "the check finds \(report.findings)")
+    }
+
+    // MARK: Transactions
+
+    private func transact() throws(StorageError) {
+        let before = content
+        var write = try database.beginWrite()
+        do throws(StorageError) {
+            for _ in 0..<input.number(below: 24) where !input.isAtEnd { try change(&write) }
+            let ending = input.number(below: 8)
+            if ending == 0 {
+                content = before
+                write.rollback()
+                return
+            }
+            let number = write.transactionID
+            history[number] = content
+            let durability: Durability = ending == 1 ? .ordered : ending == 2 ? .none : .durable
+            let receipt = try write.commit(durability)
+            precondition(receipt.transactionID <= number, "a commit with the number \(receipt.transactionID)")
+            if receipt.transactionID == number, durability == .durable { durable = number }
+        } catch .logFull {
+            content = before
+        }
+    }
+
+    private func change(_ write: inout WriteTransaction) throws(StorageError) {
+        let kind: KeyKind = input.number(below: 2) == 0 ? .integer : .bytes
+        let name = kind == .integer ? "numbers" : "words"
+        let tree = try write.tree(named: name, orCreate: kind)
+        var model = content[name] ?? SortedModel()
+        defer { content[name] = model }
+        switch input.number(below: 16) {
+        case 0...5: try put(key(kind), value(), tree, &model, &write)
+        case 6...8: try remove(key(kind), tree, &model, &write)
+        case 9:
+            let key = key(kind)
+            let found = try Self.get(key, tree, write)
+            precondition(found == model.value(of: key), "another value under \(key)")
+        case 10: try walk(tree, model, write)
+        case 11:
+            // Many entries at once: what makes pages split.
+            let (first, value) = (input.word(), value(limit: 700))
+            for number in 0..<input.number(below: 200) {
+                try put(Self.key(first + number, kind), value, tree, &model, &write)
+            }
+        case 12:
+            let first = input.word()
+            for number in 0..<input.number(below: 200) {
+                try remove(Self.key(first + number, kind), tree, &model, &write)
+            }
+        case 13:
+            guard kind == .bytes else { return }
+            let long = [UInt8](repeating: input.byte(), count: 900 + input.number(below: 256))
+            do throws(StorageError) { try put(long, [1], tree, &model, &write) } catch .keyTooLong {}
+        case 14:
+            let count = try write.count(of: tree)
+            precondition(count == UInt64(model.entries.count), "another count")
+        default:
+            guard input.number(below: 4) == 0 else { return }
+            try write.dropTree(tree)
+            _ = try write.createTree(named: name, kind: kind)
+            model = SortedModel()
+        }
+    }
+
+    private func put(
+        _ key: [UInt8], _ value: [UInt8], _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+    ) throws(StorageError) {
+        let didReplace =
+            tree.kind == .integer
+            ? try write.put(value, for: Self.number(key), in: tree) : try write.put(value, for: key, in: tree)
+        precondition(didReplace == model.put(value, for: key), "put of \(key) says replaced: \(didReplace)")
+    }
+
+    private func remove(
+        _ key: [UInt8], _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+    ) throws(StorageError) {
+        let wasThere =
+            tree.kind == .integer
+            ? try write.remove(Self.number(key), from: tree) : try write.remove(key, from: tree)
+        precondition(wasThere == model.remove(key), "removal of \(key) says there: \(wasThere)")
+    }
+
+    private func walk(_ tree: Tree, _ model: SortedModel, _ write: borrowing WriteTransaction) throws(StorageError) {
+        let key = key(tree.kind)
+        var cursor = try write.cursor(over: tree)
+        var position = model.position(of: key)
+        var isOnEntry = tree.kind == .integer ? try cursor.seek(Self.number(key)) : try cursor.seek(key)
+        for _ in 0..<input.number(below: 64) {
+            precondition(isOnEntry == model.entries.indices.contains(position), "the cursor stands elsewhere")
+            if isOnEntry {
+                let entry = model.entries[position]
+                let found = try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
+                precondition(found == entry.key, "the cursor stands on \(found), not \(entry.key)")
+                let value = try cursor.value()
+                precondition(value == entry.value, "another value under the cursor")
+            }
+            if input.byte() & 1 == 0 {
+                isOnEntry = try cursor.next()
+                position = min(position + 1, model.entries.count)
+            } else {
+                isOnEntry = try cursor.previous()
+                position = max(position - 1, -1)
+            }
+        }
+    }
+
+    // MARK: Keys and values
+
+    private func key(_ kind: KeyKind) -> [UInt8] { Self.key(input.word(), kind) }
+
+    private static func key(_ number: Int, _ kind: KeyKind) -> [UInt8] {
+        if kind == .integer { return (0..<8).map { UInt8(truncatingIfNeeded: UInt64(number) >> (56 - 8 * $0)) } }
+        // The empty key, keys with common prefixes, and keys of very different lengths.
+        if number == 0 { return [] }
+        let text = [UInt8]("key \(number / 64 % 8) \(number)".utf8)
+        return number % 8 == 0 ? text + [UInt8](repeating: UInt8(number % 251), count: number % 700) : text
+    }
+
+    private static func number(_ key: [UInt8]) -> UInt64 { key.reduce(0) { $0 << 8 | UInt64($1) } }
+
+    private func value(limit: Int = 40_000) -> [UInt8] {
+        let word = input.word()
+        let count = [0, word % 30, word % 300, word % 1100, word % 5000, word % limit][input.number(below: 6)]
+        return [UInt8](repeating: UInt8(truncatingIfNeeded: word), count: min(count, limit))
+    }
+
+    private static func get(
+        _ key: [UInt8], _ tree: Tree, _ write: borrowing WriteTransaction
+    ) throws(StorageError) -> [UInt8]? {
+        tree.kind == .integer ? try write.get(number(key), from: tree) : try write.get(key, from: tree)
+    }
+
+    // MARK: Comparing
+
+    /// Traps if the transaction sees something else than `content`.
+    static func compare(_ read: borrowing ReadTransaction, with content: ModelContent) throws(StorageError) {
+        let trees = try read.trees()
+        precondition(trees.map(\.tree.name) == content.keys.sorted(), "other trees: \(trees.map(\.tree.name))")
+        for summary in trees {
+            let entries = content[summary.tree.name]?.entries ?? []
+            precondition(summary.entryCount == UInt64(entries.count), "another count of \(summary.tree.name)")
+            var cursor = try read.cursor(over: summary.tree)
+            for entry in entries {
+                let isOnEntry = try cursor.next()
+                precondition(isOnEntry, "an entry of \(summary.tree.name) is missing: \(entry.key)")
+                let key = try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
+                precondition(key == entry.key, "key \(key) instead of \(entry.key)")
+                let value = try cursor.value()
+                precondition(value == entry.value, "another value under \(key)")
+            }
+            let isOnEntry = try cursor.next()
+            precondition(!isOnEntry, "\(summary.tree.name) has more entries")
+        }
+    }
+}
