@@ -59,6 +59,6 @@ public struct ReadTransaction: ~Copyable {
     public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
         try pages.checkUsable()
         let number = try pages.trees.number(of: tree, in: pages)
-        return Cursor(reading: pages, pages.trees[number])
+        return Cursor(over: .reading(pages), pages.trees[number])
     }
 }

@@ -76,7 +76,7 @@ struct TreeTable {
 }
 
 /// What reading needs of a transaction's pages, whichever kind it is.
-protocol TransactionSource: PageSource {
+protocol TransactionSource: AnyObject, PageSource {
     var trees: TreeTable { get set }
     func checkUsable() throws(StorageError)
 }

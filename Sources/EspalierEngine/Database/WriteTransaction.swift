@@ -68,7 +68,7 @@ public struct WriteTransaction: ~Copyable {
     public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
         try pages.checkUsable()
         let number = try pages.trees.number(of: tree, in: pages)
-        return Cursor(writing: pages, pages.trees[number])
+        return Cursor(over: .writing(pages), pages.trees[number])
     }
 
     // MARK: Trees

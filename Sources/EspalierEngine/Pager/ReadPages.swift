@@ -17,7 +17,7 @@ package final class ReadPages: PageSource {
 
     deinit { end() }
 
-    package static var canChange: Bool { false }
+    package var canChange: Bool { false }
     package var pageSize: Int { versions.pool.pageSize }
     package var pageCount: UInt32 { versions.state.pageCount }
     package var changeCount: UInt64 { 0 }

@@ -24,7 +24,7 @@ package final class WritePages: WritablePageSource {
         writes = WriteSet(state: state)
     }
 
-    package static var canChange: Bool { true }
+    package var canChange: Bool { true }
     package var pageSize: Int { versions.pool.pageSize }
     package var pageCount: UInt32 { writes.state.pageCount }
     package var changeCount: UInt64 { writes.changeCount }

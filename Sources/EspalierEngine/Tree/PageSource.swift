@@ -37,7 +37,7 @@ package struct PagePin: ~Copyable {
 }
 
 /// Something pages can be read from: a snapshot, a write transaction, an array.
-package protocol PageSource: AnyObject {
+package protocol PageSource {
     /// Bytes per page.
     var pageSize: Int { get }
     /// The number of pages of the store; no reference to a page at or beyond it is followed.
@@ -46,7 +46,7 @@ package protocol PageSource: AnyObject {
     /// `allocate` and `free` of a write transaction. Cursors compare it to know whether their place still stands.
     var changeCount: UInt64 { get }
     /// Whether `changeCount` can grow.
-    static var canChange: Bool { get }
+    var canChange: Bool { get }
     /// Pins the newest version of `page` that this source sees.
     func pin(_ page: PageNumber) throws(StorageError) -> PagePin
 }
@@ -66,9 +66,9 @@ package protocol WritablePageSource: PageSource {
 }
 
 extension PageSource {
-    package static var canChange: Bool { false }
+    package var canChange: Bool { false }
 }
 
 extension WritablePageSource {
-    package static var canChange: Bool { true }
+    package var canChange: Bool { true }
 }

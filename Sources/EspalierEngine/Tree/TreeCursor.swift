@@ -17,6 +17,8 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     private var index = 0
     private var place = Place.beforeFirst
     private var changeCount: UInt64
+    /// Whether the source can change.
+    private let savesKeys: Bool
     /// The key of the entry, over a source that can change.
     private var savedInteger: UInt64 = 0
     private var savedBytes: [UInt8] = []
@@ -33,12 +35,19 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
         self.record = record
         view = ScratchView.none
         changeCount = source.changeCount
+        savesKeys = source.canChange
     }
 
     /// Whether the cursor stands on an entry (which the transaction may have removed since).
     package var isOnEntry: Bool { place == .onEntry }
     /// What the keys are.
     package var kind: KeyKind { record.kind }
+
+    /// Whether the leaf and the place in it still stand.
+    ///
+    /// Asks the source only if it can change: reaching it costs a retain and a release.
+    @inline(__always)
+    private var isCurrent: Bool { !savesKeys || changeCount == tree.source.changeCount }
 
     // MARK: - Moving
 
@@ -67,9 +76,9 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     /// Moves to the next entry; returns whether there is one.
     @inline(__always)
     package mutating func next() throws(StorageError) -> Bool {
-        if place == .onEntry, changeCount == tree.source.changeCount, index &+ 1 < view.cellCount {
+        if place == .onEntry, isCurrent, index &+ 1 < view.cellCount {
             index &+= 1
-            if Source.canChange { saveKey() }
+            if savesKeys { saveKey() }
             return true
         }
         return try nextSlowly()
@@ -78,9 +87,9 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     /// Moves to the previous entry; returns whether there is one.
     @inline(__always)
     package mutating func previous() throws(StorageError) -> Bool {
-        if place == .onEntry, changeCount == tree.source.changeCount, index > 0 {
+        if place == .onEntry, isCurrent, index > 0 {
             index &-= 1
-            if Source.canChange { saveKey() }
+            if savesKeys { saveKey() }
             return true
         }
         return try previousSlowly()
@@ -92,7 +101,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
         case .beforeFirst: return try first()
         case .afterLast: return false
         case .onEntry:
-            if changeCount != tree.source.changeCount {
+            if !isCurrent {
                 let position = try relocate()
                 return try settleForward(at: position.isExact ? position.index + 1 : position.index)
             }
@@ -106,7 +115,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
         case .beforeFirst: return false
         case .afterLast: return try last()
         case .onEntry:
-            if changeCount != tree.source.changeCount {
+            if !isCurrent {
                 let position = try relocate()
                 return try settleBackward(at: position.index - 1)
             }
@@ -122,7 +131,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     @inline(__always)
     package var integerKey: UInt64 {
         precondition(place == .onEntry && record.kind == .integer, "the cursor stands on no entry of an integer tree")
-        return Source.canChange ? savedInteger : view.integerKey(index)
+        return savesKeys ? savedInteger : view.integerKey(index)
     }
 
     /// A copy of the key of the entry of a bytes tree.
@@ -130,7 +139,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     /// The cursor must stand on an entry.
     package var bytesKey: [UInt8] {
         precondition(place == .onEntry && record.kind == .bytes, "the cursor stands on no entry of a bytes tree")
-        return Source.canChange ? savedBytes : view.keyArray(index)
+        return savesKeys ? savedBytes : view.keyArray(index)
     }
 
     /// Calls `body` with the bytes of the key (integer keys: 8 bytes, big-endian).
@@ -144,7 +153,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
         }
         precondition(place == .onEntry, "the cursor stands on no entry")
         // SAFETY: the array outlives the call.
-        if Source.canChange { return unsafe savedBytes.withUnsafeBytes { unsafe body($0.bytes) } }
+        if savesKeys { return unsafe savedBytes.withUnsafeBytes { unsafe body($0.bytes) } }
         let (prefix, suffix) = (view.prefix, view.suffix(index))
         guard prefix.count > 0 else { return suffix.withSpan(body) }
         // The page holds the key in two parts: they are put together on the stack.
@@ -163,7 +172,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     @inline(__always)
     package func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R? {
         precondition(place == .onEntry, "the cursor stands on no entry")
-        if changeCount == tree.source.changeCount {
+        if isCurrent {
             return try tree.withBytes(of: view.value(index), treeID: record.treeID, body)
         }
         if record.kind == .integer { return try tree.withValue(of: TreeKey(savedInteger), in: record, body) }
@@ -222,7 +231,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
 
     private mutating func standOnEntry() -> Bool {
         place = .onEntry
-        if Source.canChange { saveKey() }
+        if savesKeys { saveKey() }
         return true
     }
 
