@@ -124,6 +124,21 @@ import Testing
         #expect(artist.isFault && artist.name == "Mine")
     }
 
+    @Test func `refreshing all objects keeps what is unsaved and takes the rest from the store`() throws {
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 2, tracks: 0)
+        let artists = try stack.context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+        #expect(artists.map(\.founded) == [1950, 1951])
+        artists[0].founded = 1
+        let other = stack.newContext()
+        for artist in try other.fetch(FetchRequest<Artist>()) { artist.founded = 2 }
+        try other.save()
+
+        stack.context.refreshAllObjects()
+
+        #expect(artists.map(\.founded) == [1, 2])
+    }
+
     @Test func `an object that came back after its cohort's rows were cached shows the newest save`() throws {
         let stack = try Stack(.inMemory)
         try stack.makeMusic(artists: 1, tracks: 2)

@@ -15,6 +15,7 @@ import Testing
 
         album.artist = foreign
         #expect(album.artist == nil && foreign.albums.isEmpty)
+        #expect(stack.context.recordedViolations.count == 1)
         let found = violations { try stack.context.save() }
         guard found.count == 1, case .objectOfOtherContext(foreign.objectID) = found[0].reason else {
             Issue.record("\(found)")
@@ -22,6 +23,7 @@ import Testing
         }
         #expect(found[0].property == "artist" && found[0].object == album.objectID)
         #expect("\(found[0])".contains("belongs to another context"))
+        #expect(stack.context.recordedViolations.isEmpty)
         try stack.context.save()
 
         #expect(violations { try album.setValue(.toOne(foreign), forKey: "artist") }.count == 1)

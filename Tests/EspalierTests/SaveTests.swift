@@ -63,7 +63,10 @@ import Testing
         try stack.makeMusic(artists: 1, tracks: 1)
         let artist = try #require(try stack.context.fetch(FetchRequest<Artist>()).first)
 
+        artist.name = "Artist 0"
+        #expect(artist.hasChanges && !artist.hasPersistentChangedValues)
         artist.name = "Other"
+        #expect(artist.hasPersistentChangedValues)
         #expect(artist.isUpdated && stack.context.updatedObjects == [artist])
         #expect(artist.changedValues() == ["name": .string("Other")])
         #expect(artist.committedValues()["name"] == .string("Artist 0"))
