@@ -8,7 +8,16 @@ import Peers
 
 @main
 struct Bench {
-    static func main() throws {
+    static func main() {
+        do {
+            try run()
+        } catch {
+            FileHandle.standardError.write(Data("bench: \(error)\n".utf8))
+            exit(error is UsageError ? 2 : 1)
+        }
+    }
+
+    private static func run() throws {
         let options = try Options(CommandLine.arguments.dropFirst())
         let peers =
             [SQLite.shared.map { "SQLite \($0.version)" }, LMDB.shared.map { "LMDB \($0.version)" }].compactMap(\.self)
@@ -24,7 +33,9 @@ struct Bench {
 
         print("\nmicroseconds per operation (median), then how many times faster Espalier is")
         let scale = options.isQuick ? Scale.quick : .full
-        for make in EngineLines(scale: scale, folder: folder).all() {
+        let lines =
+            EngineLines(scale: scale, folder: folder).all() + ObjectLines(count: scale.objects, folder: folder).all()
+        for make in lines {
             let line = make()
             guard options.selects(line.name) else { continue }
             let result = try line.measure(repetitions: scale.repetitions, warmUps: 1)

@@ -14,11 +14,12 @@ struct Scale {
     var records: Int
     var durableCommits: Int
     var reads: Int
+    var objects: Int
     var repetitions: Int
     /// The size of a quick run of about two minutes.
-    static let quick = Scale(records: 100_000, durableCommits: 500, reads: 200_000, repetitions: 3)
+    static let quick = Scale(records: 100_000, durableCommits: 500, reads: 200_000, objects: 20_000, repetitions: 3)
     /// The size of a full run.
-    static let full = Scale(records: 500_000, durableCommits: 2_000, reads: 500_000, repetitions: 5)
+    static let full = Scale(records: 500_000, durableCommits: 2_000, reads: 500_000, objects: 100_000, repetitions: 5)
 }
 
 struct EngineLines {

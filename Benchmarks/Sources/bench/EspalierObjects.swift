@@ -1,0 +1,114 @@
+// Espalier as a contender of the object lines: typed classes, a context, saves; the public API, as an application calls it.
+
+import Espalier
+
+@Entity final class Team: ManagedObject {
+    var name: String = ""
+    @Relationship(inverse: \Person.team) var people: Set<Person>
+}
+
+@Entity final class Person: ManagedObject {
+    var name: String = ""
+    var age: Int = 0
+    var score: Double = 0
+    @Attribute(.indexed) var email: String = ""
+    var team: Team?
+}
+
+final class EspalierObjects: ObjectContender {
+    static let name = "espalier"
+    private let coordinator: PersistentStoreCoordinator
+    private let store: any PersistentStore
+    private var ids: [ObjectID?] = []
+
+    init(folder: String) throws {
+        let model = try ManagedObjectModel(for: [Team.self, Person.self])
+        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        store = try BTreeStore.open(path: folder + "/objects.espalier", model: model)
+        coordinator.add(store)
+    }
+
+    func insert(_ people: People) throws {
+        let context = ManagedObjectContext(coordinator)
+        let teams = (0..<people.teamCount).map { number in
+            let team = Team(context: context)
+            team.name = People.teamName(number)
+            return team
+        }
+        for number in 0..<people.count {
+            let person = Person(context: context)
+            person.name = People.name(number)
+            person.age = People.age(number)
+            person.score = People.score(number)
+            person.email = People.email(number)
+            person.team = teams[people.team(number)]
+        }
+        try context.save()
+    }
+
+    func fetchFaults() throws -> Int {
+        let context = ManagedObjectContext(coordinator)
+        return try context.fetch(FetchRequest<Person>()).count
+    }
+
+    func fetchWhole() throws -> Int {
+        let context = ManagedObjectContext(coordinator)
+        var sum = 0
+        for person in try context.fetch(FetchRequest<Person>()) {
+            sum &+= person.name.utf8.count &+ person.age
+            sum &+= Int(person.score) &+ person.email.utf8.count
+        }
+        return sum
+    }
+
+    func learnIdentities(_ people: People) throws {
+        let context = ManagedObjectContext(coordinator)
+        let numbers = Dictionary(uniqueKeysWithValues: (0..<people.count).map { (People.email($0), $0) })
+        ids = Array(repeating: nil, count: people.count)
+        for person in try context.fetch(FetchRequest<Person>()) {
+            if let number = numbers[person.email] { ids[number] = person.objectID }
+        }
+    }
+
+    func faultIn(_ numbers: [Int]) throws -> Int {
+        let context = ManagedObjectContext(coordinator)
+        var sum = 0
+        for number in numbers {
+            guard let id = ids[number], let person = try context.object(with: id) as? Person else { continue }
+            sum &+= person.name.utf8.count
+        }
+        return sum
+    }
+
+    func fetchByEmail(_ numbers: [Int]) throws -> Int {
+        let context = ManagedObjectContext(coordinator)
+        var sum = 0
+        for number in numbers {
+            let predicate = FetchPredicate.comparison(
+                .init(.keyPath(FetchKeyPath(["email"])), .equal, .value(.string(People.email(number)))))
+            for person in try context.fetch(FetchRequest<Person>(predicate)) { sum &+= person.name.utf8.count }
+        }
+        return sum
+    }
+
+    func walkToTeam() throws -> Int {
+        let context = ManagedObjectContext(coordinator)
+        var sum = 0
+        for person in try context.fetch(FetchRequest<Person>()) { sum &+= person.team?.name.utf8.count ?? 0 }
+        return sum
+    }
+
+    func update() throws {
+        let context = ManagedObjectContext(coordinator)
+        for person in try context.fetch(FetchRequest<Person>()) { person.age += 1 }
+        try context.save()
+    }
+
+    func delete() throws {
+        let context = ManagedObjectContext(coordinator)
+        for person in try context.fetch(FetchRequest<Person>()) { try context.delete(person) }
+        try context.save()
+    }
+
+    func close() throws { try store.close() }
+}

@@ -1,0 +1,46 @@
+// What each contender of the object lines does: the same people and teams, the same indexes, one transaction a save.
+//
+// Invariants
+//   1. A person has a name, an age, a score, an e-mail address (indexed) and a team; teams know their people (an index
+//      on the foreign key here, a relationship there).
+//   2. "Whole" means that every attribute of every object has been read, text as text.
+
+/// The objects of a line: what person number `i` looks like.
+struct People {
+    let count: Int
+    var teamCount: Int { max(1, count / 100) }
+
+    static func name(_ i: Int) -> String { "Person number \(i) of the benchmark" }
+    static func age(_ i: Int) -> Int { 18 + i % 70 }
+    static func score(_ i: Int) -> Double { Double(i % 1000) / 8 }
+    static func email(_ i: Int) -> String { "person\(i)@example.org" }
+    func team(_ i: Int) -> Int { i % teamCount }
+    static func teamName(_ i: Int) -> String { "Team \(i)" }
+}
+
+/// A store of people and teams.
+protocol ObjectContender: AnyObject {
+    static var name: String { get }
+    /// Creates or opens the store in `folder`.
+    init(folder: String) throws
+    /// Inserts all teams and people and saves them in one transaction.
+    func insert(_ people: People) throws
+    /// Fetches all people without reading any attribute; returns how many.
+    func fetchFaults() throws -> Int
+    /// Fetches all people and reads every attribute; returns a sum over them.
+    func fetchWhole() throws -> Int
+    /// Learns the identity of each person, outside the clock.
+    func learnIdentities(_ people: People) throws
+    /// Reads the name of each of these people, addressed by identity, one by one.
+    func faultIn(_ numbers: [Int]) throws -> Int
+    /// Fetches each of these people by e-mail address.
+    func fetchByEmail(_ numbers: [Int]) throws -> Int
+    /// Reads the team's name of every person.
+    func walkToTeam() throws -> Int
+    /// Makes every person a year older, in one transaction.
+    func update() throws
+    /// Deletes all people, in one transaction.
+    func delete() throws
+    /// Ends it as an application would.
+    func close() throws
+}

@@ -1,0 +1,94 @@
+// The object lines: the same people and teams in a graph here, in tables by hand there.
+//
+// Invariants
+//   1. A line that reads begins with a store that was closed after loading and opened again.
+//   2. Sums over what was read must agree between the contenders.
+
+import BenchKit
+import Foundation
+import Peers
+
+struct ObjectLines {
+    let count: Int
+    let folder: URL
+
+    private var people: People { People(count: count) }
+    private var some: [Int] {
+        var generator = SplitMix64(state: 9)
+        return (0..<min(count, 20_000)).map { _ in Int.random(in: 0..<count, using: &generator) }
+    }
+
+    /// All lines.
+    func all() -> [() -> Line] {
+        [
+            {
+                line("objects insert", count, "people with team and index, one save, durable", isLoaded: false) {
+                    try $0.insert(people)
+                    return 0
+                }
+            },
+            { line("objects fetch faults", count, "no attribute read") { try $0.fetchFaults() } },
+            { line("objects fetch whole", count, "every attribute read") { try $0.fetchWhole() } },
+            {
+                line("objects fault in", some.count, "by identity, one by one", needsIdentities: true) {
+                    try $0.faultIn(some)
+                }
+            },
+            { line("objects by index", some.count, "by e-mail address, one by one") { try $0.fetchByEmail(some) } },
+            { line("objects walk to-one", count, "the team's name of every person") { try $0.walkToTeam() } },
+            {
+                line("objects update", count, "every person, one save, durable") {
+                    try $0.update()
+                    return 0
+                }
+            },
+            {
+                line("objects delete", count, "every person, one save, durable") {
+                    try $0.delete()
+                    return 0
+                }
+            },
+        ]
+    }
+
+    private func line(
+        _ name: String, _ operations: Int, _ note: String, isLoaded: Bool = true,
+        needsIdentities: Bool = false,
+        _ body: @escaping (any ObjectContender) throws -> Int
+    ) -> Line {
+        let agreement = Agreement()
+        var types: [any ObjectContender.Type] = [EspalierObjects.self]
+        if SQLite.shared != nil { types.append(SQLiteObjects.self) }
+        return Line(
+            name, note: note, operationCount: operations,
+            contenders: types.map { type in
+                Line.Contender(type.name) {
+                    let place = folder.appendingPathComponent("objects-\(type.name)")
+                    try? FileManager.default.removeItem(at: place)
+                    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+                    var store = try type.init(folder: place.path)
+                    if isLoaded {
+                        try store.insert(people)
+                        try store.close()
+                        store = try type.init(folder: place.path)
+                    }
+                    if needsIdentities { try store.learnIdentities(people) }
+                    var sum = 0
+                    let time = try nanoseconds { sum = try body(store) }
+                    try store.close()
+                    try agreement.check(sum)
+                    return time
+                }
+            })
+    }
+}
+
+/// Holds that all contenders of a line read the same.
+private final class Agreement {
+    private var sum: Int?
+
+    func check(_ sum: Int) throws {
+        if let expected = self.sum, expected != sum { throw WrongResult(expected: expected, found: sum) }
+        self.sum = sum
+    }
+}

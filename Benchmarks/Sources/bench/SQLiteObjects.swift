@@ -1,0 +1,171 @@
+// SQLite's C API as a contender of the object lines: tables, indexes and prepared statements by hand.
+//
+// Rows carry a version that goes up with each update, as an object graph needs it for optimistic locking. WAL and
+// `synchronous=FULL`: a save is as durable as Espalier's.
+
+import Peers
+
+final class SQLiteObjects: ObjectContender {
+    static let name = "sqlite"
+    private let library: SQLite
+    private let connection: SQLiteConnection
+    private var statements: [String: SQLite.Statement] = [:]
+
+    init(folder: String) throws {
+        guard let library = SQLite.shared else { throw PeerError(peer: "sqlite", code: -1, message: "not installed") }
+        self.library = library
+        connection = try library.open(folder + "/objects.sqlite")
+        for text in [
+            "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA cache_size=-65536",
+            "CREATE TABLE IF NOT EXISTS team(pk INTEGER PRIMARY KEY, version INTEGER, name TEXT)",
+            """
+            CREATE TABLE IF NOT EXISTS person(pk INTEGER PRIMARY KEY, version INTEGER, name TEXT, age INTEGER,
+                score REAL, email TEXT, team INTEGER)
+            """,
+            "CREATE INDEX IF NOT EXISTS person_email ON person(email)",
+            "CREATE INDEX IF NOT EXISTS person_team ON person(team)",
+        ] { try connection.execute(text) }
+    }
+
+    private func statement(_ text: String) throws -> SQLite.Statement {
+        if let statement = statements[text] { return statement }
+        let statement = try connection.prepare(text)
+        statements[text] = statement
+        return statement
+    }
+
+    private func bind(_ text: String, _ statement: SQLite.Statement, _ column: Int32) {
+        // -1 as destructor is SQLITE_TRANSIENT: SQLite copies the text, as it must when a String lends it.
+        var text = text
+        text.withUTF8 {
+            _ = library.bindText(
+                statement, column, $0.baseAddress, Int32($0.count), UnsafeMutableRawPointer(bitPattern: -1))
+        }
+    }
+
+    private func text(_ statement: SQLite.Statement, _ column: Int32) -> String {
+        let bytes = UnsafeBufferPointer(
+            start: library.columnText(statement, column), count: Int(library.columnBytes(statement, column)))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    func insert(_ people: People) throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        let team = try statement("INSERT INTO team(pk, version, name) VALUES(?, 1, ?)")
+        for number in 0..<people.teamCount {
+            _ = library.bindInt64(team, 1, Int64(number + 1))
+            bind(People.teamName(number), team, 2)
+            try connection.run(team)
+        }
+        let person = try statement(
+            "INSERT INTO person(pk, version, name, age, score, email, team) VALUES(?, 1, ?, ?, ?, ?, ?)")
+        for number in 0..<people.count {
+            _ = library.bindInt64(person, 1, Int64(number + 1))
+            bind(People.name(number), person, 2)
+            _ = library.bindInt64(person, 3, Int64(People.age(number)))
+            _ = library.bindDouble(person, 4, People.score(number))
+            bind(People.email(number), person, 5)
+            _ = library.bindInt64(person, 6, Int64(people.team(number) + 1))
+            try connection.run(person)
+        }
+        try connection.execute("COMMIT")
+    }
+
+    func fetchFaults() throws -> Int {
+        // What a fault is made of: identity, and the row in the row cache.
+        let statement = try statement("SELECT pk, version, name, age, score, email, team FROM person")
+        var count = 0
+        while library.step(statement) == SQLite.row {
+            count &+= library.columnInt64(statement, 0) > 0 ? 1 : 0
+        }
+        _ = library.reset(statement)
+        return count
+    }
+
+    func fetchWhole() throws -> Int {
+        let statement = try statement("SELECT pk, version, name, age, score, email, team FROM person")
+        var sum = 0
+        while library.step(statement) == SQLite.row {
+            sum &+= text(statement, 2).utf8.count &+ Int(library.columnInt64(statement, 3))
+            sum &+= Int(library.columnDouble(statement, 4)) &+ text(statement, 5).utf8.count
+        }
+        _ = library.reset(statement)
+        return sum
+    }
+
+    func learnIdentities(_ people: People) throws {}  // person number n has key n + 1
+
+    func faultIn(_ numbers: [Int]) throws -> Int {
+        let statement = try statement("SELECT version, name, age, score, email, team FROM person WHERE pk = ?")
+        var sum = 0
+        for number in numbers {
+            _ = library.bindInt64(statement, 1, Int64(number + 1))
+            if library.step(statement) == SQLite.row { sum &+= text(statement, 1).utf8.count }
+            _ = library.reset(statement)
+        }
+        return sum
+    }
+
+    func fetchByEmail(_ numbers: [Int]) throws -> Int {
+        let statement = try statement(
+            "SELECT pk, version, name, age, score, email, team FROM person WHERE email = ?")
+        var sum = 0
+        for number in numbers {
+            bind(People.email(number), statement, 1)
+            while library.step(statement) == SQLite.row { sum &+= text(statement, 2).utf8.count }
+            _ = library.reset(statement)
+        }
+        return sum
+    }
+
+    func walkToTeam() throws -> Int {
+        let people = try statement("SELECT team FROM person")
+        let team = try statement("SELECT name FROM team WHERE pk = ?")
+        var sum = 0
+        while library.step(people) == SQLite.row {
+            _ = library.bindInt64(team, 1, library.columnInt64(people, 0))
+            if library.step(team) == SQLite.row { sum &+= text(team, 0).utf8.count }
+            _ = library.reset(team)
+        }
+        _ = library.reset(people)
+        return sum
+    }
+
+    func update() throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        let select = try statement("SELECT pk, version, age FROM person")
+        var rows: [(key: Int64, version: Int64, age: Int64)] = []
+        while library.step(select) == SQLite.row {
+            rows.append(
+                (library.columnInt64(select, 0), library.columnInt64(select, 1), library.columnInt64(select, 2)))
+        }
+        _ = library.reset(select)
+        let update = try statement("UPDATE person SET age = ?, version = version + 1 WHERE pk = ? AND version = ?")
+        for row in rows {
+            _ = library.bindInt64(update, 1, row.age + 1)
+            _ = library.bindInt64(update, 2, row.key)
+            _ = library.bindInt64(update, 3, row.version)
+            try connection.run(update)
+        }
+        try connection.execute("COMMIT")
+    }
+
+    func delete() throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        let select = try statement("SELECT pk, version FROM person")
+        var rows: [(key: Int64, version: Int64)] = []
+        while library.step(select) == SQLite.row {
+            rows.append((library.columnInt64(select, 0), library.columnInt64(select, 1)))
+        }
+        _ = library.reset(select)
+        let delete = try statement("DELETE FROM person WHERE pk = ? AND version = ?")
+        for row in rows {
+            _ = library.bindInt64(delete, 1, row.key)
+            _ = library.bindInt64(delete, 2, row.version)
+            try connection.run(delete)
+        }
+        try connection.execute("COMMIT")
+    }
+
+    func close() throws { for statement in statements.values { _ = library.finalize(statement) } }
+}
