@@ -15,6 +15,7 @@
 #endif
 
 // Outside `Platform`, whose members have the same names.
+// SAFETY: the strings live for the length of the calls.
 private func openFile(_ path: String, _ flags: Int32) -> Int32 { unsafe open(path, flags, 0o644) }
 private func closeFile(_ descriptor: Int32) -> Int32 { close(descriptor) }
 private func linkFile(_ path: String, _ newPath: String) -> Int32 { unsafe link(path, newPath) }
@@ -28,7 +29,7 @@ package enum Platform {
     /// Error numbers the engine decides on.
     package static let noEntry = ENOENT, exists = EEXIST, noSpace = ENOSPC, quotaExceeded = EDQUOT, fileTooBig = EFBIG
     package static let ioError = EIO, isDirectory = EISDIR, accessDenied = EACCES, readOnlyFileSystem = EROFS
-    package static let notPermitted = EPERM, tryAgain = EAGAIN, notSupported = EOPNOTSUPP, invalid = EINVAL
+    package static let tryAgain = EAGAIN, notSupported = EOPNOTSUPP, invalid = EINVAL
 
     /// The operating system's words for error number `errno`.
     package static func message(of errno: Int32) -> String {
@@ -102,6 +103,7 @@ package enum Platform {
     /// The status of an open file.
     package static func status(_ descriptor: Int32, into result: inout FileStatus?) -> Int {
         var raw = stat()
+        // SAFETY: the kernel fills the structure it is given.
         let code = retrying { Int(unsafe fstat(descriptor, &raw)) }
         result = code < 0 ? nil : FileStatus(raw)
         return code
@@ -110,6 +112,7 @@ package enum Platform {
     /// The status of the file at `path`.
     package static func status(of path: String, into result: inout FileStatus?) -> Int {
         var raw = stat()
+        // SAFETY: the kernel fills the structure it is given.
         let code = retrying { Int(unsafe stat(path, &raw)) }
         result = code < 0 ? nil : FileStatus(raw)
         return code
@@ -140,7 +143,10 @@ package enum Platform {
     }
 
     /// Removes a file's name.
-    package static func remove(_ path: String) -> Int { retrying { Int(unsafe unlink(path)) } }
+    package static func remove(_ path: String) -> Int {
+        // SAFETY: the string lives for the length of the call.
+        retrying { Int(unsafe unlink(path)) }
+    }
 
     // MARK: Locks
 
@@ -166,6 +172,7 @@ package enum Platform {
         range.l_whence = Int16(SEEK_SET)
         range.l_start = off_t(byte)
         range.l_len = 1
+        // SAFETY: the kernel reads and fills the structure it is given.
         let code = retrying { Int(unsafe fcntl(descriptor, F_GETLK, &range)) }
         return code < 0 || range.l_type == Int16(F_UNLCK) || range.l_pid < 0 ? 0 : range.l_pid
     }
@@ -176,6 +183,7 @@ package enum Platform {
         range.l_whence = Int16(SEEK_SET)
         range.l_start = off_t(byte)
         range.l_len = 1
+        // SAFETY: the kernel reads the structure it is given.
         return retrying { Int(unsafe fcntl(descriptor, command, &range)) }
     }
 
@@ -203,10 +211,10 @@ extension Platform.FileStatus {
     }
 }
 
+// SAFETY: @unchecked Sendable, because both pointers are set once, and what they point to is made for sharing.
 /// A lock with a condition to wait for: for waits that may last as long as a sync or a transaction.
 @safe
 package final class Monitor: @unchecked Sendable {
-    // SAFETY (@unchecked Sendable): both pointers are set once, and what they point to is made for sharing.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
 

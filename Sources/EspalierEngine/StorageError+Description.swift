@@ -29,7 +29,7 @@ extension StorageError: CustomStringConvertible {
             "A sync to disk failed earlier (errno \(errno)); close the database and open it again, "
                 + "which recovers what was committed."
         case .commitOutcomeUnknown:
-            "The sync of this commit failed: once the store is opened again the commit is there as a whole or not at all."
+            "The sync of this commit failed: once the store is opened again the commit is there whole or not at all."
         case .snapshotExpired:
             "The snapshot was given up because the log reached its cap; begin a new read transaction."
         case .diskFull: "The disk is full; the store can still be read, and written once there is room."

@@ -72,8 +72,8 @@ struct OrderMonitor {
             let lsn = bytes.u64(at: start + PageLayout.lsn)
             if let frame = unsyncedFrames.first(where: { $0.lsn <= lsn }) {
                 violations.append(
-                    "F1: page \((offset + start) / pageSize) with LSN \(lsn) went to the store before frame \(frame.lsn)"
-                        + " of the log was durable")
+                    "F1: page \((offset + start) / pageSize) with LSN \(lsn) went to the store"
+                        + " before frame \(frame.lsn) of the log was durable")
             }
         }
         unsyncedPages += 1

@@ -70,7 +70,8 @@ struct SimulatedDisk: Sendable {
         files[file].changes.removeAll()
     }
 
-    /// What Linux does when a sync fails: the changes are forgotten as if they were clean, the process still reads them.
+    /// What Linux does when a sync fails: the changes are forgotten as if they were clean, the process still reads
+    /// them.
     mutating func failSync(_ file: Int) { files[file].changes.removeAll() }
 
     mutating func syncNames() {

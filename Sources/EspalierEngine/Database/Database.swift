@@ -103,8 +103,8 @@ public final class Database: Sendable {
 
     /// Moves committed pages from the log into the store file.
     ///
-    /// - Throws: `logFull` if the mode is not passive and an older snapshot keeps part of the log; `readOnly`, `closed`,
-    ///   `poisoned`, `diskFull`, `corruption`, `io`.
+    /// - Throws: `logFull` if the mode is not passive and an older snapshot keeps part of the log; `readOnly`,
+    ///   `closed`, `poisoned`, `diskFull`, `corruption`, `io`.
     @discardableResult
     public func checkpoint(_ mode: CheckpointMode = .passive) throws(StorageError) -> CheckpointResult {
         try checkOpen()
@@ -128,8 +128,6 @@ public final class Database: Sendable {
     public var applicationID: UInt32 { engine.superblock.applicationID }
     /// The application's schema version, as it was given on creation.
     public var applicationVersion: UInt32 { engine.superblock.applicationVersion }
-    /// What commits wait for when they are not told.
-    public var defaultDurability: Durability { engine.options.durability }
     /// Numbers about the open store.
     public var statistics: DatabaseStatistics { engine.statistics() }
 }

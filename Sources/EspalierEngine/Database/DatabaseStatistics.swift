@@ -14,8 +14,6 @@ public struct DatabaseStatistics: Sendable, Hashable {
     public var transactionID: UInt64 = 0
     /// Open read transactions.
     public var snapshotCount = 0
-    /// Page reads answered from memory.
-    public var cacheHits: UInt64 = 0
     /// Page reads that went to a file.
     public var cacheMisses: UInt64 = 0
     /// Pages the cache can hold.

@@ -5,7 +5,8 @@
 //
 // Invariants
 //   1. The target is a commit that every live snapshot sees, so no page is overwritten that one still needs.
-//   2. A checkpoint that fails before its slot is durable has changed nothing that counts: all it wrote is in the log too.
+//   2. A checkpoint that fails before its slot is durable has changed nothing that counts: all it wrote is in the log
+//      too.
 //   3. Three slots are written in turn, so that one slot of the past is left on the disk even if the newest is in the
 //      system's memory only (its sync failed in an earlier process) and the write of the next one is torn.
 

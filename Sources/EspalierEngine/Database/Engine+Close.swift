@@ -7,8 +7,8 @@ extension Engine {
     ///
     /// No transaction is open or can begin.
     ///
-    /// - Throws: `poisoned` after a failed sync: then nothing is written, and the next open recovers. Other errors leave
-    ///   the store to be recovered, too. The files are let go in any case.
+    /// - Throws: `poisoned` after a failed sync: then nothing is written, and the next open recovers. Other errors
+    ///   leave the store to be recovered, too. The files are let go in any case.
     func close() throws(StorageError) {
         var failure: StorageError?
         do throws(StorageError) {

@@ -27,6 +27,8 @@ extension Engine {
         var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
         try scan.advance()
         files.log = file
+        // A checkpoint that failed may have left writes behind; all they wrote is in the log, too.
+        try syncs.sync(files.store)
         try checkpointLock.withLock { () throws(StorageError) in
             try moveCertain(scan.certainState, index: scan.index, header: header)
             var final = scan.state

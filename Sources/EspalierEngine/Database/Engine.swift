@@ -12,10 +12,9 @@
 
 import Synchronization
 
+// SAFETY: @unchecked Sendable, because the variables are guarded as invariant 1 says, or by `Mutex`.
 /// An open store.
 package final class Engine: @unchecked Sendable {
-    // SAFETY (@unchecked Sendable): the variables are guarded as invariant 1 says, or by `Mutex`.
-
     let path: String
     let fileSystem: any FileSystem
     let options: DatabaseOptions

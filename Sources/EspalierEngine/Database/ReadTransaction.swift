@@ -6,8 +6,8 @@
 
 /// A snapshot of the store: sees exactly the commits before it began.
 ///
-/// Ends when it goes out of scope. Keep it short: while it lives, the log keeps what it sees, and when the log reaches its
-/// cap the oldest snapshots are given up (`snapshotExpired`). Use it from one thread at a time.
+/// Ends when it goes out of scope. Keep it short: while it lives, the log keeps what it sees, and when the log
+/// reaches its cap the oldest snapshots are given up (`snapshotExpired`). Use it from one thread at a time.
 public struct ReadTransaction: ~Copyable {
     let pages: ReadPages
 

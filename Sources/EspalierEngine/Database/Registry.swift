@@ -12,8 +12,8 @@ enum Registry {
         weak var engine: Engine?
     }
 
+    // SAFETY: @unchecked Sendable, because touched only while `monitor` is held.
     private final class Shared: @unchecked Sendable {
-        // SAFETY (@unchecked Sendable): touched only while `monitor` is held.
         var entries: [FileIdentity: Entry] = [:]
         var busy: Set<ObjectIdentifier> = []
     }

@@ -127,10 +127,7 @@ package enum LockByte {
     package static let base: UInt64 = 1 << 62
     /// Held exclusively by the process that may write.
     package static let writer = base
-    /// Reserved: checkpointer of a store shared by several writing processes.
-    package static let checkpointer = base + 2
     /// Marked by a lock that names the writing process.
     package static let processMark = base + 8
-    /// Reserved: the first of the reader slots.
-    package static let readers = base + 16
+    // Reserved for stores that several processes write: base + 2 checkpointer, base + 16 and following reader slots.
 }

@@ -67,9 +67,9 @@ package final class MemoryFileSystem: FileSystem {
     }
 }
 
+// SAFETY: @unchecked Sendable, because `content` is touched only while `lock` is held.
 /// A file in memory.
 final class MemoryFile: StorageFile, @unchecked Sendable {
-    // SAFETY (@unchecked Sendable): `content` is touched only while `lock` is held.
     private static let chunkByteCount = 64 << 10
 
     /// The bytes: chunks of equal size, and how many bytes of them count.
@@ -78,6 +78,7 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
         var chunks: [UnsafeMutableRawPointer]
         var byteCount = 0
 
+        // SAFETY: no chunk yet.
         init() { unsafe chunks = [] }
 
         deinit {
@@ -142,8 +143,8 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
             let byteCount = Int(byteCount)
             guard byteCount < content.byteCount else { return Self.extend(&content, to: byteCount) }
             let chunkCount = (byteCount + Self.chunkByteCount - 1) / Self.chunkByteCount
+            // SAFETY: a chunk leaves the list when it is freed.
             while unsafe content.chunks.count > chunkCount {
-                // SAFETY: a chunk leaves the list when it is freed.
                 unsafe content.chunks.removeLast().deallocate()
             }
             let used = byteCount % Self.chunkByteCount
@@ -165,8 +166,8 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
     func close() throws(StorageError) {}
 
     private static func extend(_ content: inout Content, to byteCount: Int) {
+        // SAFETY: chunks are freed by `truncate` or by the end of the content.
         while unsafe content.chunks.count * chunkByteCount < byteCount {
-            // SAFETY: freed by `truncate` or by the end of the content.
             let chunk = UnsafeMutableRawPointer.allocate(byteCount: chunkByteCount, alignment: 4096)
             unsafe chunk.initializeMemory(as: UInt8.self, repeating: 0, count: chunkByteCount)
             unsafe content.chunks.append(chunk)

@@ -3,13 +3,12 @@
 // Invariants
 //   1. Commits become visible in the order they were appended; a durable one only after its bytes were synced.
 //   2. At most one thread syncs at a time, the leader; it syncs everything that was appended before it began.
-//   3. After a failed sync nothing becomes visible any more (`SyncGuard` refuses), and who waited learns that the outcome
-//      of its commit is unknown.
+//   3. After a failed sync nothing becomes visible any more (`SyncGuard` refuses), and who waited learns that the
+//      outcome of its commit is unknown.
 
+// SAFETY: @unchecked Sendable, because all state is touched only while `monitor` is held.
 /// Makes appended commits durable and visible.
 package final class CommitQueue: @unchecked Sendable {
-    // SAFETY (@unchecked Sendable): all state is touched only while `monitor` is held.
-
     private struct Pending {
         let state: StoreState
         let index: LogIndex
@@ -120,10 +119,9 @@ package final class CommitQueue: @unchecked Sendable {
     }
 }
 
+// SAFETY: @unchecked Sendable, because both counters are touched only while `monitor` is held.
 /// Lets one writer in at a time, in the order they came.
 package final class WriterGate: @unchecked Sendable {
-    // SAFETY (@unchecked Sendable): both counters are touched only while `monitor` is held.
-
     private let monitor = Monitor()
     private var nextTicket: UInt64 = 0
     private var serving: UInt64 = 0
@@ -136,15 +134,6 @@ package final class WriterGate: @unchecked Sendable {
             let ticket = nextTicket
             nextTicket += 1
             while serving != ticket { monitor.wait() }
-        }
-    }
-
-    /// Enters only if nobody is inside or waiting.
-    package func tryEnter() -> Bool {
-        monitor.withLock {
-            guard serving == nextTicket else { return false }
-            nextTicket += 1
-            return true
         }
     }
 

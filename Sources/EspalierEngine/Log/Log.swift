@@ -11,11 +11,10 @@
 //      and what it wrote is overwritten by the next append or ignored by recovery.
 //   5. Who appends holds the writer gate. The lock orders appending against the checkpoint's releasing.
 
+// SAFETY: @unchecked Sendable, because `ring` and `index` are touched only while `lock` is held.
 /// The log of an open store.
 @safe
 package final class Log: @unchecked Sendable {
-    // SAFETY (@unchecked Sendable): `ring` and `index` are touched only while `lock` is held.
-
     /// A segment in use.
     struct Segment {
         let place: UInt32

@@ -5,15 +5,14 @@
 //   1. A snapshot consists of commits that were whole in the log (or in the store file) when it began.
 //   2. When the writer's checkpoint moved on, cached pages of the store file are forgotten; what an older snapshot then
 //      finds overwritten tells so by its LSN, and the snapshot has expired.
-//   3. What looks like damage may be half of a write that is going on: it is believed only when it stays so although the
-//      slot does not change.
+//   3. What looks like damage may be half of a write that is going on: it is believed only when it stays so although
+//      the slot does not change.
 
 import Synchronization
 
+// SAFETY: @unchecked Sendable, because the variables are touched only while `lock` is held.
 /// Brings a read-only engine up to the newest commit of the process that writes.
 package final class LogFollower: @unchecked Sendable {
-    // SAFETY (@unchecked Sendable): the variables are touched only while `lock` is held.
-
     private static let attemptMax = 50
 
     private let path: String

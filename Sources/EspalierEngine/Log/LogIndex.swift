@@ -20,11 +20,10 @@ package struct LogPlace: Equatable, Sendable {
     package static let none = LogPlace(lsn: 0, fileOffset: 0)
 }
 
+// SAFETY: @unchecked Sendable, because entries are written once, before an atomic store publishes them (invariant 3).
 /// Finds page versions in the log.
 @safe
 package final class LogIndex: @unchecked Sendable {
-    // SAFETY (@unchecked Sendable): entries are written once, before an atomic store publishes them (invariant 3).
-
     /// A version of a page, in 24 bytes.
     private struct Entry {
         let page: PageNumber
@@ -112,6 +111,7 @@ package final class LogIndex: @unchecked Sendable {
         unsafe (entries + number).initialize(
             to: Entry(page: page, previous: previous, lsn: version.lsn, fileOffset: version.fileOffset))
         filled.store(number + 1, ordering: .releasing)
+        // SAFETY: `number` is below the capacity, `place` is masked.
         unsafe table[place].store(UInt32(number + 1), ordering: .releasing)
     }
 

@@ -5,8 +5,8 @@
 //      first that does not is the end of the log ("the break").
 //   2. A page version counts only with the commit after it, which states how many frames it covers; frames of
 //      transactions that were given up lie between and count for nothing.
-//   3. If a commit beyond the break states that positions beyond the break were durable, acknowledged commits are damaged:
-//      `logCorrupt`. Otherwise the break is where a power loss tore the log.
+//   3. If a commit beyond the break states that positions beyond the break were durable, acknowledged commits are
+//      damaged: `logCorrupt`. Otherwise the break is where a power loss tore the log.
 //   4. Scanning can go on later from where it ended (a reader that follows a writing process).
 // Memory: one window of 1 MiB, and 24 bytes per page version.
 
@@ -71,9 +71,6 @@ package struct LogScan: ~Copyable {
         position = max(slot.checkpointLSN, start.partialValue)
         sequence = position / stride
     }
-
-    /// Whether frames of a transaction without its commit were the last that was seen.
-    package var hasTail: Bool { !pending.isEmpty }
 
     /// Walks on to the end of the log, as it is now.
     ///

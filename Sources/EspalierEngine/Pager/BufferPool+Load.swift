@@ -77,6 +77,7 @@ extension BufferPool {
     private func loadLoosely(
         _ page: PageNumber, load: (PageView) throws(StorageError) -> Bool
     ) throws(StorageError) -> PagePin? {
+        // SAFETY: the page is ours until its pin is given out, and freed only when its counter is 0.
         let loose = makeLoosePage(pins: 1)
         do throws(StorageError) {
             if try load(loose.view) {
@@ -109,12 +110,6 @@ extension BufferPool {
 
     /// A frame without a page that is the caller's alone, or `nil` if all are pinned.
     package func takeFrame() -> Int? { shared.withLock { shared in claimVictim(&shared) } }
-
-    /// Gives back a frame that `takeFrame` gave.
-    package func returnFrame(_ frame: Int) {
-        // SAFETY: the frame is the caller's alone and has no key.
-        unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)
-    }
 
     /// Shares a frame that `takeFrame` gave as `version` of `page`.
     package func share(_ frame: Int, as page: PageNumber, version: UInt64) {
@@ -171,7 +166,7 @@ extension BufferPool {
 
     private func setKey(of frame: Int, page: PageNumber, version: UInt64) {
         var place = home(page, version)
-        // SAFETY: as in `place(of:version:)`; the table has twice as many places as there are frames.
+        // SAFETY: places are masked; the table has twice as many places as there are frames.
         while unsafe table[place].load(ordering: .relaxed) != 0 { place = (place &+ 1) & tableMask }
         unsafe descriptors[frame].version.store(version, ordering: .relaxed)
         unsafe descriptors[frame].page.store(page, ordering: .relaxed)
@@ -189,6 +184,7 @@ extension BufferPool {
         unsafe descriptors[frame].page.store(0, ordering: .relaxed)
         var next = (hole &+ 1) & tableMask
         while true {
+            // SAFETY: places are masked; frame numbers in the table are valid.
             let number = unsafe table[next].load(ordering: .relaxed)
             if number == 0 { break }
             let other = Int(number) - 1
@@ -201,6 +197,7 @@ extension BufferPool {
             }
             next = (next &+ 1) & tableMask
         }
+        // SAFETY: `hole` is masked.
         unsafe table[hole].store(0, ordering: .releasing)
     }
 

@@ -1,23 +1,24 @@
 // The buffer pool: verified pages in memory, found by (page number, version) without a lock.
 //
 // Invariants
-//   1. A frame's pin counter is >= 0 while its page may be read: the number of pins. It is below zero while one owner has
-//      the frame for itself: while it is loaded, or as the private copy of a write transaction.
+//   1. A frame's pin counter is >= 0 while its page may be read: the number of pins. It is below zero while one owner
+//      has the frame for itself: while it is loaded, or as the private copy of a write transaction.
 //   2. A frame's bytes change only while its counter is below zero.
-//   3. Table, clock and keys change only under the lock. Who finds a frame without the lock pins it first and compares the
-//      key afterwards; a probe that misses a frame because of a concurrent change is repeated under the lock.
-//   4. A loading frame is in the table before its bytes are read. Renaming or forgetting its key meanwhile takes effect:
-//      what was read is then seen by the loader alone.
+//   3. Table, clock and keys change only under the lock. Who finds a frame without the lock pins it first and
+//      compares the key afterwards; a probe that misses a frame because of a concurrent change is repeated under the
+//      lock.
+//   4. A loading frame is in the table before its bytes are read. Renaming or forgetting its key meanwhile takes
+//      effect: what was read is then seen by the loader alone.
 //   5. If all frames are pinned a page gets memory of its own, freed soon after its last pin: pinning never fails.
 // Version 0 stands for "as it is in the store file", any other for the log position of a frame.
 
 import Synchronization
 
+// SAFETY: @unchecked Sendable, because frames are shared by the protocol of the invariants; the rest is behind a
+// mutex.
 /// The cache of pages.
 @safe
 package final class BufferPool: @unchecked Sendable {
-    // SAFETY (@unchecked Sendable): frames are shared by the protocol of the invariants; the rest is behind a mutex.
-
     /// What is known about a frame, in 24 bytes.
     struct Descriptor: ~Copyable {
         /// Invariant 1.
@@ -151,6 +152,7 @@ package final class BufferPool: @unchecked Sendable {
 /// A page with memory of its own: a pin counter in the first 64 bytes, then the page.
 @safe
 struct LoosePage: Sendable {
+    // SAFETY: the memory is 64 bytes and a page long.
     private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
     let pageSize: Int
 

@@ -1,10 +1,10 @@
 // Which version of a page belongs to a snapshot, and where it lies.
 //
 // Invariants
-//   1. A snapshot sees, of each page, the newest version before its log position: in the log if the index lists one at or
-//      after the checkpoint, in the store file otherwise.
-//   2. The store file never holds a version newer than a snapshot needs, unless the snapshot was given up; the page's own
-//      LSN tells, so a snapshot that was given up gets an error and never a page of another time.
+//   1. A snapshot sees, of each page, the newest version before its log position: in the log if the index lists one
+//      at or after the checkpoint, in the store file otherwise.
+//   2. The store file never holds a version newer than a snapshot needs, unless the snapshot was given up; the page's
+//      own LSN tells, so a snapshot that was given up gets an error and never a page of another time.
 
 import Synchronization
 

@@ -1,4 +1,5 @@
-// The board on which commits are published and snapshots are listed: what readers, the writer and the checkpoint agree on.
+// The board on which commits are published and snapshots are listed: what readers, the writer and the checkpoint
+// agree on.
 //
 // Invariants
 //   1. The published commit only advances; a snapshot is the published commit at the moment it was listed.

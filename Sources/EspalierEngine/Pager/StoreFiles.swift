@@ -63,6 +63,7 @@ package final class StoreFiles: Sendable {
         guard let log else { return false }
         let size = FrameHeaderLayout.byteCount + geometry.pageSize
         let scratch = ScratchBytes(byteCount: size)
+        // SAFETY: the scratch bytes are as many as are read at most.
         let count = unsafe try log.readFully(into: scratch.buffer, at: place.fileOffset)
         let header = scratch.with(0..<count) { FrameHeader(decoding: $0, pageSize: geometry.pageSize) }
         guard let header, header.type == .page, header.lsn == place.lsn, header.page == number,

@@ -1,5 +1,5 @@
-// Free space: bitmap pages say which pages are free; a freed page can be used again at once, even by its own transaction,
-// because old versions are addressed by log position and not by page.
+// Free space: bitmap pages say which pages are free; a freed page can be used again at once, even by its own
+// transaction, because old versions are addressed by log position and not by page.
 //
 // Invariants
 //   1. `state.freeCount` = sum of the bitmap pages' free counts = sum of `freeCounts`, at each commit.
@@ -70,8 +70,8 @@ extension WritePages {
         return counts
     }
 
-    /// Takes up to `count` free pages that follow each other: a run of the full length if one of the next groups has it,
-    /// else the longest found if it is at least a quarter; `nil` if extending the store serves better.
+    /// Takes up to `count` free pages that follow each other: a run of the full length if one of the next groups has
+    /// it, else the longest found if it is at least a quarter; `nil` if extending the store serves better.
     private func takeFreeRun(
         near: PageNumber, count: Int
     ) throws(StorageError) -> (first: PageNumber, count: Int)? {

@@ -2,10 +2,10 @@
 //
 // Invariants
 //   1. A page is copied at the first `edit`, and the committed version stays as it is for everyone else.
-//   2. At most `Engine.privateCopyMax` copies are in memory, pinned ones aside. What is spilled lies in the log without a
-//      commit: recovery passes over it unless the commit comes.
-//   3. Log positions are not taken back when a transaction is given up, so a cached spilled version can never be mistaken
-//      for a version of a later transaction.
+//   2. At most `Engine.privateCopyMax` copies are in memory, pinned ones aside. What is spilled lies in the log
+//      without a commit: recovery passes over it unless the commit comes.
+//   3. Log positions are not taken back when a transaction is given up, so a cached spilled version can never be
+//      mistaken for a version of a later transaction.
 
 import Synchronization
 
@@ -87,6 +87,7 @@ package final class WritePages: WritablePageSource {
 
     /// Memory for a private copy: a frame of the pool, or its own if all frames are pinned.
     private func makeCopy(of page: PageNumber) -> WriteSet.Copy {
+        // SAFETY: a frame that was taken, and a loose page that was made, are this transaction's alone.
         if let frame = pool.takeFrame() {
             return unsafe WriteSet.Copy(
                 page: page, frame: frame, view: pool.view(of: frame), counter: pool.pinCounter(of: frame))

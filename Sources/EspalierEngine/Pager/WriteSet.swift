@@ -1,9 +1,9 @@
-// What a write transaction has changed: private copies of pages in frames of the buffer pool, versions of its own that were
-// spilled to the log, and pages that were allocated and not written yet.
+// What a write transaction has changed: private copies of pages in frames of the buffer pool, versions of its own
+// that were spilled to the log, and pages that were allocated and not written yet.
 //
 // Invariants
-//   1. A page is in at most one of: copies, fresh. If it is in neither, its newest version is a spilled one (if there is
-//      one), else the committed one.
+//   1. A page is in at most one of: copies, fresh. If it is in neither, its newest version is a spilled one (if there
+//      is one), else the committed one.
 //   2. The frame of a copy has this transaction as its one owner, so nobody else can see it.
 //   3. `spilled` lists every version this transaction has in the log, oldest first; the commit names them all.
 
@@ -25,6 +25,7 @@ final class WriteSet {
             self.page = page
             self.frame = frame
             self.view = view
+            // SAFETY: kept, not used.
             unsafe self.counter = counter
         }
 
