@@ -216,3 +216,18 @@ import Testing
         }
     }
 }
+
+extension PredicateParserTests {
+    @Test func `signs nest in the printed text no deeper than in the text that was read`() throws {
+        for signs in [1, 2, 44] {
+            let predicate = try FetchPredicate(format: "a < b + " + String(repeating: "-", count: signs) + "c")
+
+            #expect(try FetchPredicate(format: predicate.description) == predicate)
+        }
+        for text in ["-a ** 2 == 1", "(-a)[0] == b - -c", "-(a + b) < 0 - c * -d", "0 - 5 < -5", "a - (0 - b) == 1"] {
+            let predicate = try FetchPredicate(format: text)
+
+            #expect(try FetchPredicate(format: predicate.description) == predicate, "\(text)")
+        }
+    }
+}

@@ -14,6 +14,9 @@ extension Engine {
     func armLog() throws(StorageError) {
         guard log == nil else { return }
         try checkpointLock.withLock { () throws(StorageError) in
+            // Only a forged file has such numbers: it can be read, and has none left for writing.
+            guard max(slot.sequence, slot.transactionID, slot.checkpointLSN) < CheckpointSlotLayout.counterEnd / 2
+            else { throw StorageError.diskFull }
             let (file, header) = try openLogForWriting()
             // Also for names that are there already: who made them may not have got as far as this.
             try fileSystem.syncDirectory(of: logPath)
@@ -45,7 +48,7 @@ extension Engine {
     private func openLogForWriting() throws(StorageError) -> (any StorageFile, LogHeader) {
         if let file = try Self.openIfPresent(logPath, role: .log, mode: .readWrite, in: fileSystem) {
             if let header = try Self.readLogHeader(of: file), header.pageSize == superblock.pageSize,
-                header.storeIdentifier == superblock.storeIdentifier
+                header.storeIdentifier == superblock.storeIdentifier, fitsBelowCap(header)
             {
                 return (file, header)
             }
@@ -53,6 +56,11 @@ extension Engine {
         }
         let file = try fileSystem.open(logPath, role: .log, mode: .createExclusively)
         return (file, try writeLogHeader(to: file))
+    }
+
+    /// Whether a log of such segments can ever hold two: with greater ones every commit would find the log full.
+    private func fitsBelowCap(_ header: LogHeader) -> Bool {
+        2 * header.segmentByteCount + LogHeaderLayout.byteCount <= options.logByteCountMax
     }
 
     private func writeLogHeader(to file: any StorageFile) throws(StorageError) -> LogHeader {

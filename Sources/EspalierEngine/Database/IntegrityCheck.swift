@@ -4,7 +4,7 @@
 // Invariants
 //   1. Goes on after a finding; reports all of them. Only what keeps it from reading at all is thrown.
 //   2. Works on one snapshot, beside readers and the writer.
-//   3. Needs two bits per page, and no more whatever a damaged file claims.
+//   3. Memory follows the pages that are there, not the number that a damaged file claims (`PageSet`).
 
 /// The check of a whole store.
 struct IntegrityCheck {
@@ -85,13 +85,19 @@ struct IntegrityCheck {
     /// Every page is the superblock, a bitmap page, in a tree, or free, and just one of them.
     private mutating func checkFreeSpace() throws(StorageError) {
         let geometry = pages.versions.files.geometry
+        let storeByteCount = try pages.versions.files.store.size()
         var freeCount: UInt64 = 0
         var group: PageNumber = 0
         while group + 1 < pages.pageCount {
+            let findingCount = report.findings.count
             if visited.insert(group + 1) {
                 freeCount += try checkGroup(group, geometry)
             } else {
                 note(.pageReachedTwice, page: group + 1)
+            }
+            // A page count that the file does not bear out is reported once, not for each group that is missing.
+            if report.findings.count > findingCount, UInt64(group) * UInt64(geometry.pageSize) >= storeByteCount {
+                break
             }
             let next = group.addingReportingOverflow(PageNumber(geometry.pagesPerBitmap))
             if next.overflow { break }

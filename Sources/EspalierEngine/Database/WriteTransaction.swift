@@ -75,7 +75,8 @@ public struct WriteTransaction: ~Copyable {
 
     /// Makes a new, empty tree.
     ///
-    /// - Throws: `treeExists` if the name is taken; `keyTooLong` if it is empty or longer than a key may be.
+    /// - Throws: `treeExists` if the name is taken; `keyTooLong` if it is empty or longer than a key may be; `diskFull`
+    ///   if all 2^32 tree numbers were given out.
     public mutating func createTree(named name: String, kind: KeyKind) throws(StorageError) -> Tree {
         if let existing = try tree(named: name) { throw .treeExists(existing.id) }
         let maximum = StoreGeometry(pageSize: pages.pageSize).keyByteCountMax
@@ -84,6 +85,7 @@ public struct WriteTransaction: ~Copyable {
         }
         return try guarding { pages throws(StorageError) in
             let id = pages.writes.state.nextTreeID
+            guard id < .max else { throw StorageError.diskFull }
             let record = try BTree(pages).createTree(
                 id, kind: kind, rootTag: Catalog<WritePages>.rootTag(of: name),
                 transaction: pages.versions.state.transactionID + 1)

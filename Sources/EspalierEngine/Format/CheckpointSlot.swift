@@ -22,6 +22,8 @@ package enum CheckpointSlotLayout {
     package static let reserved = 76
     package static let checksum = 504  // u64
     package static let byteCount = 512
+    /// Sequence and transaction numbers and log positions are below this, so that sums of them cannot overflow.
+    package static let counterEnd: UInt64 = 1 << 62
 }
 
 /// The content of a checkpoint slot.
@@ -111,6 +113,7 @@ package struct CheckpointSlot: Hashable, Sendable {
         nextTreeID = slot.loadUInt32(at: CheckpointSlotLayout.nextTreeID)
         guard pageCount >= FixedPlace.initialPageCount, freeCount < pageCount, flags <= 1,
             catalogRoot > FixedPlace.firstBitmap, catalogRoot < pageCount, nextTreeID >= FixedPlace.firstTreeID,
+            max(sequence, transactionID, checkpointLSN) < CheckpointSlotLayout.counterEnd,
             slot.isZero(in: CheckpointSlotLayout.reserved..<CheckpointSlotLayout.checksum)
         else { return nil }
     }

@@ -201,7 +201,8 @@ package struct CommitRecord: Hashable, Sendable {
         userTag = bytes.loadUInt64(at: CommitRecordLayout.userTag)
         nextTreeID = bytes.loadUInt32(at: CommitRecordLayout.nextTreeID)
         guard pageCount >= FixedPlace.initialPageCount, freeCount < pageCount, nextTreeID >= FixedPlace.firstTreeID,
-            catalogRoot > FixedPlace.firstBitmap, catalogRoot < pageCount
+            catalogRoot > FixedPlace.firstBitmap, catalogRoot < pageCount,
+            max(transactionID, commitLSN) < CheckpointSlotLayout.counterEnd
         else { return nil }
     }
 }

@@ -42,7 +42,12 @@ extension WritePages {
     }
 
     private func adjustFreeCount(ofGroup group: Int, by difference: Int) throws(StorageError) {
-        writes.state.freeCount = UInt32(Int(writes.state.freeCount) + difference)
+        // The count in a slot is believed until the bitmap pages are read; a wrong one must not leave its range.
+        let freeCount = Int(writes.state.freeCount) + difference
+        guard freeCount >= 0, freeCount < Int(writes.state.pageCount) else {
+            throw .corrupt(.freeCountWrong, page: FixedPlace.superblock)
+        }
+        writes.state.freeCount = UInt32(freeCount)
         writes.freeCounts?[group] += difference
     }
 

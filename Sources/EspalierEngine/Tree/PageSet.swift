@@ -1,28 +1,39 @@
-// A set of page numbers: one bit per page of the store.
+// A set of page numbers: one bit per page, for those parts of the store only where pages are in the set.
+//
+// Invariants
+//   1. Memory follows the pages that were inserted (4 KiB for each part of 32,768 pages that has any), not the page count
+//      that a file claims.
 
 /// A set of page numbers below a page count.
 package struct PageSet: Sendable {
-    private var words: [UInt64]
+    private static let pagesPerPart = 1 << 15
+
+    /// The bits of each part; empty = none of its pages is in the set.
+    private var parts: [[UInt64]]
     /// Page numbers at or beyond this one cannot be in the set.
     package let pageCount: UInt32
     /// How many pages are in the set.
     package private(set) var count = 0
 
-    /// An empty set for a store of `pageCount` pages: `pageCount` / 8 bytes.
+    /// An empty set for a store of `pageCount` pages.
     package init(pageCount: UInt32) {
         self.pageCount = pageCount
-        words = [UInt64](repeating: 0, count: Int(pageCount) / 64 + 1)
+        parts = [[UInt64]](repeating: [], count: Int(pageCount) / Self.pagesPerPart + 1)
     }
 
     /// Whether `page` is in the set.
     package func contains(_ page: PageNumber) -> Bool {
-        page < pageCount && words[Int(page) / 64] & (1 << UInt64(page % 64)) != 0
+        guard page < pageCount else { return false }
+        let (part, bit) = Int(page).quotientAndRemainder(dividingBy: Self.pagesPerPart)
+        return !parts[part].isEmpty && parts[part][bit / 64] & (1 << UInt64(bit % 64)) != 0
     }
 
     /// Adds `page`; returns whether it is a page of the store that was not in the set.
     package mutating func insert(_ page: PageNumber) -> Bool {
         guard page < pageCount, !contains(page) else { return false }
-        words[Int(page) / 64] |= 1 << UInt64(page % 64)
+        let (part, bit) = Int(page).quotientAndRemainder(dividingBy: Self.pagesPerPart)
+        if parts[part].isEmpty { parts[part] = [UInt64](repeating: 0, count: Self.pagesPerPart / 64) }
+        parts[part][bit / 64] |= 1 << UInt64(bit % 64)
         count += 1
         return true
     }

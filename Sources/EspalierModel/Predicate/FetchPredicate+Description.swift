@@ -79,6 +79,7 @@ extension FetchExpression: CustomStringConvertible {
     }
 
     private func infixDescription(_ name: String, _ left: FetchExpression, _ right: FetchExpression) -> String? {
+        if FetchExpression.isNegation(name, left, right) { return "-" + right.description(above: 4) }
         if let infix = FetchExpression.infix[name] {
             // ** is right associative, the others left.
             let isPower = infix.precedence == 4
@@ -96,12 +97,23 @@ extension FetchExpression: CustomStringConvertible {
         }
     }
 
+    /// Whether a function is what a minus sign is read as; a sign before a constant becomes part of the constant.
+    ///
+    /// Signs nest as they were written: as differences from 0, each would need a parenthesis, and the text could be nested
+    /// deeper than the parser goes.
+    private static func isNegation(_ name: String, _ left: FetchExpression, _ right: FetchExpression) -> Bool {
+        if case .value = right { return false }
+        return name == "from:subtract:" && left == .value(.integer(0))
+    }
+
     /// The text, in parentheses if it binds no tighter than `precedence`.
     private func description(above precedence: Int) -> String {
         let isLoose: Bool
         switch self {
         case .function(let name, let arguments) where arguments.count == 2:
-            isLoose = FetchExpression.infix[name].map { $0.precedence <= precedence } ?? false
+            isLoose =
+                FetchExpression.isNegation(name, arguments[0], arguments[1])
+                ? precedence == 5 : FetchExpression.infix[name].map { $0.precedence <= precedence } ?? false
         case .value(let value): isLoose = precedence == 5 && value.number != nil
         default: isLoose = false
         }
