@@ -55,7 +55,7 @@ private final class RowFixture: Sendable {
                 id: temporary, values: album.attributes.map { FuzzModel.albumValues[$0.name] ?? .null },
                 destinations: album.relationships.map { $0.name == "artist" ? artist : nil }),
         ]
-        guard let id = try store.save(request).permanentIDs[temporary] else { throw StorageError.noEntry }
+        guard let id = try store.save(request).inserted.last?.id else { throw StorageError.noEntry }
         self.id = id
         let read = try database.beginRead()
         guard let rows = try read.tree(named: "rows:Album"), let seed = try read.get(id.key, from: rows) else {

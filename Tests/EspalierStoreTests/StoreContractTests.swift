@@ -19,7 +19,7 @@ import Testing
             row.values = entity.attributes.map { random.oneIn(5) ? .null : random.value(of: $0.type) }
             var request = SaveRequest()
             request.insertions = [row]
-            let id = try #require(try fixture.store.save(request).permanentIDs[row.id])
+            let id = try #require(try fixture.store.save(request).inserted.first?.id)
             expected[id] = row.values
         }
 
@@ -42,9 +42,9 @@ import Testing
         request.insertions = [row]
 
         let result = try fixture.store.save(request)
-        let id = try #require(result.permanentIDs[row.id])
+        let id = try #require(result.inserted.first?.id)
         #expect(!id.isTemporary && id.storeIdentifier == fixture.store.identifier && id.entityName == "Person")
-        #expect(result.versions == [id: 1])
+        #expect(result.inserted.map(\.version) == [1] && result.updated.isEmpty)
 
         try fixture.change(id, ["name": .string("Ada L.")])
         #expect(try fixture.store.snapshots(of: [id])[0]?.version == 2)
@@ -171,7 +171,7 @@ import Testing
         let result = try fixture.store.save(request)
         let other = try fixture.insert("Book")
 
-        #expect(result.permanentIDs.isEmpty && result.versions == [reserved[1]: 1])
+        #expect(result.inserted.map(\.id) == [reserved[1]] && result.inserted.map(\.version) == [1])
         #expect(!reserved.map(\.key).contains(other.key))
         #expect(Set(reserved).count == 3 && other.key > reserved.map(\.key).max() ?? 0)
         #expect(throws: StoreError.self) { try fixture.store.save(request) }

@@ -47,9 +47,9 @@ private final class Comparison {
 
         switch (expected, found) {
         case (.success(let expected), .success(let found)):
-            #expect(expected.permanentIDs == found.permanentIDs, "seed \(seed), step \(step)")
-            #expect(expected.versions == found.versions, "seed \(seed), step \(step)")
-            for id in found.permanentIDs.values { ids[id.entityName, default: []].append(id) }
+            #expect(text(expected.inserted) == text(found.inserted), "seed \(seed), step \(step)")
+            #expect(text(expected.updated) == text(found.updated), "seed \(seed), step \(step)")
+            for row in found.inserted { ids[row.id.entityName, default: []].append(row.id) }
             for deletion in request.deletions { ids[deletion.id.entityName]?.removeAll { $0 == deletion.id } }
         case (.failure(let expected), .failure(let found)):
             #expect(text(expected) == text(found), "seed \(seed), step \(step)")
@@ -57,6 +57,9 @@ private final class Comparison {
             Issue.record("\(expected) but \(found), seed \(seed), step \(step)")
         }
     }
+
+    /// Which rows at which versions.
+    private func text(_ rows: [ObjectSnapshot]) -> [String] { rows.map { "\($0.id) \($0.version)" } }
 
     /// What an error says about rows and values.
     private func text(_ error: any Error) -> String {

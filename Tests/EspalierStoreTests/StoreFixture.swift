@@ -92,7 +92,7 @@ final class StoreFixture {
         let row = try insertion(entityName, values, to: to)
         var request = SaveRequest()
         request.insertions = [row]
-        guard let id = try store.save(request).permanentIDs[row.id] else { throw FixtureError.unknown("permanent ID") }
+        guard let id = try store.save(request).inserted.first?.id else { throw FixtureError.unknown("permanent ID") }
         return id
     }
 

@@ -25,12 +25,17 @@ struct ContextCheckpoint {
     private let recorded: [Violation]
 
     init(_ context: ManagedObjectContext) {
-        objects = [context.inserted, context.updated, context.deleted].flatMap { objects in
-            objects.map {
-                ObjectState(
-                    object: $0, id: $0.storedID, row: $0.row, values: $0.changes?.values, state: $0.state)
+        var objects: [ObjectState] = []
+        objects.reserveCapacity(context.inserted.count + context.updated.count + context.deleted.count)
+        for part in [context.inserted, context.updated, context.deleted] {
+            for object in part {
+                objects.append(
+                    ObjectState(
+                        object: object, id: object.storedID, row: object.row, values: object.changes?.values,
+                        state: object.state))
             }
         }
+        self.objects = objects
         inserted = context.inserted
         updated = context.updated
         deleted = context.deleted

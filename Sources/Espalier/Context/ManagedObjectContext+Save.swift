@@ -73,7 +73,7 @@ extension ManagedObjectContext {
                 let request = try freeze(part)
                 do {
                     let isNothing = request.isEmpty && request.locks.isEmpty
-                    let result = isNothing ? SaveResult(permanentIDs: [:], versions: [:]) : try store.save(request)
+                    let result = isNothing ? SaveResult() : try store.save(request)
                     outcome.saved.append(.init(changes: part, result: result))
                 } catch {
                     guard outcome.saved.isEmpty else {
@@ -133,19 +133,21 @@ extension ManagedObjectContext {
     private func apply(_ outcome: SaveOutcome) -> SavedChanges {
         var told = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
         for part in outcome.saved {
-            let permanent = { (id: ObjectID) in part.result.permanentIDs[id] ?? id }
+            let insertedIDs = part.result.inserted.map(\.id)
             // Saved together, they are likely to be walked together.
-            let cohort = Cohort(part.changes.inserted.map { permanent($0.storedID) }, cache: cache)
-            for object in part.changes.inserted {
+            let cohort = Cohort(insertedIDs, cache: cache)
+            for (object, row) in zip(part.changes.inserted, part.result.inserted) {
                 registry.remove(object.storedID)
-                let id = permanent(object.storedID)
-                object.becomeCommitted(id, version: part.result.versions[id] ?? 1, permanent)
+                object.storedID = row.id
+                object.becomeCommitted(row)
                 object.cohort = cohort
                 registry.insert(object)
-                told.inserted.append(id)
             }
+            told.inserted += insertedIDs
+            // The rows that were written, in the order of the objects; not every changed object writes its row.
+            var written = part.result.updated[...]
             for object in part.changes.updated {
-                object.becomeCommitted(object.storedID, version: part.result.versions[object.storedID], permanent)
+                object.becomeCommitted(written.first?.id == object.storedID ? written.removeFirst() : nil)
                 cache.invalidate(object.storedID, relationshipCount: object.entity.relationships.count)
                 told.updated.append(object.storedID)
             }
@@ -165,18 +167,9 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Makes the current values the committed ones.
-    ///
-    /// - Parameter version: the row's new version; `nil` if the row itself was not written.
-    fileprivate func becomeCommitted(_ id: ObjectID, version: UInt64?, _ permanent: (ObjectID) -> ObjectID) {
-        storedID = id
-        if let version {
-            let values = entity.attributes.map { $0.isTransient ? .null : attributeValue(at: $0.slot) }
-            let destinations = entity.relationships.map { relationship in
-                relationship.isToMany ? nil : destinationID(at: relationship.slot).map(permanent)
-            }
-            row = ObjectSnapshot(id: id, version: version, values: values, destinations: destinations)
-        }
+    /// Takes `row` as the committed values; `nil` if the row itself was not written.
+    fileprivate func becomeCommitted(_ row: ObjectSnapshot?) {
+        if let row { self.row = row }
         discardPersistentChanges()
         state.subtract([.inserted, .updated])
     }
@@ -184,6 +177,10 @@ extension ManagedObject {
     /// Forgets all changes but the values of transient attributes.
     func discardPersistentChanges() {
         guard let old = changes else { return }
+        guard shape.hasTransientAttributes else {
+            changes = nil
+            return
+        }
         var kept = ObjectChanges.Values()
         for (slot, value) in old.values.attributes.pairs where entity.attributes[slot].isTransient {
             kept.attributes[slot] = value

@@ -16,6 +16,7 @@ final class EntityShape {
     let defaultValues: [AttributeValue]
     /// The slots of `defaultValues`.
     let attributeSlots: [UInt16]
+    let hasTransientAttributes: Bool
     /// The relationship back of each relationship, by slot.
     let inverses: [Relationship?]
     private var names: [NameEntry]
@@ -34,6 +35,7 @@ final class EntityShape {
         self.objectClass = objectClass
         defaultValues = entity.attributes.map(\.defaultValue)
         attributeSlots = entity.attributes.indices.map(UInt16.init)
+        hasTransientAttributes = entity.attributes.contains(where: \.isTransient)
         inverses = entity.relationships.map { model?.inverse(of: $0) }
         names = Array(repeating: NameEntry(), count: 16)
     }

@@ -62,8 +62,7 @@ open class ManagedObject {
     /// - Parameter context: `nil` for an object that joins a context later, by `insert(_:)`. If `entity` is abstract
     ///   or not of the context's model, the object stays outside and the context's next `save()` says so.
     public required init(entity: Entity, insertInto context: ManagedObjectContext?) {
-        if let context, let origin = context.nextFault {
-            context.nextFault = nil
+        if let context, let origin = context.nextFault.take() {
             (storedID, shape, row, cohort) = (origin.id, origin.shape, origin.row, origin.cohort)
             state = .registered
             setContext(context)

@@ -52,7 +52,8 @@ struct SlotValues<Value> {
 
     /// Slot and value pairs, ascending by slot.
     var pairs: [(slot: Int, value: Value)] {
-        zip(slots, values).map { (slot: Int($0), value: $1) }.sorted { $0.slot < $1.slot }
+        let pairs = zip(slots, values).map { (slot: Int($0), value: $1) }
+        return pairs.count < 2 ? pairs : pairs.sorted { $0.slot < $1.slot }
     }
 
     private func position(of slot: Int) -> Int? {

@@ -31,13 +31,10 @@ extension BTreeStore {
     /// The rows with these IDs, in this order; `nil` where there is none.
     public func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
         let transaction = try beginRead()
-        var snapshots: [ObjectSnapshot?] = []
-        snapshots.reserveCapacity(ids.count)
         for id in ids {
             _ = try PreparedSave.entity(of: id, schema: catalog.schema, storeTag: catalog.context.storeTag)
-            snapshots.append(try transaction.snapshot(of: id, catalog, path: path))
         }
-        return snapshots
+        return try transaction.snapshots(of: ids, catalog, path: path)
     }
 
     /// The destinations of a to-many relationship for each owner; in the kept order if it is ordered, else by key.

@@ -19,7 +19,8 @@ struct SaveExecution: ~Copyable {
     private var rowDeltas: [Int: Int64] = [:]
     private var cutDeltas: [Int: Int64] = [:]
     private var conflicts: [ConstraintConflict] = []
-    private var versions: [ObjectID: UInt64] = [:]
+    private var insertedRows: SnapshotBuilder
+    private var updatedRows: SnapshotBuilder
     // Reused for every row and entry.
     private var row: [UInt8] = []
     private var oldKey = GroupKey()
@@ -29,6 +30,8 @@ struct SaveExecution: ~Copyable {
         self.transaction = transaction
         catalog = store.catalog
         path = store.path
+        insertedRows = SnapshotBuilder(context: catalog.context)
+        updatedRows = SnapshotBuilder(context: catalog.context)
     }
 
     /// Carries `request` out and commits.
@@ -43,7 +46,7 @@ struct SaveExecution: ~Copyable {
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         try write(plan)
         try writeCounters()
-        let result = SaveResult(permanentIDs: save.permanentIDs, versions: versions)
+        let result = SaveResult(inserted: insertedRows.finish(), updated: updatedRows.finish())
         try transaction.commit()
         return result
     }
@@ -72,25 +75,28 @@ struct SaveExecution: ~Copyable {
         _ save: PreparedSave
     ) throws(StoreError) -> (updated: [ObjectSnapshot], deleted: [ObjectSnapshot]) {
         var conflicts: [VersionConflict] = []
-        var (updated, deleted): ([ObjectSnapshot], [ObjectSnapshot]) = ([], [])
-        for update in save.updates {
-            if let row = try current(update.id, at: update.expectedVersion, &conflicts) { updated.append(row) }
-        }
-        for deletion in save.deletions {
-            if let row = try current(deletion.id, at: deletion.expectedVersion, &conflicts) { deleted.append(row) }
-        }
-        for lock in save.locks { _ = try current(lock.id, at: lock.expectedVersion, &conflicts) }
+        let updated = try current(save.updates.map { ($0.id, $0.expectedVersion) }, &conflicts)
+        let deleted = try current(save.deletions.map { ($0.id, $0.expectedVersion) }, &conflicts)
+        _ = try current(save.locks.map { ($0.id, $0.expectedVersion) }, &conflicts)
         guard conflicts.isEmpty else { throw .conflict(conflicts) }
         return (updated, deleted)
     }
 
+    /// The stored rows that are at their expected versions; notes the others as conflicts.
     private func current(
-        _ id: ObjectID, at expectedVersion: UInt64, _ conflicts: inout [VersionConflict]
-    ) throws(StoreError) -> ObjectSnapshot? {
-        let row = try transaction.snapshot(of: id, catalog, path: path)
-        if let row, row.version == expectedVersion { return row }
-        conflicts.append(VersionConflict(id: id, expectedVersion: expectedVersion, stored: row))
-        return nil
+        _ expected: [(id: ObjectID, version: UInt64)], _ conflicts: inout [VersionConflict]
+    ) throws(StoreError) -> [ObjectSnapshot] {
+        var rows: [ObjectSnapshot] = []
+        rows.reserveCapacity(expected.count)
+        for (row, expected) in zip(try transaction.snapshots(of: expected.map(\.id), catalog, path: path), expected) {
+            if let row, row.version == expected.version {
+                rows.append(row)
+            } else {
+                conflicts.append(
+                    VersionConflict(id: expected.id, expectedVersion: expected.version, stored: row))
+            }
+        }
+        return rows
     }
 
     // MARK: Rows
@@ -119,12 +125,12 @@ struct SaveExecution: ~Copyable {
 
     private mutating func insert(_ save: PreparedSave) throws(StoreError) {
         for insertion in save.insertions {
-            let tree = catalog.rowTree(of: insertion.entity)
-            let isTaken = try transaction.withValue(of: insertion.id.key, in: tree) { _ in true } ?? false
+            let isTaken = try put(insertion.id, insertion.entity, 1, insertion.values, insertion.destinations)
+            // The row that was there comes back with the end of the transaction.
             guard !isTaken, insertion.id.key <= lastKeys[insertion.entity.root] ?? 0 else {
                 throw .invalidRequest(reason: "\(insertion.id) was not reserved, or is taken")
             }
-            try put(insertion.id, insertion.entity, 1, insertion.values, insertion.destinations)
+            row.withRawSpan { insertedRows.append($0, id: insertion.id) }
             let source = RowSource.values(insertion.values, destinations: insertion.destinations)
             for group in catalog.schema.groupsByEntity[insertion.entity.index] {
                 try addKey(group, insertion.id, insertion.entity, source)
@@ -140,18 +146,20 @@ struct SaveExecution: ~Copyable {
             for (slot, value) in update.values { values[slot] = value }
             for (slot, destination) in update.destinations { destinations[slot] = destination }
             try put(old.id, update.entity, old.version + 1, values, destinations)
+            row.withRawSpan { updatedRows.append($0, id: old.id) }
             let source = RowSource.values(values, destinations: destinations)
             for group in changedGroups(update, old) { try addKey(group, old.id, update.entity, source) }
         }
     }
 
+    /// Encodes a row into `row` and stores it; returns whether it replaced an older one.
+    @discardableResult
     private mutating func put(
         _ id: ObjectID, _ entity: Entity, _ version: UInt64, _ values: [AttributeValue], _ destinations: [ObjectID?]
-    ) throws(StoreError) {
+    ) throws(StoreError) -> Bool {
         let encoder = RowEncoder(context: catalog.context)
         encoder.encode(entity, version: version, values: values, destinations: destinations, into: &row)
-        try transaction.put(row, for: id.key, in: catalog.rowTree(of: entity))
-        versions[id] = version
+        return try transaction.put(row, for: id.key, in: catalog.rowTree(of: entity))
     }
 
     // MARK: Index entries

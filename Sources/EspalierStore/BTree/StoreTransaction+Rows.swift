@@ -6,17 +6,40 @@ internal import EspalierModel
 extension StoreTransaction where Base: ~Copyable {
     /// The row `id` names; `nil` if there is none, or if the row with its key is of another entity.
     func snapshot(of id: ObjectID, _ catalog: StoreCatalog, path: String?) throws(StoreError) -> ObjectSnapshot? {
-        guard let entity = catalog.schema.entity(of: id) else { return nil }
-        let number = catalog.context.entityNumbers[entity.index]
-        let found = try withValue(of: id.key, in: catalog.rowTree(of: entity)) {
-            row throws(StoreError) -> ObjectSnapshot? in
-            try catalog.check(row, in: entity, key: id.key, path: path)
-            guard RowReader.entityNumber(of: row) == number else { return nil }
-            var builder = SnapshotBuilder(context: catalog.context)
-            builder.append(row, id: id)
-            return builder.finish().first
+        try snapshots(of: [id], catalog, path: path)[0]
+    }
+
+    /// The rows these IDs name, in this order, in as few chunks as they need; `nil` where there is none, or where the
+    /// row with that key is of another entity.
+    func snapshots(
+        of ids: [ObjectID], _ catalog: StoreCatalog, path: String?
+    ) throws(StoreError) -> [ObjectSnapshot?] {
+        var builder = SnapshotBuilder(context: catalog.context)
+        var missing: [Int] = []
+        for (position, id) in ids.enumerated() {
+            guard try append(id, to: &builder, catalog, path: path) else {
+                missing.append(position)
+                continue
+            }
         }
-        return found ?? nil
+        var snapshots: [ObjectSnapshot?] = builder.finish()
+        for position in missing { snapshots.insert(nil, at: position) }
+        return snapshots
+    }
+
+    /// Appends the row `id` names; returns `false` if there is none of its entity.
+    private func append(
+        _ id: ObjectID, to builder: inout SnapshotBuilder, _ catalog: StoreCatalog, path: String?
+    ) throws(StoreError) -> Bool {
+        guard let entity = catalog.schema.entity(of: id) else { return false }
+        let number = catalog.context.entityNumbers[entity.index]
+        let isFound = try withValue(of: id.key, in: catalog.rowTree(of: entity)) { row throws(StoreError) -> Bool in
+            try catalog.check(row, in: entity, key: id.key, path: path)
+            guard RowReader.entityNumber(of: row) == number else { return false }
+            builder.append(row, id: id)
+            return true
+        }
+        return isFound ?? false
     }
 
     /// The destinations of a to-many relationship, in order.

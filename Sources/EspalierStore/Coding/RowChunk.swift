@@ -55,9 +55,10 @@ struct SnapshotBuilder {
         bytes.append(copying: row)
     }
 
-    /// The snapshots of all rows, in the order they came in.
-    consuming func finish() -> [ObjectSnapshot] {
+    /// The snapshots of all rows, in the order they came in; the builder is empty afterwards.
+    mutating func finish() -> [ObjectSnapshot] {
         flush(more: false)
+        defer { snapshots = [] }
         return snapshots
     }
 

@@ -2,7 +2,7 @@
 //
 // Rules
 //   1. IDs may be temporary anywhere in a request, as long as the object is among its `insertions`; the store gives
-//      permanent ones and answers with the pairs.
+//      permanent ones and answers with the rows, in the order of the request.
 //   2. To-one relationships travel with their row. The unordered to-many side of one is never sent: the store derives
 //      it from the to-one side.
 //   3. `links` says the rest: many-to-many pairs (either side may send a pair, both may: adding a pair that is there or
@@ -103,15 +103,15 @@ public struct SaveRequest: Sendable {
     public var isEmpty: Bool { insertions.isEmpty && updates.isEmpty && deletions.isEmpty && links.isEmpty }
 }
 
-/// What a save has done.
+/// What a save has done: the rows it wrote, as a fetch would give them.
 public struct SaveResult: Sendable {
-    /// The permanent IDs of objects that had temporary ones.
-    public var permanentIDs: [ObjectID: ObjectID]
-    /// The new version of each inserted and updated row, under its permanent ID.
-    public var versions: [ObjectID: UInt64]
+    /// The new rows with their permanent IDs, in the order of the request's insertions.
+    public var inserted: [ObjectSnapshot]
+    /// The changed rows at their new versions, in the order of the request's updates.
+    public var updated: [ObjectSnapshot]
 
     /// Says what a save has done.
-    public init(permanentIDs: [ObjectID: ObjectID], versions: [ObjectID: UInt64]) {
-        (self.permanentIDs, self.versions) = (permanentIDs, versions)
+    public init(inserted: [ObjectSnapshot] = [], updated: [ObjectSnapshot] = []) {
+        (self.inserted, self.updated) = (inserted, updated)
     }
 }

@@ -21,7 +21,6 @@ extension InMemoryStore {
         let (updated, deleted) = try checkVersions(save, state)
         let plan = try LinkPlan(
             save, schema: schema, updated: updated.map(\.snapshot), deleted: deleted.map(\.snapshot), source: state)
-        var versions: [ObjectID: UInt64] = [:]
         var inserted: [(new: MemoryState.Row, old: MemoryState.Row?)] = []
         for insertion in save.insertions {
             guard insertion.id.key <= state.lastKeys[insertion.entity.root],
@@ -32,7 +31,6 @@ extension InMemoryStore {
                 destinations: insertion.destinations)
             state.rows[insertion.entity.root][row.id.key] = row
             inserted.append((row, nil))
-            versions[row.id] = 1
         }
         for (update, old) in zip(save.updates, updated) {
             var row = old
@@ -41,13 +39,14 @@ extension InMemoryStore {
             for (slot, destination) in update.destinations { row.destinations[slot] = destination }
             state.rows[update.entity.root][row.id.key] = row
             inserted.append((row, old))
-            versions[row.id] = row.version
         }
         for row in deleted { state.rows[model.entities[row.entity].root][row.id.key] = nil }
         let conflicts = updateGroups(inserted, deleted, &state)
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         apply(plan, to: &state)
-        return SaveResult(permanentIDs: save.permanentIDs, versions: versions)
+        let rows = inserted.map(\.new.snapshot)
+        return SaveResult(
+            inserted: Array(rows.prefix(save.insertions.count)), updated: Array(rows.dropFirst(save.insertions.count)))
     }
 
     /// The stored rows of updates and deletions, if all rows of the request are at the expected versions.

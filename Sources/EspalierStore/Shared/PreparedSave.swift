@@ -118,12 +118,14 @@ struct PreparedSave {
                         + "\(insertion.values.count) and \(insertion.destinations.count)")
             }
             var (values, destinations) = (insertion.values, insertion.destinations)
+            // Written only where something differs, so that most insertions share their arrays with the request.
             for slot in values.indices where !values[slot].isNull {
-                values[slot] = try checked(values[slot], for: entity.attributes[slot], of: entity)
+                if try !isStored(values[slot], in: entity.attributes[slot], of: entity) { values[slot] = .null }
             }
             for slot in destinations.indices {
                 guard let destination = destinations[slot] else { continue }
-                destinations[slot] = try checked(destination, for: entity.relationships[slot], inline: true)
+                let permanent = try checked(destination, for: entity.relationships[slot], inline: true)
+                if permanent != destination { destinations[slot] = permanent }
             }
             insertions.append(Insertion(id: id, entity: entity, values: values, destinations: destinations))
         }
@@ -141,7 +143,8 @@ struct PreparedSave {
                     throw .invalidRequest(reason: "\(entity.name) has no attribute slot \(slot)")
                 }
                 let attribute = entity.attributes[slot]
-                prepared.values.append((slot, value.isNull ? .null : try checked(value, for: attribute, of: entity)))
+                let isKept = value.isNull ? true : try isStored(value, in: attribute, of: entity)
+                prepared.values.append((slot, isKept ? value : .null))
             }
             for (slot, destination) in update.destinations {
                 guard entity.relationships.indices.contains(slot) else {
@@ -217,27 +220,24 @@ struct PreparedSave {
         return id
     }
 
-    /// `value` as it is stored in `attribute`.
-    private func checked(
-        _ value: AttributeValue, for attribute: Attribute, of entity: Entity
-    ) throws(StoreError) -> AttributeValue {
-        guard !attribute.isTransient else { return .null }
+    /// Whether `attribute` is one that is stored; then `value` must fit.
+    private func isStored(
+        _ value: AttributeValue, in attribute: Attribute, of entity: Entity
+    ) throws(StoreError) -> Bool {
+        guard !attribute.isTransient else { return false }
         guard attribute.description.accepts(value) else {
             throw .invalidRequest(
                 reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), \(value) does not fit")
         }
-        return value
+        return true
     }
 
     private func refuseDuplicates() throws(StoreError) {
-        var seen = Set<ObjectID>(minimumCapacity: insertions.count + updates.count + deletions.count)
-        func note(_ id: ObjectID) throws(StoreError) {
-            guard seen.insert(id).inserted else {
-                throw .invalidRequest(reason: "\(id) is inserted, updated or deleted more than once")
-            }
+        // Sorting is cheaper than a set: requests come in the order of their keys.
+        var ids = insertions.map(\.id) + updates.map(\.id) + deletions.map(\.id)
+        ids.sort { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }
+        for (id, next) in zip(ids, ids.dropFirst()) where id == next {
+            throw .invalidRequest(reason: "\(id) is inserted, updated or deleted more than once")
         }
-        for insertion in insertions { try note(insertion.id) }
-        for update in updates { try note(update.id) }
-        for deletion in deletions { try note(deletion.id) }
     }
 }
