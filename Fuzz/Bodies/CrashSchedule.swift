@@ -1,11 +1,11 @@
 // When the machine of the crash body fails, and what is looked at afterwards.
 //
-// Layout of the bytes: 0 kind of failure | 1, 2 number of the call or change | 3 whether the fault stays | 4 seed of what
-// survives | 5, 6, 7 changes of the recoveries at which the power fails again (0 = not) | operations.
+// Layout of the bytes: 0 kind of failure | 1, 2 number of the call or change | 3 whether the fault stays | 4 seed of
+// what survives | 5, 6, 7 changes of the recoveries at which the power fails again (0 = not) | operations.
 //
 // Promises
-//   1. Whatever fails, and whenever: after the next opening every transaction that was acknowledged as durable is there,
-//      each transaction is there whole or not at all, none without those before it, and the store is whole.
+//   1. Whatever fails, and whenever: after the next opening every transaction that was acknowledged as durable is
+//      there, each transaction is there whole or not at all, none without those before it, and the store is whole.
 //   2. A store that recovered can be written and closed.
 
 import EspalierEngine

@@ -1,5 +1,5 @@
-// Decisions read from a fuzzer's bytes: every byte string is a valid sequence of decisions, and small changes of the bytes
-// are small changes of the decisions.
+// Decisions read from a fuzzer's bytes: every byte string is a valid sequence of decisions, and small changes of the
+// bytes are small changes of the decisions.
 
 /// The bytes that are still to be used.
 struct FuzzInput {

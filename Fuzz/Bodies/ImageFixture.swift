@@ -1,5 +1,5 @@
-// Store and log files for the image bodies: made by the engine on a simulated machine, so that they are the same on every
-// machine and follow the format.
+// Store and log files for the image bodies: made by the engine on a simulated machine, so that they are the same on
+// every machine and follow the format.
 
 import EspalierEngine
 import TestSupport

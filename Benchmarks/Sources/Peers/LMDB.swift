@@ -1,7 +1,9 @@
 // LMDB's C API, as much of it as the benchmarks call: the fastest embedded reader.
 
+// SAFETY (@unchecked Sendable): it holds function pointers only, which never change.
+
 /// The loaded library.
-package struct LMDB: @unchecked Sendable {  // function pointers only, never changed
+package struct LMDB: @unchecked Sendable {
     package typealias Handle = OpaquePointer
     /// What LMDB calls `MDB_val`.
     package struct Value {

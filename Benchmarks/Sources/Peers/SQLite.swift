@@ -1,7 +1,9 @@
 // SQLite's C API, as much of it as the benchmarks call: the peer that every Swift library over SQLite stands on.
 
+// SAFETY (@unchecked Sendable): it holds function pointers only, which never change.
+
 /// The loaded library.
-package struct SQLite: @unchecked Sendable {  // function pointers only, never changed
+package struct SQLite: @unchecked Sendable {
     package typealias Handle = OpaquePointer
     package typealias Statement = OpaquePointer
     typealias Destructor = @convention(c) (UnsafeMutableRawPointer?) -> Void
@@ -62,7 +64,7 @@ package struct SQLite: @unchecked Sendable {  // function pointers only, never c
     /// The version, such as "3.40.1".
     package var version: String { String(cString: libraryVersion()) }
 
-    /// Opens or creates a database file in no-mutex mode (one thread uses it, as a careful single-threaded caller does).
+    /// Opens or creates a database file for one thread, without mutexes, as a careful single-threaded caller does.
     package func open(_ path: String) throws(PeerError) -> SQLiteConnection {
         var handle: Handle?
         let noMutex: Int32 = 0x8000, readWrite: Int32 = 0x2, create: Int32 = 0x4

@@ -66,7 +66,7 @@ struct Options {
             case "--json": jsonPath = try Self.value(of: argument, rest.next())
             default:
                 throw UsageError(
-                    "unknown argument '\(argument)'; usage: bench [--quick] [--only TEXT] [--markdown FILE] [--json FILE]"
+                    "unknown argument '\(argument)'; there are --quick, --only TEXT, --markdown FILE and --json FILE"
                 )
             }
         }

@@ -1,4 +1,4 @@
-// Espalier as a contender of the object lines: typed classes, a context, saves; the public API, as an application calls it.
+// Espalier as a contender of the object lines: typed classes, contexts and saves, as an application writes them.
 
 import Espalier
 
