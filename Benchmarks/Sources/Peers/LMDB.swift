@@ -1,6 +1,6 @@
 // LMDB's C API, as much of it as the benchmarks call: the fastest embedded reader.
 
-// SAFETY (@unchecked Sendable): it holds function pointers only, which never change.
+// SAFETY: @unchecked Sendable, because it holds function pointers only, which never change.
 
 /// The loaded library.
 package struct LMDB: @unchecked Sendable {

@@ -1,6 +1,6 @@
 // SQLite's C API, as much of it as the benchmarks call: the peer that every Swift library over SQLite stands on.
 
-// SAFETY (@unchecked Sendable): it holds function pointers only, which never change.
+// SAFETY: @unchecked Sendable, because it holds function pointers only, which never change.
 
 /// The loaded library.
 package struct SQLite: @unchecked Sendable {

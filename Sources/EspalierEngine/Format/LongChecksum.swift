@@ -3,8 +3,8 @@
 // Invariants
 //   1. Lane i of the specification's accumulator is `products[i] + sums[i ^ 1]`: the neighbour's sum is added once per
 //      block instead of once per stripe, which is the same because addition commutes.
-// In an optimised build eight lanes are one SIMD value, whose multiplication becomes `pmuludq`. An unoptimised build calls
-// a function for each SIMD operation, so there the lanes are plain integers.
+// In an optimised build eight lanes are one SIMD value, whose multiplication becomes `pmuludq`. An unoptimised build
+// calls a function for each SIMD operation, so there the lanes are plain integers.
 
 /// XXH3-64 of more than 240 bytes.
 package enum LongChecksum {

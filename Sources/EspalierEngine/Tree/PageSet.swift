@@ -1,8 +1,8 @@
 // A set of page numbers: one bit per page, for those parts of the store only where pages are in the set.
 //
 // Invariants
-//   1. Memory follows the pages that were inserted (4 KiB for each part of 32,768 pages that has any), not the page count
-//      that a file claims.
+//   1. Memory follows the pages that were inserted (4 KiB for each part of 32,768 pages that has any), not the page
+//      count that a file claims.
 
 /// A set of page numbers below a page count.
 package struct PageSet: Sendable {

@@ -99,8 +99,8 @@ extension FetchExpression: CustomStringConvertible {
 
     /// Whether a function is what a minus sign is read as; a sign before a constant becomes part of the constant.
     ///
-    /// Signs nest as they were written: as differences from 0, each would need a parenthesis, and the text could be nested
-    /// deeper than the parser goes.
+    /// Signs nest as they were written: as differences from 0, each would need a parenthesis, and the text could be
+    /// nested deeper than the parser goes.
     private static func isNegation(_ name: String, _ left: FetchExpression, _ right: FetchExpression) -> Bool {
         if case .value = right { return false }
         return name == "from:subtract:" && left == .value(.integer(0))
