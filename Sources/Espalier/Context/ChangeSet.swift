@@ -21,7 +21,7 @@ struct ChangeSet {
         deleted = ordered(context.deleted)
     }
 
-    var all: [ManagedObject] { inserted + updated + deleted }
+    var all: FlattenSequence<[[ManagedObject]]> { [inserted, updated, deleted].joined() }
     var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 
     /// The part whose objects fulfil `isWanted`.

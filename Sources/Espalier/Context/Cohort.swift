@@ -15,16 +15,18 @@ final class Cohort {
     static let tripSizeMax = 4096
 
     /// A relationship, the same for an entity and its subentities.
-    private struct Step: Hashable {
+    private struct Step {
         let declaredBy: Int
         let slot: Int
+        let cohort: Cohort
     }
 
     private(set) var members: [ObjectID]
     private let cache: RowCache
     private var rows: [ObjectID] = []
     private var lists: [RowCache.ListKey] = []
-    private var steps: [Step: Cohort] = [:]
+    /// Few: searched, not hashed.
+    private var steps: [Step] = []
 
     init(_ members: [ObjectID], cache: RowCache) { (self.members, self.cache) = (members, cache) }
 
@@ -47,12 +49,13 @@ final class Cohort {
 
     /// The cohort of all destinations of this one's members; `destinations` gives them at the first call.
     func step(across relationship: Relationship, destinations: ([ObjectID]) -> [ObjectID]) -> Cohort {
-        let step = Step(declaredBy: relationship.declaredBy, slot: relationship.slot)
-        if let cohort = steps[step] { return cohort }
+        for step in steps where step.slot == relationship.slot && step.declaredBy == relationship.declaredBy {
+            return step.cohort
+        }
         var seen = Set<ObjectID>()
         let unique = destinations(members).filter { seen.insert($0).inserted }
         let cohort = Cohort(unique, cache: cache)
-        steps[step] = cohort
+        steps.append(Step(declaredBy: relationship.declaredBy, slot: relationship.slot, cohort: cohort))
         return cohort
     }
 

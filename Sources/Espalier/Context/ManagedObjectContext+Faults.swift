@@ -70,15 +70,18 @@ extension ManagedObjectContext {
     private func step(from source: ManagedObject, across relationship: Relationship) -> Cohort? {
         guard !source.isInserted else { return nil }
         return cohort(of: source).step(across: relationship) { members in
-            members.flatMap { member -> [ObjectID] in
+            var found: [ObjectID] = []
+            for member in members {
                 if relationship.isToMany {
-                    return cache.list(RowCache.ListKey(owner: member, slot: relationship.slot)) ?? []
+                    found += cache.list(RowCache.ListKey(owner: member, slot: relationship.slot)) ?? []
+                } else if shape(ofTag: member.entityTag)?.entity.relationships.count ?? 0 > relationship.slot,
+                    let row = registry[member]?.row ?? cache.row(of: member),
+                    let id = row.destination(at: relationship.slot)
+                {
+                    found.append(id)
                 }
-                guard shape(ofTag: member.entityTag)?.entity.relationships.count ?? 0 > relationship.slot,
-                    let row = registry[member]?.row ?? cache.row(of: member)
-                else { return [] }
-                return row.destination(at: relationship.slot).map { [$0] } ?? []
             }
+            return found
         }
     }
 }

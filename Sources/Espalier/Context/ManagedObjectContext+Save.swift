@@ -157,12 +157,19 @@ extension ManagedObjectContext {
                 told.deleted.append(object.storedID)
                 object.leaveContext()
             }
-            inserted.subtract(part.changes.inserted)
-            updated.subtract(part.changes.updated)
-            deleted.subtract(part.changes.deleted)
+            inserted.takeOut(part.changes.inserted)
+            updated.takeOut(part.changes.updated)
+            deleted.takeOut(part.changes.deleted)
         }
         locked.removeAll()
         return told
+    }
+}
+
+extension Set<ManagedObject> {
+    /// Removes members; all at once if there are no others, which spares copying a set that a checkpoint shares.
+    fileprivate mutating func takeOut(_ members: [ManagedObject]) {
+        if members.count == count { self = [] } else { subtract(members) }
     }
 }
 

@@ -28,8 +28,10 @@ extension ManagedObject {
     fileprivate func checkUpdate(_ violations: inout [Violation]) {
         guard let values = changes?.values else { return }
         for (slot, value) in values.attributes.pairs { check(entity.attributes[slot], value, &violations) }
-        let changed = Set(values.destinations.pairs.map(\.slot) + values.toMany.pairs.map(\.slot))
-        for slot in changed.sorted() { check(entity.relationships[slot], &violations) }
+        if !values.destinations.isEmpty || !values.toMany.isEmpty {
+            let changed = Set(values.destinations.pairs.map(\.slot) + values.toMany.pairs.map(\.slot))
+            for slot in changed.sorted() { check(entity.relationships[slot], &violations) }
+        }
         collect(&violations) { try validateForUpdate() }
     }
 

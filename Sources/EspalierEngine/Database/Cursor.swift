@@ -107,10 +107,19 @@ public struct Cursor: ~Copyable {
     /// Calls `body` with the value's bytes, where they lie if the value is in a leaf.
     ///
     /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
+    @inlinable
     public func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
-        try pages.checkUsable()
-        guard isOnEntry, let result = try cursor.withValue(body) else { throw .noEntry }
+        var result: R?
+        try visitValue { result = body($0) }
+        guard let result else { throw .noEntry }
         return result
+    }
+
+    /// `withValue` for one type: callers in other modules specialize only the wrapper.
+    @usableFromInline
+    func visitValue(_ body: (RawSpan) -> Void) throws(StorageError) {
+        try pages.checkUsable()
+        guard isOnEntry, try cursor.withValue(body) != nil else { throw .noEntry }
     }
 }
 

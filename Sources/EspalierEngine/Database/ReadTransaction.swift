@@ -46,13 +46,31 @@ public struct ReadTransaction: ~Copyable {
     }
 
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
+    @inlinable
     public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
-        try pages.withValue(of: key, in: tree, body)
+        var result: R?
+        try visitValue(of: key, in: tree) { result = body($0) }
+        return result
+    }
+
+    /// `withValue` for one type: callers in other modules specialize only the wrapper.
+    @usableFromInline
+    func visitValue(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> Void) throws(StorageError) {
+        _ = try pages.withValue(of: key, in: tree, body)
     }
 
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
+    @inlinable
     public func withValue<R>(of key: RawSpan, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
-        try pages.withValue(of: key, in: tree, body)
+        var result: R?
+        try visitValue(of: key, in: tree) { result = body($0) }
+        return result
+    }
+
+    /// `withValue` for one type: callers in other modules specialize only the wrapper.
+    @usableFromInline
+    func visitValue(of key: RawSpan, in tree: Tree, _ body: (RawSpan) -> Void) throws(StorageError) {
+        _ = try pages.withValue(of: key, in: tree, body)
     }
 
     /// A cursor before the first entry of `tree`.
