@@ -34,9 +34,9 @@ extension ManagedObjectContext {
         object.prepareForDeletion()
         guard !object.isDeleted else { return }
         changeCount += 1
+        if object.isInserted { inserted.remove(object) }
+        if object.state.contains(.updated) { updated.remove(object) }
         object.state.insert(.deleted)
-        inserted.remove(object)
-        updated.remove(object)
         deleted.insert(object)
         unpropagated.append(object)
     }

@@ -84,7 +84,7 @@ struct LinkPlan {
         for (deletion, row) in zip(save.deletions, deleted) {
             try delete(deletion.entity, row, schema, source)
         }
-        guard !save.deletions.isEmpty else { return }
+        guard !save.deletions.isEmpty, edits.values.contains(where: { !$0.added.isEmpty }) else { return }
         let gone = Set(save.deletions.map(\.id))
         for (key, edit) in edits {
             let isDerived = model.inverse(of: edit.relationship)?.isToMany == false
