@@ -25,7 +25,7 @@ public final class Database: Sendable {
     deinit {
         guard !closed.load(ordering: .relaxed) else { return }
         // Who does not call `close` is not interested in its errors; the next open recovers what is left.
-        do throws(StorageError) { try Registry.close(engine) } catch {}
+        do throws(StorageError) { try Registry.close(engine, closing: closed) } catch {}
     }
 
     // MARK: Opening and closing
@@ -63,15 +63,7 @@ public final class Database: Sendable {
     ///
     /// - Throws: `transactionsOpen` (then the database stays open), `closed`, `poisoned`, `diskFull`, `io`.
     public func close() throws(StorageError) {
-        try checkOpen()
-        do throws(StorageError) {
-            try Registry.close(engine)
-        } catch {
-            if case .transactionsOpen = error { throw error }
-            closed.store(true, ordering: .relaxed)
-            throw error
-        }
-        closed.store(true, ordering: .relaxed)
+        try Registry.close(engine, closing: closed)
     }
 
     private func checkOpen() throws(StorageError) {

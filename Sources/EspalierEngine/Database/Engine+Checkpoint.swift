@@ -28,8 +28,7 @@ extension Engine {
         try syncs.check()
         switch mode {
         case .passive:
-            guard let log else { return CheckpointResult(pageCount: 0, isComplete: true) }
-            return try runCheckpoint(log)
+            return try runCheckpoint()
         case .full, .truncate:
             try board.beginWriter()
             gate.enter()
@@ -37,8 +36,7 @@ extension Engine {
                 gate.leave()
                 board.endWriter()
             }
-            guard let log else { return CheckpointResult(pageCount: 0, isComplete: true) }
-            let result = try runCheckpoint(log)
+            let result = try runCheckpoint()
             guard result.isComplete else { throw .logFull }
             if mode == .truncate { try disarmLog() }
             return result
@@ -55,7 +53,7 @@ extension Engine {
         guard position > last, position - last >= due else { return }
         checkpointTried.store(position, ordering: .relaxed)
         do throws(StorageError) {
-            try runCheckpoint(log)
+            try runCheckpoint()
         } catch {
             // A failed sync is remembered by `syncs`; anything else is tried again when as much log has come again.
         }
@@ -63,17 +61,23 @@ extension Engine {
 
     /// Moves what every snapshot sees into the store file.
     @discardableResult
-    func runCheckpoint(_ log: Log) throws(StorageError) -> CheckpointResult {
+    func runCheckpoint() throws(StorageError) -> CheckpointResult {
         try checkpointLock.withLock { () throws(StorageError) in
+            // Asked for under the lock: it may have been put away since the caller decided to come here.
+            guard let log else { return CheckpointResult(pageCount: 0, isComplete: true) }
             try syncs.check()
+            // What waits for a sync is invisible, and would hold the target back although no snapshot does.
+            try queue.makeDurable(log)
             let target = board.checkpointTarget()
             let from = checkpointLSN.load(ordering: .acquiring)
             guard target.commitLSN > from else {
                 return CheckpointResult(pageCount: 0, isComplete: queue.appendedPosition <= from)
             }
+            // The target may be an `.ordered` commit that came after the sync above (F1).
             try queue.makeDurable(log)
             let count = try move(target, from: from, index: log.currentIndex, log: log)
-            board.replaceIndex(log.release(before: target.commitLSN))
+            let index = log.release(before: target.commitLSN)
+            board.replaceIndex(index.old, by: index.new)
             return CheckpointResult(pageCount: count, isComplete: queue.appendedPosition <= target.commitLSN)
         }
     }

@@ -12,9 +12,9 @@ extension Engine {
     func close() throws(StorageError) {
         var failure: StorageError?
         do throws(StorageError) {
-            if let log {
+            if log != nil {
                 try syncs.check()
-                try runCheckpoint(log)
+                try runCheckpoint()
                 try disarmLog()
             }
         } catch {

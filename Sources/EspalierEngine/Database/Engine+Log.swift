@@ -112,7 +112,8 @@ extension Engine {
                 appended.state, logIdentifier: log.identifier, logStartSegment: slot.logStartSegment, isClean: true)
             self.log = nil
             files.log = nil
-            try log.file.close()
+            // Not closed here: a reader may be reading a version that it finds in the store file next. The last user
+            // closes it, and what closing could report is of no interest for a log that is not needed any more.
             try fileSystem.remove(logPath)
             try fileSystem.syncDirectory(of: logPath)
         }

@@ -173,10 +173,10 @@ package final class Engine: @unchecked Sendable {
     /// Makes room in the log: by growing it up to its cap, by a checkpoint, by giving old snapshots up.
     private func reserve(_ byteCount: Int, in log: Log) throws(StorageError) {
         if try log.reserve(byteCount, byteCountMax: options.logByteCountMax) { return }
-        try runCheckpoint(log)
+        try runCheckpoint()
         if try log.reserve(byteCount, byteCountMax: options.logByteCountMax) { return }
         guard board.expireOldSnapshots() > 0 else { throw .logFull }
-        try runCheckpoint(log)
+        try runCheckpoint()
         guard try log.reserve(byteCount, byteCountMax: options.logByteCountMax) else { throw .logFull }
     }
 }

@@ -5,6 +5,8 @@
 //   2. Within one file system, opening and closing follow each other: no store is opened while it is being closed. The
 //      lock itself is not held meanwhile.
 
+import Synchronization
+
 /// The open stores of this process.
 enum Registry {
     /// An engine that lives as long as somebody uses it.
@@ -59,14 +61,19 @@ enum Registry {
         }
     }
 
-    /// Gives one use of an engine up; the last one closes it.
-    static func close(_ engine: Engine) throws(StorageError) {
+    /// Gives one use of an engine up, and marks its handle as closed; the last one closes the engine.
+    ///
+    /// - Throws: `closed` if another thread was faster; `transactionsOpen`, and then the handle stays open.
+    static func close(_ engine: Engine, closing isClosed: borrowing Atomic<Bool>) throws(StorageError) {
         try alone(in: engine.fileSystem) { () throws(StorageError) in
+            if isClosed.load(ordering: .relaxed) { throw .closed }
             guard engine.handleCount == 1 else {
+                isClosed.store(true, ordering: .relaxed)
                 engine.handleCount -= 1
                 return
             }
             try engine.board.close()
+            isClosed.store(true, ordering: .relaxed)
             engine.handleCount = 0
             let identity = engine.files.store.identity
             monitor.withLock { shared.entries[identity] = nil }

@@ -135,14 +135,15 @@ package final class Log: @unchecked Sendable {
 
     /// After a checkpoint became durable: frees segments that lie before `lsn`, and forgets versions before it.
     ///
-    /// - Returns: the smaller index, for the board.
-    package func release(before lsn: UInt64) -> LogIndex {
+    /// - Returns: the index until now and the smaller one, for the board.
+    package func release(before lsn: UInt64) -> (old: LogIndex, new: LogIndex) {
         lock.withLock {
             while ring.active.count > 1, (ring.active[0].sequence + 1) * UInt64(segmentByteCount) <= lsn {
                 ring.vacant.append(ring.active.removeFirst().place)
             }
-            index = index.copy(from: lsn, spare: 1024)
-            return index
+            let old = index
+            index = old.copy(from: lsn, spare: 1024)
+            return (old, index)
         }
     }
 }

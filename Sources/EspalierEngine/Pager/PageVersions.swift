@@ -80,7 +80,13 @@ struct PageVersions {
     private func loadStored(_ page: PageNumber) throws(StorageError) -> PagePin {
         if let present = pool.pinIfPresent(page, version: 0) { return present }
         let loaded = try pool.pin(page, version: 0) { target throws(StorageError) in
-            try files.readStorePage(page, to: target)
+            do throws(StorageError) {
+                try files.readStorePage(page, to: target)
+            } catch {
+                // Half of a page that a checkpoint is just overwriting: only who was given up can see it.
+                if case .corruption = error, mark?.isExpired ?? false { throw .snapshotExpired }
+                throw error
+            }
             return true
         }
         guard let loaded else { throw .corrupt(.pageNumber, page: page) }

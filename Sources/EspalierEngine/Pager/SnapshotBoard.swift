@@ -102,8 +102,15 @@ package final class SnapshotBoard: Sendable {
         }
     }
 
-    /// Replaces the index by one that lists the same versions or leaves out such as are in the store file.
-    package func replaceIndex(_ index: LogIndex) { shared.withLock { $0.index = index } }
+    /// Replaces `old` by an index that leaves out versions that are in the store file by now.
+    ///
+    /// Does nothing if the board shows another one: a newer one lists commits that `new` may not know, and an older one
+    /// is replaced by the next commit.
+    package func replaceIndex(_ old: LogIndex, by new: LogIndex) {
+        shared.withLock { shared in
+            if shared.index === old { shared.index = new }
+        }
+    }
 
     /// Shows what another process committed, which may even be a state with another log.
     package func follow(_ state: StoreState, index: LogIndex) {
