@@ -1,0 +1,211 @@
+// What the tests with threads share: a store in which every commit can be told from half of one, threads whose errors
+// reach the test, and a file system that is slow to sync or looks like that of another process.
+//
+// Invariants
+//   1. After transaction t every stamp is t, repeated, and the sum of the accounts is what it was in the beginning:
+//      parts of two commits are seen to be that.
+
+import EspalierEngine
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+/// A store whose contents prove that they belong to one commit.
+struct Ledger: Sendable {
+    static let accountCount: UInt64 = 300
+    static let stampCount = 30
+    static let opening: UInt64 = 1000
+
+    let database: Database
+    let accounts: Tree
+    let stamps: Tree
+
+    /// Fills an empty store with the first commit.
+    init(filling database: Database) throws {
+        self.database = database
+        var write = try database.beginWrite()
+        accounts = try write.createTree(named: "accounts", kind: .integer)
+        stamps = try write.createTree(named: "stamps", kind: .bytes)
+        for account in 0..<Self.accountCount {
+            try write.put(Self.balance(Self.opening), for: account, in: accounts)
+        }
+        try stamp(&write)
+        try write.commit()
+    }
+
+    /// Another database's view of the store of `ledger`.
+    init(_ ledger: Ledger, in database: Database) {
+        self.database = database
+        accounts = ledger.accounts
+        stamps = ledger.stamps
+    }
+
+    private static func balance(_ amount: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: amount >> (8 * $0)) } + [UInt8](repeating: 0xEE, count: 80)
+    }
+
+    private static func number(_ bytes: [UInt8], at offset: Int = 0) -> UInt64 {
+        (0..<8).reduce(0) { $0 | UInt64(bytes[offset + $1]) << (8 * UInt64($1)) }
+    }
+
+    /// Writes the number of the transaction to every stamp; some are longer than a page.
+    private func stamp(_ write: inout WriteTransaction) throws {
+        let number = write.transactionID
+        let word = (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+        for place in 0..<Self.stampCount {
+            let wordCount = 1 + Int((number &* 31 &+ UInt64(place) &* 7) % 90) * (place % 10 == 0 ? 9 : 1)
+            let value = [UInt8]((0..<wordCount).map { _ in word }.joined())
+            try write.put(value, for: bytes("stamp \(place)"), in: stamps)
+        }
+    }
+
+    /// Moves money between accounts, and stamps; now and then gives up a transaction before.
+    @discardableResult
+    func commit(
+        _ chance: inout SeededGenerator, _ durability: Durability = .ordered
+    ) throws -> CommitReceipt {
+        if UInt8.random(in: 0..<8, using: &chance) == 0 {
+            var write = try database.beginWrite()
+            for account in 0..<Self.accountCount where account % 3 == 0 { try write.remove(account, from: accounts) }
+            try stamp(&write)
+            write.rollback()
+        }
+        var write = try database.beginWrite()
+        for _ in 0..<3 {
+            let from = UInt64.random(in: 0..<Self.accountCount, using: &chance)
+            let to = UInt64.random(in: 0..<Self.accountCount, using: &chance)
+            let rich = Self.number(try #require(try write.get(from, from: accounts)))
+            let amount = UInt64.random(in: 0...rich, using: &chance)
+            try write.put(Self.balance(rich - amount), for: from, in: accounts)
+            let poor = Self.number(try #require(try write.get(to, from: accounts)))
+            try write.put(Self.balance(poor + amount), for: to, in: accounts)
+        }
+        try stamp(&write)
+        return try write.commit(durability)
+    }
+
+    /// Reads all that `read` sees, expects that it is one whole commit, and returns a digest of it.
+    func verify(_ read: borrowing ReadTransaction) throws -> UInt64 {
+        var (sum, count, digest): (UInt64, UInt64, UInt64) = (0, 0, 0)
+        var cursor = try read.cursor(over: accounts)
+        while try cursor.next() {
+            let amount = Self.number(try cursor.value())
+            sum += amount
+            count += 1
+            digest = (digest ^ amount) &* 0x9E37_79B9_7F4A_7C15 &+ cursor.integerKey
+        }
+        let transaction = read.transactionID
+        var stampCount = 0
+        cursor = try read.cursor(over: stamps)
+        while try cursor.next() {
+            let value = try cursor.value()
+            let isWhole = stride(from: 0, to: value.count, by: 8).allSatisfy {
+                Self.number(value, at: $0) == transaction
+            }
+            if !isWhole {
+                Issue.record("stamp \(stampCount) of transaction \(transaction) is of \(Self.number(value))")
+            }
+            stampCount += 1
+        }
+        #expect(count == Self.accountCount && sum == Self.accountCount * Self.opening, "transaction \(transaction)")
+        #expect(stampCount == Self.stampCount)
+        return digest
+    }
+}
+
+/// Runs `body` on `count` threads at the same time, with the thread's number, and throws the first error.
+func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
+    let failures = Mutex<[any Error]>([])
+    let shared = Shared(failures)
+    let done = DispatchGroup()
+    for number in 0..<count {
+        done.enter()
+        let thread = Thread {
+            do { try body(number) } catch { shared.value.withLock { $0.append(error) } }
+            done.leave()
+        }
+        thread.stackSize = 4 << 20
+        thread.start()
+    }
+    done.wait()
+    if let first = shared.value.withLock({ $0.first }) { throw first }
+}
+
+/// Something that threads share and that cannot be copied into their closures.
+final class Shared<Value: ~Copyable & Sendable>: Sendable {
+    let value: Value
+
+    init(_ value: consuming Value) { self.value = value }
+}
+
+/// The operating system's files, slow to sync, or with identities of their own: as another process sees them.
+final class DisguisedFileSystem: FileSystem {
+    private let system = PosixFileSystem.shared
+    private let device: UInt64
+    private let syncDelay: TimeInterval
+
+    init(device: UInt64 = 0, syncDelay: TimeInterval = 0) {
+        self.device = device
+        self.syncDelay = syncDelay
+    }
+
+    private func disguise(_ identity: FileIdentity) -> FileIdentity {
+        FileIdentity(device: identity.device ^ device, inode: identity.inode)
+    }
+
+    func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
+        let file = try system.open(path, role: role, mode: mode)
+        return DisguisedFile(file, identity: disguise(file.identity), syncDelay: syncDelay)
+    }
+
+    func identity(of path: String) throws(StorageError) -> FileIdentity? {
+        try system.identity(of: path).map(disguise)
+    }
+
+    func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
+        try system.renameExclusively(path, to: newPath)
+    }
+
+    func rename(_ path: String, to newPath: String) throws(StorageError) { try system.rename(path, to: newPath) }
+    func remove(_ path: String) throws(StorageError) { try system.remove(path) }
+    func syncDirectory(of path: String) throws(StorageError) { try system.syncDirectory(of: path) }
+    func now() -> UInt64 { system.now() }
+    func random() -> UInt64 { system.random() }
+}
+
+/// A file of a `DisguisedFileSystem`.
+private final class DisguisedFile: StorageFile {
+    private let file: any StorageFile
+    private let syncDelay: TimeInterval
+    let identity: FileIdentity
+
+    init(_ file: any StorageFile, identity: FileIdentity, syncDelay: TimeInterval) {
+        self.file = file
+        self.identity = identity
+        self.syncDelay = syncDelay
+    }
+
+    var role: FileRole { file.role }
+    func size() throws(StorageError) -> UInt64 { try file.size() }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
+        // SAFETY: the caller's buffer is valid for the length of the call.
+        unsafe try file.read(into: buffer, at: offset)
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
+        // SAFETY: the caller's buffer is valid for the length of the call.
+        unsafe try file.write(buffer, at: offset)
+    }
+
+    func sync(_ level: SyncLevel) throws(StorageError) {
+        if syncDelay > 0 { Thread.sleep(forTimeInterval: syncDelay) }
+        try file.sync(level)
+    }
+
+    func truncate(to byteCount: UInt64) throws(StorageError) { try file.truncate(to: byteCount) }
+    func allocate(to byteCount: UInt64) throws(StorageError) { try file.allocate(to: byteCount) }
+    func lockForWriting() throws(StorageError) { try file.lockForWriting() }
+    func close() throws(StorageError) { try file.close() }
+}
