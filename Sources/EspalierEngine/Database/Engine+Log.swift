@@ -18,6 +18,10 @@ extension Engine {
             guard max(slot.sequence, slot.transactionID, slot.checkpointLSN) < CheckpointSlotLayout.counterEnd / 2
             else { throw StorageError.diskFull }
             let (file, header) = try openLogForWriting()
+            let start = slot.logStartSegment.multipliedReportingOverflow(by: UInt64(header.segmentByteCount))
+            guard !start.overflow, start.partialValue < CheckpointSlotLayout.counterEnd / 2 else {
+                throw StorageError.diskFull
+            }
             // Also for names that are there already: who made them may not have got as far as this.
             try fileSystem.syncDirectory(of: logPath)
             var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
