@@ -94,7 +94,7 @@ extension NotAStoreReason: CustomStringConvertible {
         case .wrongMagic: "it does not begin with the store's magic bytes"
         case .textMangled:
             "it was one once, but a text-mode transfer changed its line ends; copy it again in binary mode"
-        case .damagedSuperblock: "its superblock and the copy of it are damaged"
+        case .damagedSuperblock: "its superblock is damaged"
         }
     }
 }

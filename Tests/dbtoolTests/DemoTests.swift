@@ -122,12 +122,16 @@ import Testing
 
     @Test func `a disk that takes no more ends the import with code 3 and a store that can be read`() throws {
         try withTemporaryFolder { folder in
-            // A limit of the process stands for the disk's: 600 blocks of 1,024 bytes in any one file.
-            let command = "trap '' XFSZ; ulimit -f 600; exec \"$0\" demo library.espalier --commit-every 500"
+            // A limit of the process stands for the disk's: 5,000 blocks of 1,024 bytes in any one file.
+            // The log's first segment fits and its second does not, so the import ends in its midst.
+            let command = "trap '' XFSZ; ulimit -f 5000; exec \"$0\" demo library.espalier --commit-every 20"
             let run = try Command("bash", ["-c", command, ToolRun.executable.path], in: folder)
 
             #expect(run.code == 3, "\(run.output)\(run.errors)")
             #expect(run.errors.hasPrefix("dbtool: library.espalier: "), "\(run.errors)")
+            let check = try ToolRun(executable: ["check", folder.appendingPathComponent("library.espalier").path])
+            #expect(check.code == 0, "\(check.output)\(check.errors)")
+            #expect(check.output.contains("rows"), "\(check.output)")
         }
     }
 }
