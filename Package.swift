@@ -53,6 +53,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "EspalierEngine", swiftSettings: strict),
+        .target(name: "EspalierAudit", swiftSettings: strict),
         .target(name: "EspalierModel", swiftSettings: strict),
         .target(name: "EspalierStore", dependencies: ["EspalierEngine", "EspalierModel"], swiftSettings: strict),
         .target(
@@ -67,7 +68,8 @@ let package = Package(
                         + swiftSyntaxLibraries.map { "-l\($0)" })
             ]),
         .executableTarget(
-            name: "dbtool", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
+            name: "dbtool",
+            dependencies: ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
             exclude: ["Chinook/LICENSE.md"], resources: [.copy("Chinook/ChinookData.json")], swiftSettings: strict),
         .target(
             name: "FuzzBodies", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
@@ -79,6 +81,9 @@ let package = Package(
         .testTarget(
             name: "EspalierEngineTests", dependencies: ["EspalierEngine", "TestSupport"],
             exclude: ["Golden"], swiftSettings: strict),
+        .testTarget(
+            name: "EspalierAuditTests", dependencies: ["EspalierAudit", "EspalierEngine", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "EspalierModelTests", dependencies: ["EspalierModel", "TestSupport"], swiftSettings: strict),
         .testTarget(

@@ -11,6 +11,11 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
+/// In `allocations` the C library's names of memory functions stand for counting ones.
+let countedMemory = ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign"].flatMap {
+    ["-Xlinker", "--defsym=\($0)=counted_\($0)"]
+}
+
 let package = Package(
     name: "Benchmarks",
     dependencies: [.package(name: "Espalier", path: "..")],
@@ -23,5 +28,8 @@ let package = Package(
                 "BenchKit", "Peers", .product(name: "Espalier", package: "Espalier"),
                 .product(name: "EspalierEngine", package: "Espalier"),
             ], swiftSettings: strict),
+        .executableTarget(
+            name: "allocations", dependencies: [.product(name: "EspalierEngine", package: "Espalier")],
+            swiftSettings: strict, linkerSettings: [.unsafeFlags(countedMemory)]),
     ]
 )

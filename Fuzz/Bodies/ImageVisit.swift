@@ -5,6 +5,8 @@
 //   2. A read-only database changes no file.
 //   3. What the integrity check calls whole can be read to the end in both directions, has the counts that the catalog
 //      states, and is whole after further changes.
+//   4. A check in slices finds what a check at once finds.
+//   5. What salvage makes of it is whole and has the rows that the report states; a failure leaves no file behind.
 
 import EspalierEngine
 import TestSupport
@@ -31,6 +33,35 @@ struct ImageVisit {
             precondition(system.contents(of: ImageFixture.path) == store, "a read-only open changed the store")
             precondition(system.contents(of: ImageFixture.logPath) == log, "a read-only open changed the log")
         }
+        for takesAll in [false, true] { salvage(store: store, log: log, takesAll: takesAll) }
+    }
+
+    private static func salvage(store: [UInt8], log: [UInt8]?, takesAll: Bool) {
+        let system = SimulatedFileSystem(seed: 4)
+        system.replaceContents(of: ImageFixture.path, with: store)
+        if let log { system.replaceContents(of: ImageFixture.logPath, with: log) }
+        system.limitSpace(to: 8 << 20)
+        let pathsBefore = system.paths
+        var options = SalvageOptions()
+        options.nameCandidates = ["words"]
+        (options.acceptsDamaged, options.includesDeleted, options.includesUncommitted) = (takesAll, takesAll, takesAll)
+        do throws(StorageError) {
+            let report = try Database.salvage(
+                from: ImageFixture.path, into: "new", in: system, options: options,
+                storeOptions: ImageFixture.options)
+            system.limitSpace(to: nil)
+            let new = try Database.open("new", in: system, options: ImageFixture.options)
+            let isWhole = try new.check().isOK
+            precondition(isWhole, "what salvage made is not whole")
+            let count = try new.beginRead().trees().reduce(0) { $0 + $1.entryCount }
+            precondition(count == report.rowCount, "salvage reports \(report.rowCount) rows and wrote \(count)")
+            try new.close()
+        } catch {
+            _ = error.description
+            precondition(system.paths == pathsBefore, "salvage failed and left files behind: \(error)")
+        }
+        precondition(system.contents(of: ImageFixture.path) == store, "salvage changed the store")
+        precondition(system.contents(of: ImageFixture.logPath) == log, "salvage changed the log")
     }
 
     private func run() throws(StorageError) {
@@ -38,7 +69,12 @@ struct ImageVisit {
         options.createIfMissing = false
         options.access = access
         let database = try Database.open(ImageFixture.path, in: system, options: options)
-        let isWhole = try database.check().isOK
+        let report = try database.check()
+        let isWhole = report.isOK
+        let session = try database.beginCheck()
+        while !session.isOver { _ = try session.resume(pages: 3) }
+        precondition(session.report.findings == report.findings, "slices find something else than the whole")
+        session.end()
         do throws(StorageError) {
             try readAll(database, isWhole: isWhole)
             if access == .readWrite { try change(database, isWhole: isWhole) }

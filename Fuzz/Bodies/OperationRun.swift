@@ -32,6 +32,8 @@ final class OperationRun {
     private var database: Database
     private var content: ModelContent
     private var snapshots: [Snapshot] = []
+    /// The open savepoints of the transaction, and what it contained then.
+    private var savepoints: [(savepoint: Savepoint, content: ModelContent)] = []
     /// The content after each transaction that may have been committed.
     private(set) var history: [UInt64: ModelContent] = [0: [:]]
     /// The newest transaction that must survive.
@@ -120,6 +122,7 @@ final class OperationRun {
 
     private func transact() throws(StorageError) {
         let before = content
+        savepoints = []
         var write = try database.beginWrite()
         do throws(StorageError) {
             for _ in 0..<input.number(below: 24) where !input.isAtEnd { try change(&write) }
@@ -145,7 +148,8 @@ final class OperationRun {
         let name = kind == .integer ? "numbers" : "words"
         let tree = try write.tree(named: name, orCreate: kind)
         var model = content[name] ?? SortedModel()
-        defer { content[name] = model }
+        var hasGoneBack = false
+        defer { if !hasGoneBack { content[name] = model } }
         switch input.number(below: 16) {
         case 0...5: try put(key(kind), value(), tree, &model, &write)
         case 6...8: try remove(key(kind), tree, &model, &write)
@@ -173,10 +177,72 @@ final class OperationRun {
             let count = try write.count(of: tree)
             precondition(count == UInt64(model.entries.count), "another count")
         default:
-            guard input.number(below: 4) == 0 else { return }
-            try write.dropTree(tree)
-            _ = try write.createTree(named: name, kind: kind)
-            model = SortedModel()
+            switch input.number(below: 4) {
+            case 0:
+                try write.dropTree(tree)
+                _ = try write.createTree(named: name, kind: kind)
+                model = SortedModel()
+            case 1: try removeRange(tree, &model, &write)
+            case 2: try load(tree, &model, &write)
+            default:
+                content[name] = model
+                hasGoneBack = true
+                try moveAlongSavepoints(&write)
+            }
+        }
+    }
+
+    // MARK: Savepoints, ranges and loads
+
+    /// Opens a savepoint, goes back to one, or releases one.
+    private func moveAlongSavepoints(_ write: inout WriteTransaction) throws(StorageError) {
+        let action = input.number(below: 4)
+        guard action > 1, !savepoints.isEmpty else { return savepoints.append((try write.savepoint(), content)) }
+        let place = input.number(below: savepoints.count)
+        let (savepoint, before) = savepoints[place]
+        if action == 2 {
+            try write.rollback(to: savepoint)
+            content = before
+            savepoints.removeSubrange((place + 1)...)
+        } else {
+            try write.release(savepoint)
+            savepoints.removeSubrange(place...)
+        }
+    }
+
+    private func removeRange(
+        _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+    ) throws(StorageError) {
+        let (low, high) = (key(tree.kind), key(tree.kind))
+        let removed =
+            tree.kind == .integer
+            ? try write.removeAll(
+                KeyRange(from: .including(Self.number(low)), to: .excluding(Self.number(high))), from: tree)
+            : try write.removeAll(KeyRange(from: .including(low), to: .excluding(high)), from: tree)
+        let gone = model.position(of: low)..<max(model.position(of: low), model.position(of: high))
+        precondition(removed == UInt64(gone.count), "removing \(low)..<\(high) says \(removed)")
+        for entry in model.entries[gone] { _ = model.remove(entry.key) }
+    }
+
+    /// Loads neighbouring keys; in a tree that has entries, or with keys that do not ascend, nothing changes.
+    private func load(
+        _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+    ) throws(StorageError) {
+        let (first, value) = (input.word(), value(limit: 700))
+        let keys = (0..<input.number(below: 200)).map { Self.key(first + $0, tree.kind) }
+        let ascends = zip(keys, keys.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) }
+        let isEmpty = model.entries.isEmpty
+        do throws(StorageError) {
+            _ =
+                tree.kind == .integer
+                ? try write.load(keys.lazy.map { (Self.number($0), value) }, into: tree)
+                : try write.load(keys.lazy.map { ($0, value) }, into: tree)
+            precondition(isEmpty && ascends, "a load that cannot be")
+            for key in keys { _ = model.put(value, for: key) }
+        } catch .treeNotEmpty {
+            precondition(!isEmpty, "an empty tree is said to have entries")
+        } catch .keysNotAscending {
+            precondition(!ascends, "keys that ascend are said not to")
         }
     }
 

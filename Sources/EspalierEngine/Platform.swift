@@ -23,8 +23,8 @@ private func renameFile(_ path: String, _ newPath: String) -> Int32 { unsafe ren
 
 /// The operating system, as far as the engine knows it.
 package enum Platform {
-    /// Linux: `F_OFD_SETLK`.
-    private static let setOpenFileLock: Int32 = 37
+    /// Linux: `F_OFD_GETLK`, `F_OFD_SETLK`.
+    private static let getOpenFileLock: Int32 = 36, setOpenFileLock: Int32 = 37
 
     /// Error numbers the engine decides on.
     package static let noEntry = ENOENT, exists = EEXIST, noSpace = ENOSPC, quotaExceeded = EDQUOT, fileTooBig = EFBIG
@@ -177,6 +177,18 @@ package enum Platform {
         return code < 0 || range.l_type == Int16(F_UNLCK) || range.l_pid < 0 ? 0 : range.l_pid
     }
 
+    /// Whether another open file description has a lock on a byte.
+    package static func isLocked(_ descriptor: Int32, byte: UInt64) -> Bool {
+        var range = flock()
+        range.l_type = Int16(F_RDLCK)
+        range.l_whence = Int16(SEEK_SET)
+        range.l_start = off_t(byte)
+        range.l_len = 1
+        // SAFETY: the kernel reads and fills the structure it is given.
+        return retrying { Int(unsafe fcntl(descriptor, getOpenFileLock, &range)) } == 0
+            && range.l_type != Int16(F_UNLCK)
+    }
+
     private static func setLock(_ descriptor: Int32, _ command: Int32, byte: UInt64, type: Int16) -> Int {
         var range = flock()
         range.l_type = type
@@ -197,8 +209,28 @@ package enum Platform {
         return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
     }
 
+    /// A number that no other thread has at the same time.
+    @inline(__always)
+    package static var threadNumber: UInt {
+        #if canImport(Darwin)
+            // SAFETY: only the address is used.
+            unsafe UInt(bitPattern: pthread_self())
+        #else
+            UInt(pthread_self())
+        #endif
+    }
+
+    /// Lets other threads run for so long.
+    package static func pause(milliseconds: Int) {
+        if let schedule = CurrentSchedule.value { return schedule.yield() }
+        _ = usleep(UInt32(milliseconds) * 1000)
+    }
+
     /// Lets another thread run.
-    package static func yield() { _ = sched_yield() }
+    package static func yield() {
+        if let schedule = CurrentSchedule.value { return schedule.yield() }
+        _ = sched_yield()
+    }
 }
 
 extension Platform.FileStatus {
@@ -217,9 +249,13 @@ extension Platform.FileStatus {
 package final class Monitor: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
+    private let schedule: (any ThreadSchedule)?
 
     /// An unlocked monitor.
-    package init() {
+    ///
+    /// - Parameter schedule: who decides which thread runs; `nil`: the operating system.
+    package init(schedule: (any ThreadSchedule)? = CurrentSchedule.value) {
+        self.schedule = schedule
         // SAFETY: both are initialised before use and never move; the monitor owns them until its end.
         unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
@@ -239,16 +275,28 @@ package final class Monitor: @unchecked Sendable {
 
     /// Runs `body` while holding the lock.
     package func withLock<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        lock()
+        defer { unlock() }
+        return try body()
+    }
+
+    func lock() {
+        if let schedule { return schedule.lock(self) }
         // SAFETY: `mutex` is initialised; the same thread unlocks it.
         unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        return try body()
+    }
+
+    func unlock() {
+        if let schedule { return schedule.unlock(self) }
+        // SAFETY: this thread locked it.
+        unsafe pthread_mutex_unlock(mutex)
     }
 
     /// Gives the lock up until someone calls `wakeAll`.
     ///
     /// Only inside `withLock`; may wake without a reason.
     package func wait() {
+        if let schedule { return schedule.wait(self) }
         // SAFETY: called with the lock held, by this type's contract.
         unsafe pthread_cond_wait(condition, mutex)
     }
@@ -257,7 +305,55 @@ package final class Monitor: @unchecked Sendable {
     ///
     /// Only inside `withLock`.
     package func wakeAll() {
+        if let schedule { return schedule.wakeAll(self) }
         // SAFETY: `condition` is initialised.
         unsafe pthread_cond_broadcast(condition)
+    }
+}
+
+/// What a new thread is to do, on its way there.
+private final class ThreadWork: Sendable {
+    let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+}
+
+private func runThread(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    // SAFETY: `PlatformThread.start` passed a retained `ThreadWork`, for this thread to consume.
+    if let pointer = unsafe pointer { unsafe Unmanaged<ThreadWork>.fromOpaque(pointer).takeRetainedValue().body() }
+    return nil
+}
+
+// SAFETY: @unchecked Sendable, because the handle never changes, and `join` is called once.
+/// A thread of the operating system.
+@safe
+package struct PlatformThread: @unchecked Sendable {
+    private let handle: pthread_t
+
+    /// Starts a thread that runs `body`; `nil` if the system has none to give.
+    package static func start(_ body: @escaping @Sendable () -> Void) -> PlatformThread? {
+        // SAFETY: the reference goes to the thread, which consumes it; if there is no thread it is consumed here.
+        let work = unsafe Unmanaged.passRetained(ThreadWork(body))
+        #if canImport(Darwin)
+            var handle: pthread_t?
+            let code = unsafe pthread_create(&handle, nil, { pointer in unsafe runThread(pointer) }, work.toOpaque())
+            if code == 0, let handle = unsafe handle { return unsafe PlatformThread(handle: handle) }
+        #else
+            var handle = pthread_t()
+            let code = unsafe pthread_create(&handle, nil, { pointer in unsafe runThread(pointer) }, work.toOpaque())
+            if code == 0 { return PlatformThread(handle: handle) }
+        #endif
+        unsafe work.release()
+        return nil
+    }
+
+    /// Waits until the thread has ended; only once.
+    package func join() {
+        // SAFETY: the thread was made joinable, and nobody joined it before, by this method's contract.
+        #if canImport(Darwin)
+            _ = unsafe pthread_join(handle, nil)
+        #else
+            _ = pthread_join(handle, nil)
+        #endif
     }
 }

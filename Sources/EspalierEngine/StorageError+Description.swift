@@ -7,6 +7,8 @@ extension StorageError: CustomStringConvertible {
         case .io(let failure): failure.description
         case .corruption(let corruption): corruption.description
         case .notAStore(let reason): "The file is not an Espalier store: \(reason.description)."
+        case .superblockDamaged:
+            "The superblock is damaged, but its copy is intact; open the store read-only, or repair it first."
         case .unsupportedFormat(let found, let supported):
             "The store has format version \(found >> 16).\(found & 0xFFFF); this engine reads version "
                 + "\(supported >> 16).\(supported & 0xFFFF) and older."
@@ -24,7 +26,7 @@ extension StorageError: CustomStringConvertible {
             "The database cannot close while \(count) transaction(s) are open; end them first."
         case .transactionEnded: "The transaction has ended; begin a new one."
         case .transactionFailed:
-            "An earlier operation of this write transaction failed half-way; roll it back and begin a new one."
+            "An earlier operation of this write transaction failed half-way; roll it back, whole or to a savepoint."
         case .poisoned(let errno):
             "A sync to disk failed earlier (errno \(errno)); close the database and open it again, "
                 + "which recovers what was committed."
@@ -33,7 +35,9 @@ extension StorageError: CustomStringConvertible {
         case .snapshotExpired:
             "The snapshot was given up because the log reached its cap; begin a new read transaction."
         case .diskFull: "The disk is full; the store can still be read, and written once there is room."
-        case .logFull: "The log is full and an open snapshot keeps it from being emptied; end older read transactions."
+        case .logFull:
+            "The log is full: an open snapshot keeps it from being emptied, or the transaction is larger than its cap; "
+                + "end older read transactions, or raise logByteCountMax."
         case .logCorrupt(let lsn):
             "The log is damaged at position \(lsn), before commits that were acknowledged; "
                 + "open the store read-only or salvage it."
@@ -46,8 +50,18 @@ extension StorageError: CustomStringConvertible {
             "Tree \(tree) has keys of the other kind; use UInt64 keys on integer trees and bytes on bytes trees."
         case .noSuchTree(let tree): "Tree \(tree) does not exist in this snapshot."
         case .treeExists(let tree): "A tree of that name exists already (id \(tree))."
+        case .noSuchSavepoint:
+            "The savepoint is not open in this transaction: it was released, or an earlier one was gone back to."
+        case .treeNotEmpty(let tree): "Tree \(tree) has entries; only an empty tree can be loaded."
+        case .keysNotAscending: "The keys of the entries do not ascend; sort them, and leave doubles out."
         case .noEntry: "The cursor stands on no entry; move it to one first."
         case .invalidOption(let option): option.description
+        case .destinationExists: "There is a file at the destination already; remove it or choose another name."
+        case .cancelled: "The work was cancelled before its end; nothing was changed."
+        case .backup(let fault): fault.description
+        case .changesGone:
+            "The log no longer holds all commits after this position; bring the copy forward by an increment first."
+        case .storeReplaced: "Another file has taken the store's name, so this one is outdated; open the store again."
         }
     }
 }
@@ -60,6 +74,7 @@ extension IOFailure: CustomStringConvertible {
             case .store: "the store file"
             case .log: "the log file"
             case .directory: "the store's directory"
+            case .copy: "the copy"
             }
         guard errno != 0 else { return "The \(operation) of \(name) did less than was asked." }
         return "The \(operation) of \(name) failed: \(Platform.message(of: errno)) (errno \(errno))."
@@ -78,6 +93,7 @@ extension Corruption: CustomStringConvertible {
                     ? "The log is damaged at byte \(byteOffset)"
                     : "Page \(page)\(tree) is damaged in the log at byte \(byteOffset)"
             case .directory: "The directory is damaged"
+            case .copy: "Page \(page)\(tree) of the copy is damaged at byte \(byteOffset)"
             }
         return "\(place): \(rule)."
     }

@@ -14,6 +14,8 @@ public enum StorageError: Error, Equatable, Sendable {
     case corruption(Corruption)
     /// The file is not a store at all.
     case notAStore(NotAStoreReason)
+    /// The superblock is damaged, but its copy is intact: the store can be read, and repaired.
+    case superblockDamaged
     /// The store's format version is not one this engine reads (0x00MMmmmm: major and minor).
     case unsupportedFormat(found: UInt32, supported: UInt32)
     /// The store uses incompatible features this engine does not know (their bits).
@@ -56,15 +58,33 @@ public enum StorageError: Error, Equatable, Sendable {
     case noSuchTree(UInt32)
     /// A tree of that name exists already, with this id.
     case treeExists(UInt32)
+    /// The savepoint is another transaction's, was released, or forgotten when an earlier one was gone back to.
+    case noSuchSavepoint
+    /// Only an empty tree can be loaded, and this one has entries.
+    case treeNotEmpty(UInt32)
+    /// The keys of entries to be loaded do not ascend; nothing was loaded.
+    case keysNotAscending
     /// The cursor stands on no entry, or on one that its transaction has removed since.
     case noEntry
     /// An option has a value the engine cannot work with.
     case invalidOption(OptionName)
+    /// There is a file at the path where a new one was to be made.
+    case destinationExists
+    /// The watcher of a long work ended it.
+    case cancelled
+    /// A backup or an increment cannot be used.
+    case backup(BackupFault)
+    /// The log no longer holds all commits after the position; go on from an increment.
+    case changesGone
+    /// Another file has taken the store's name since it was opened: it was compacted or restored.
+    case storeReplaced
 
     /// Whether the error is about what the caller asked for: it is found before anything changes.
     var isAboutArguments: Bool {
         switch self {
-        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noEntry, .transactionEnded: true
+        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noEntry, .transactionEnded,
+            .noSuchSavepoint, .treeNotEmpty, .keysNotAscending:
+            true
         default: false
         }
     }
@@ -87,6 +107,8 @@ public enum FileRole: UInt8, Sendable {
     case log
     /// The directory that holds both.
     case directory
+    /// A file that is being made of a store: a backup, an increment, a compact store.
+    case copy
 }
 
 /// The operation of the operating system that failed.

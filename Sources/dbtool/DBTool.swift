@@ -39,8 +39,9 @@ enum DBTool {
 
     /// All verbs, in the order of `dbtool help`.
     static let verbs: [any Verb.Type] = [
-        DemoVerb.self, InfoVerb.self, CheckVerb.self, PagesVerb.self, PageVerb.self, SchemaVerb.self, DumpVerb.self,
-        FetchVerb.self,
+        DemoVerb.self, InfoVerb.self, CheckVerb.self, AuditVerb.self, PagesVerb.self, PageVerb.self, SchemaVerb.self,
+        DumpVerb.self, FetchVerb.self, BackupVerb.self, RestoreVerb.self, CompactVerb.self, ShrinkVerb.self,
+        SalvageVerb.self, RepairVerb.self,
     ]
 
     /// Runs one command line.

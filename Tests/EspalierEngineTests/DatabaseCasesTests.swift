@@ -124,7 +124,7 @@ import Testing
             seen.append(key)
             if key % 3 != 0 { try write.remove(key, from: tree) }
             // A range that lies ahead goes, too.
-            if key == 600 { for ahead in UInt64(700)..<1400 { try write.remove(ahead, from: tree) } }
+            if key == 600 { try write.removeAll(700..<1400, from: tree) }
             isOnEntry = try cursor.next()
         }
         try write.commit()
@@ -183,9 +183,18 @@ import Testing
         #expect(throws: Refusal.self) { try removeSome() }
         #expect(try keys(of: tree, in: database) == Array(0..<1000))
         #expect(try database.check().isOK)
+        // In a part of a transaction that goes on, too.
         var write = try database.beginWrite()
+        try write.remove(900, from: tree)
+        #expect(throws: Refusal.self) {
+            try write.nested { write in
+                try write.removeAll(100..<800, from: tree)
+                throw Refusal()
+            }
+        }
         #expect(try write.remove(3, from: tree))
         try write.commit()
+        #expect(try keys(of: tree, in: database) == (0..<1000).filter { $0 != 3 && $0 != 900 })
     }
 
     @Test func `a copy that is made through a snapshot during writes is that snapshot`() throws {

@@ -41,6 +41,14 @@ struct Ledger: Sendable {
         stamps = ledger.stamps
     }
 
+    /// The store that a ledger filled before, as `database` shows it.
+    init(opening database: Database) throws {
+        self.database = database
+        let read = try database.beginRead()
+        accounts = try #require(try read.tree(named: "accounts"))
+        stamps = try #require(try read.tree(named: "stamps"))
+    }
+
     private static func balance(_ amount: UInt64) -> [UInt8] {
         (0..<8).map { UInt8(truncatingIfNeeded: amount >> (8 * $0)) } + [UInt8](repeating: 0xEE, count: 80)
     }
@@ -207,5 +215,6 @@ private final class DisguisedFile: StorageFile {
     func truncate(to byteCount: UInt64) throws(StorageError) { try file.truncate(to: byteCount) }
     func allocate(to byteCount: UInt64) throws(StorageError) { try file.allocate(to: byteCount) }
     func lockForWriting() throws(StorageError) { try file.lockForWriting() }
+    var isLockedByWriter: Bool { file.isLockedByWriter }
     func close() throws(StorageError) { try file.close() }
 }

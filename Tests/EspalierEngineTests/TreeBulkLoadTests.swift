@@ -41,7 +41,7 @@ import Testing
     private func expectEntries(
         _ entries: [(key: TestKey, value: [UInt8])], of record: TreeRecord, in pages: ArrayPages
     ) throws {
-        var cursor = TreeCursor(pages, record)
+        let cursor = TreeCursor(pages, record)
         for (key, value) in entries {
             try #require(try cursor.next())
             #expect(cursor.testKey == key)

@@ -11,11 +11,11 @@ import Testing
         return oracle
     }
 
-    private func name(_ cursor: borrowing TreeCursor<ArrayPages>) -> String {
+    private func name(_ cursor: TreeCursor<ArrayPages>) -> String {
         cursor.isOnEntry ? String(decoding: cursor.bytesKey, as: UTF8.self) : "-"
     }
 
-    private func seek(_ cursor: inout TreeCursor<ArrayPages>, _ key: String) throws -> String {
+    private func seek(_ cursor: TreeCursor<ArrayPages>, _ key: String) throws -> String {
         let owned = OwnedKey([UInt8](key.utf8))
         _ = try cursor.seek(owned.key)
         return name(cursor)
@@ -23,7 +23,7 @@ import Testing
 
     @Test func `moves over three keys and beyond both ends`() throws {
         let oracle = try oracle(["a", "b", "c"])
-        var cursor = oracle.cursor()
+        let cursor = oracle.cursor()
 
         #expect(try cursor.first() && name(cursor) == "a")
         #expect(try cursor.next() && name(cursor) == "b")
@@ -31,19 +31,19 @@ import Testing
         #expect(try !cursor.next() && name(cursor) == "-")
         #expect(try cursor.first() && !cursor.previous())
         #expect(try cursor.last() && name(cursor) == "c")
-        #expect(try seek(&cursor, "") == "a")
-        #expect(try seek(&cursor, "a") == "a")
+        #expect(try seek(cursor, "") == "a")
+        #expect(try seek(cursor, "a") == "a")
         #expect(cursor.isExact == true)
-        #expect(try seek(&cursor, "ax") == "b")
+        #expect(try seek(cursor, "ax") == "b")
         #expect(cursor.isExact == false)
-        #expect(try seek(&cursor, "b") == "b")
-        #expect(try seek(&cursor, "z") == "-")
+        #expect(try seek(cursor, "b") == "b")
+        #expect(try seek(cursor, "z") == "-")
         #expect(try cursor.previous() && name(cursor) == "c")
     }
 
     @Test func `changes direction without repeating or skipping`() throws {
         let oracle = try oracle(["a", "b", "c"])
-        var cursor = oracle.cursor()
+        let cursor = oracle.cursor()
 
         _ = try cursor.last()
         _ = try cursor.previous()
@@ -59,12 +59,12 @@ import Testing
 
     @Test func `seeks to the first key that is not below`() throws {
         let oracle = try oracle(["foo", "bar", "baz"])
-        var cursor = oracle.cursor()
+        let cursor = oracle.cursor()
 
-        #expect(try seek(&cursor, "bar") == "bar")
-        #expect(try seek(&cursor, "bas") == "baz")
-        #expect(try seek(&cursor, "") == "bar")
-        #expect(try seek(&cursor, "zzz") == "-")
+        #expect(try seek(cursor, "bar") == "bar")
+        #expect(try seek(cursor, "bas") == "baz")
+        #expect(try seek(cursor, "") == "bar")
+        #expect(try seek(cursor, "zzz") == "-")
     }
 
     @Test func `a key is lent as the bytes that order it`() throws {
@@ -85,7 +85,7 @@ import Testing
         }
         #expect(expected == 400)
         let snapshot = FrozenPages(names.pages)
-        var reading = TreeCursor(snapshot, names.record)
+        let reading = TreeCursor(snapshot, names.record)
         expected = 100
         while try reading.next() {
             let lent = reading.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
@@ -97,17 +97,17 @@ import Testing
 
     @Test func `an empty tree has no entry in any direction`() throws {
         let oracle = try oracle([])
-        var cursor = oracle.cursor()
+        let cursor = oracle.cursor()
 
         #expect(try !cursor.next() && !cursor.previous() && !cursor.first() && !cursor.last())
-        #expect(try seek(&cursor, "a") == "-")
+        #expect(try seek(cursor, "a") == "-")
     }
 
     @Test func `the empty key and the empty value are ordinary`() throws {
         let oracle = try TreeOracle(.bytes)
         try oracle.insert(.bytes([]), [])
         try oracle.insert(.bytes([0]), [1])
-        var cursor = oracle.cursor()
+        let cursor = oracle.cursor()
 
         #expect(try cursor.first() && cursor.bytesKey == [])
         #expect(try cursor.withValue { $0.byteCount } == 0)
@@ -117,7 +117,7 @@ import Testing
     @Test func `removing what the cursor passes skips and repeats nothing`() throws {
         let oracle = try TreeOracle(.integer)
         for key in 0..<500 { try oracle.insert(.integer(UInt64(key)), [UInt8](repeating: 1, count: key % 50)) }
-        var cursor = oracle.cursor()
+        let cursor = oracle.cursor()
         var passed: [UInt64] = []
 
         while try cursor.next() {
@@ -131,8 +131,8 @@ import Testing
 
     @Test func `a removed entry has no value, and its cursor goes on from its place`() throws {
         let oracle = try oracle(["a", "b", "c"])
-        var cursor = oracle.cursor()
-        _ = try seek(&cursor, "b")
+        let cursor = oracle.cursor()
+        _ = try seek(cursor, "b")
 
         try oracle.remove(.bytes([UInt8]("b".utf8)))
 
@@ -152,7 +152,7 @@ import Testing
 
             for key in keys[..<100] + keys[200...] { try oracle.remove(key) }
 
-            var cursor = oracle.cursor()
+            let cursor = oracle.cursor()
             #expect(try cursor.first() && cursor.testKey == keys[100])
             #expect(try cursor.last() && cursor.testKey == keys[199])
             try oracle.expectSame()
@@ -177,7 +177,7 @@ import Testing
         let seed = testSeed(default: 3)
         var random = SeededGenerator(seed: seed)
         let oracle = try TreeOracle(workload.kind)
-        var cursor = oracle.cursor()
+        let cursor = oracle.cursor()
         var place: TestKey?
         for step in 0..<1500 {
             switch Int.random(in: 0..<10, using: &random) {

@@ -46,7 +46,7 @@ import Testing
         var stepCount = 0
         for isForward in [true, false] {
             try attempt {
-                var cursor = TreeCursor(pages, oracle.record)
+                let cursor = TreeCursor(pages, oracle.record)
                 var isOnEntry = try isForward ? cursor.first() : cursor.last()
                 while isOnEntry {
                     stepCount += 1

@@ -107,7 +107,7 @@ final class TreeOracle {
         #expect(result.findings == [])
         #expect(record.entryCount == UInt64(keys.count))
         #expect(visited.count == pages.usedPageCount, "pages reached and pages in use")
-        var cursor = cursor()
+        let cursor = cursor()
         for key in keys {
             try #require(try cursor.next(), "the cursor ends before \(key)")
             #expect(cursor.testKey == key)

@@ -56,6 +56,41 @@ import Testing
         #expect(try fixture.store.count(fixture.request("Person")) == 0)
     }
 
+    @Test(arguments: StoreKind.allCases) func `an update of one value keeps all others, for every type`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let seed = testSeed(default: 19)
+        var random = SeededGenerator(seed: seed)
+        let entity = try fixture.entity("Sample")
+        let id = try fixture.insert("Sample")
+        var expected = entity.attributes.map { _ in AttributeValue.null }
+        for round in 1...4 {
+            for attribute in entity.attributes {
+                expected[attribute.slot] = random.oneIn(4) ? .null : random.value(of: attribute.type)
+                try fixture.change(id, [attribute.name: expected[attribute.slot]])
+                let row = try #require(try fixture.store.snapshots(of: [id])[0])
+                for slot in expected.indices {
+                    let found = row.value(at: slot)
+                    #expect(
+                        found.compare(expected[slot]) == .orderedSame,
+                        "\(attribute.name), slot \(slot), round \(round), seed \(seed)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases) func `rows come in the order of their IDs, with nil where there is none`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let ids = try (0..<9).map { try fixture.insert("Person", ["name": .string("\($0)")]) }
+        for gone in [0, 3, 4, 8] { try fixture.delete(ids[gone]) }
+        let asked = ids + ids.reversed()
+        let found = try fixture.store.snapshots(of: asked).map { $0?.id }
+        #expect(found == asked.map { [ids[0], ids[3], ids[4], ids[8]].contains($0) ? nil : $0 })
+    }
+
     @Test(arguments: StoreKind.allCases) func `all version conflicts are reported and nothing is changed`(
         kind: StoreKind
     ) throws {

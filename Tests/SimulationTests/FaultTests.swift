@@ -9,12 +9,19 @@ import Testing
 @Suite struct FaultTests {
     private static let transactions = 8
 
-    /// How many calls a workload makes without faults.
-    private func callCount(seed: UInt64) throws -> Int {
+    /// The numbers of the calls of a workload, without faults, that a fault of this kind can hit.
+    private func calls(seed: UInt64, hitBy kind: SimulatedFault.Kind) throws -> [Int] {
         let system = SimulatedFileSystem(seed: seed)
         var workload = Workload(seed: seed)
+        let found = Mutex((count: 0, calls: [Int]()))
+        system.beforeEachCall { operation, _ in
+            found.withLock { found in
+                found.count += 1
+                if kind != .syncForgets || operation == .sync { found.calls.append(found.count) }
+            }
+        }
         try workload.run(Self.transactions, in: system)
-        return system.operationCount
+        return found.withLock { $0.calls }
     }
 
     /// Runs a workload with one fault and looks at what is left; returns whether the workload was told.
@@ -32,6 +39,7 @@ import Testing
             failure = error
         }
         system.arm(nil)
+        let trace = system.traceHash
         // The process is gone, the machine is not: what was not synced is still in the system's memory.
         let durable = workload.oracle.durable
         examiner.examine(
@@ -41,7 +49,7 @@ import Testing
         let problems = examiner.counts.withLock { $0.problems }
         #expect(
             problems.prefix(2).joined(separator: "\n") == "",
-            "\(label) gave \(failure.map(\.description) ?? "no error")")
+            "\(label) gave \(failure.map(\.description) ?? "no error"), trace \(trace)")
         return failure != nil
     }
 
@@ -79,10 +87,11 @@ import Testing
         var told = 0
         for number in 0..<budget {
             let seed = seeds[number % seeds.count]
-            let count = try callCount(seed: seed)
+            let calls = try calls(seed: seed, hitBy: kind)
             // All calls in turn if the budget allows, else a sample.
-            let operation =
-                budget >= count * seeds.count ? number / seeds.count + 1 : Int.random(in: 1...count, using: &chance)
+            let operation = try #require(
+                budget >= calls.count * seeds.count
+                    ? calls[number / seeds.count % calls.count] : calls.randomElement(using: &chance))
             told += run(seed: seed, fault: SimulatedFault(operation: operation, kind: kind, isSticky: isSticky)) ? 1 : 0
         }
 

@@ -40,14 +40,24 @@ final class Oracle: Sendable {
 struct Workload {
     static let path = "store"
 
+    /// What the transactions are like.
+    enum Profile {
+        /// Of all sizes, now and then with savepoints.
+        case mixed
+        /// Several times the cache, each with savepoints that are gone back to.
+        case spilling
+    }
+
     let seed: UInt64
+    let profile: Profile
     let oracle = Oracle()
-    private(set) var chance: SeededGenerator
-    private(set) var content: StoreContent = [:]
+    var chance: SeededGenerator
+    var content: StoreContent = [:]
     private var snapshots: [(transaction: UInt64, content: StoreContent)] = []
 
-    init(seed: UInt64) {
+    init(seed: UInt64, profile: Profile = .mixed) {
         self.seed = seed
+        self.profile = profile
         chance = SeededGenerator(seed: seed)
     }
 
@@ -63,9 +73,16 @@ struct Workload {
         return options
     }
 
+    /// As the seed says, with the smallest cache for transactions that are to spill.
+    var options: DatabaseOptions {
+        var options = Self.options(seed: seed)
+        if profile == .spilling { options.cacheByteCount = 16 * options.pageSize }
+        return options
+    }
+
     /// Runs `count` transactions, with checkpoints, rollbacks, snapshots and reopenings between them.
     mutating func run(_ count: Int, in system: SimulatedFileSystem) throws(StorageError) {
-        let options = Self.options(seed: seed)
+        let options = options
         var database = try Database.open(Self.path, in: system, options: options)
         for _ in 0..<count {
             switch Int.random(in: 0..<12, using: &chance) {
@@ -76,6 +93,8 @@ struct Workload {
                 try database.close()
                 database = try Database.open(Self.path, in: system, options: options)
             case 3: try transaction(database, commits: false)
+            // The log that was given back is written again by what follows.
+            case 4...6 where profile == .spilling: try transaction(database, commits: false)
             default: try transaction(database, commits: true)
             }
         }
@@ -86,8 +105,9 @@ struct Workload {
     mutating func transaction(_ database: Database, commits: Bool) throws(StorageError) {
         let before = content
         var write = try database.beginWrite()
-        let size = [1, 3, 10, 60].randomElement(using: &chance) ?? 1
+        let size = profile == .spilling ? 120 : [1, 3, 10, 60].randomElement(using: &chance) ?? 1
         for _ in 0..<Int.random(in: 1...size, using: &chance) { try change(&write) }
+        if profile == .spilling || Int.random(in: 0..<4, using: &chance) == 0 { try goBackAndForth(&write, size) }
         guard commits else {
             content = before
             return write.rollback()
@@ -100,7 +120,7 @@ struct Workload {
     }
 
     /// One change of one tree.
-    private mutating func change(_ write: inout WriteTransaction) throws(StorageError) {
+    mutating func change(_ write: inout WriteTransaction) throws(StorageError) {
         let name = ["songs", "albums"].randomElement(using: &chance) ?? "songs"
         let kind: KeyKind = name == "songs" ? .bytes : .integer
         let tree = try write.tree(named: name, orCreate: kind)
@@ -111,7 +131,8 @@ struct Workload {
         case 0:
             try write.dropTree(tree)
             content[name] = nil
-        case 1...5:
+        case 1: try removeRange(number, tree, &write)
+        case 2...5:
             let existed = kind == .integer ? try write.remove(number, from: tree) : try write.remove(key, from: tree)
             let expected = content[name]?.removeValue(forKey: key) != nil
             precondition(existed == expected, "removing answered \(existed)")

@@ -6,6 +6,7 @@
 //       slot is durable.
 //   F3  A log segment is taken into use again only when a durable slot lies at or behind its end.
 //   F4  A commit is synced only when the names of its files are durable.
+// And that slots never go back: the log that an older checkpoint needs may have been used again.
 
 import EspalierEngine
 
@@ -24,7 +25,7 @@ struct OrderMonitor {
         switch role {
         case .store: didWriteStore(bytes, at: offset)
         case .log: didWriteLog(bytes, at: offset)
-        case .directory: break
+        case .directory, .copy: break
         }
     }
 
@@ -39,7 +40,7 @@ struct OrderMonitor {
                 violations.append("F4: a commit was synced while a name in its directory was not durable")
             }
             unsyncedFrames.removeAll()
-        case .directory: break
+        case .directory, .copy: break
         }
     }
 
@@ -62,6 +63,11 @@ struct OrderMonitor {
                 }
                 let written = bytes[(slot - offset)..<(slot - offset) + CheckpointSlotLayout.byteCount].withSpan {
                     CheckpointSlot(decoding: $0, at: 0)
+                }
+                if let written, let durableSlot, written.sequence > durableSlot.sequence,
+                    written.checkpointLSN < durableSlot.checkpointLSN
+                {
+                    violations.append("a slot of \(written.checkpointLSN) follows one of \(durableSlot.checkpointLSN)")
                 }
                 let newest = [unsyncedSlot, written].compactMap(\.self).max { $0.sequence < $1.sequence }
                 unsyncedSlot = newest

@@ -66,7 +66,8 @@ struct SimulatedDisk: Sendable {
     }
 
     mutating func sync(_ file: Int) {
-        files[file].durable = files[file].current
+        // Not simply what the process reads: changes that a failed sync forgot stay lost.
+        for change in files[file].changes { Self.apply(change, to: &files[file].durable) }
         files[file].changes.removeAll()
     }
 

@@ -47,8 +47,10 @@ package final class SimulatedFileSystem: FileSystem {
         var spaceLeft: Int?
         var lockedFiles: Set<Int> = []
         var traceHash: UInt64 = 0xCBF2_9CE4_8422_2325
+        var changeHash: UInt64 = 0xCBF2_9CE4_8422_2325
         var monitor = OrderMonitor()
         var hook: (@Sendable (Int) -> Void)?
+        var callHook: (@Sendable (IOOperation, FileRole) -> Void)?
     }
 
     private static let instanceCount = Atomic<UInt64>(0)
@@ -71,6 +73,10 @@ package final class SimulatedFileSystem: FileSystem {
     package var operationCount: Int { state.withLock { $0.operationCount } }
     /// A hash over every call with its arguments: two runs of the same seed have the same.
     package var traceHash: UInt64 { state.withLock { $0.traceHash } }
+    /// A hash over every change with its arguments, in the order of their effects.
+    ///
+    /// If it is equal, the files are too.
+    package var changeHash: UInt64 { state.withLock { $0.changeHash } }
     /// The broken rules of order (F1 ...
     ///
     /// F4), as sentences.
@@ -80,6 +86,10 @@ package final class SimulatedFileSystem: FileSystem {
     package func arm(_ fault: SimulatedFault?) { state.withLock { $0.fault = fault } }
     /// Calls `hook` before every write, sync, resize, rename and removal, with its number; no lock is held.
     package func beforeEachChange(_ hook: (@Sendable (Int) -> Void)?) { state.withLock { $0.hook = hook } }
+    /// Calls `hook` before every call, reads included, with what is called; no lock is held.
+    package func beforeEachCall(_ hook: (@Sendable (IOOperation, FileRole) -> Void)?) {
+        state.withLock { $0.callHook = hook }
+    }
     /// Limits the bytes by which files may still grow; `nil`: no limit.
     package func limitSpace(to byteCount: Int?) { state.withLock { $0.spaceLeft = byteCount } }
     /// From now on every call fails.
@@ -93,10 +103,18 @@ package final class SimulatedFileSystem: FileSystem {
         return SimulatedFileSystem(disk: state.withLock { $0.disk.afterPowerLoss(&chance) }, seed: chance.next())
     }
 
+    /// The file system that the next process finds if this one is killed now; this one goes on undisturbed.
+    package func afterKill() -> SimulatedFileSystem {
+        state.withLock { SimulatedFileSystem(disk: $0.disk, seed: $0.clock) }
+    }
+
     /// The bytes of a file as a process reads them.
     package func contents(of path: String) -> [UInt8]? {
         state.withLock { state in state.disk.names[path].map { state.disk.files[$0].current } }
     }
+
+    /// The names of all files, sorted.
+    package var paths: [String] { state.withLock { $0.disk.names.keys.sorted() } }
 
     /// Replaces a file's bytes, durably: what a damaged disk does.
     package func replaceContents(of path: String, with bytes: [UInt8]) {
@@ -192,11 +210,10 @@ package final class SimulatedFileSystem: FileSystem {
     ) throws(StorageError) -> R {
         let number = state.withLock { state in
             state.operationCount += 1
-            for part in [UInt64(operation.ordinal), UInt64(role.rawValue), UInt64(bitPattern: Int64(detail))] {
-                state.traceHash = (state.traceHash ^ part) &* 0x0000_0100_0000_01B3
-            }
-            return (state.operationCount, changes ? state.hook : nil)
+            SimulatedFileSystem.mix(operation, role, detail, into: &state.traceHash)
+            return (state.operationCount, changes ? state.hook : nil, state.callHook)
         }
+        number.2?(operation, role)
         number.1?(number.0)
         return try state.withLock { state throws(StorageError) in
             guard state.hasPower else {
@@ -211,8 +228,17 @@ package final class SimulatedFileSystem: FileSystem {
                 case .short, .syncForgets: break
                 }
             }
+            if changes { SimulatedFileSystem.mix(operation, role, detail, into: &state.changeHash) }
             return try body(&state)
         }
+    }
+}
+
+extension SimulatedFileSystem {
+    private static func mix(_ operation: IOOperation, _ role: FileRole, _ detail: Int, into hash: inout UInt64) {
+        let call = UInt64(operation.ordinal) << 8 | UInt64(role.rawValue)
+        hash = (hash ^ call) &* 0x0000_0100_0000_01B3
+        hash = (hash ^ UInt64(bitPattern: Int64(detail))) &* 0x0000_0100_0000_01B3
     }
 }
 
@@ -224,10 +250,12 @@ extension SimulatedFileSystem.State {
         return fault
     }
 
-    /// Takes the content of a write into the trace.
+    /// Takes the content of a write into the hashes.
     mutating func note(_ bytes: [UInt8]) {
         // SAFETY: the bytes are used only within the closure.
-        traceHash ^= unsafe bytes.withUnsafeBytes { unsafe Checksum.of($0, seed: traceHash) }
+        let content = unsafe bytes.withUnsafeBytes { unsafe Checksum.of($0, seed: 0) }
+        traceHash = (traceHash ^ content) &* 0x0000_0100_0000_01B3
+        changeHash = (changeHash ^ content) &* 0x0000_0100_0000_01B3
     }
 
     /// Uses space up.

@@ -17,15 +17,17 @@ enum ImportTable {
     static let cLibraries: Set = ["Glibc", "Musl", "Darwin"]
     /// Which of our modules a module may import.
     static let modules: [String: Set<String>] = [
+        "EspalierAudit": [],
         "EspalierEngine": [],
         "EspalierModel": [],
         "EspalierStore": ["EspalierEngine", "EspalierModel"],
         "Espalier": ["EspalierMacros", "EspalierModel", "EspalierStore"],
         "EspalierMacros": [],
-        "dbtool": ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
+        "dbtool": ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
     ]
     /// What it may import of the toolchain.
     static let foreign: [String: Set<String>] = [
+        "EspalierAudit": [],
         "EspalierEngine": ["Synchronization"],
         // The standard library normalizes text under a name of its own only.
         "EspalierModel": ["FoundationEssentials", "Swift", "Synchronization"],

@@ -21,9 +21,10 @@ import Testing
             let package = Package(name: "P", products: [.library(name: "EspalierModel", targets: ["X"])], targets: [
                 .target(name: "EspalierEngine", dependencies: ["EspalierModel"]),
                 .target(name: "Espalier", dependencies: ["EspalierModel", "EspalierStore"], exclude: ["dbtool"]),
-                .target(name: "EspalierModel"), .macro(name: "EspalierMacros"),
+                .target(name: "EspalierModel"), .macro(name: "EspalierMacros"), .target(name: "EspalierAudit"),
                 .executableTarget(
-                    name: "dbtool", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"]),
+                    name: "dbtool",
+                    dependencies: ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"]),
                 .testTarget(name: "EspalierTests", dependencies: ["Espalier"]),
             ])
             """

@@ -10,7 +10,7 @@ import Testing
 @Suite struct BadFileTests {
     private static func emptyStore(_ path: String) throws { try Database.open(path).close() }
 
-    @Test(arguments: ["info", "check", "pages", "schema", "dump"])
+    @Test(arguments: ["info", "check", "audit", "pages", "schema", "dump"])
     func `a missing file, a directory, an empty file and text are no stores, with code 3`(verb: String) throws {
         try withTemporaryFolder { folder in
             let text = folder.appendingPathComponent("notes.txt").path

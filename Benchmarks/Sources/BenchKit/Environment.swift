@@ -10,12 +10,19 @@ package func environmentFacts(peers: [String]) -> [(name: String, value: String)
         .split(separator: "\n").first { $0.hasPrefix("model name") }?
         .split(separator: ":").last.map { $0.trimmingCharacters(in: .whitespaces) }
     let fileSystem = output(of: ["stat", "-f", "-c", "%T", FileManager.default.temporaryDirectory.path])
+    let load = (try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8))?.split(separator: " ").first ?? "unknown"
     return [
         ("date", ISO8601DateFormatter().string(from: Date())),
         ("commit", commit + (isClean ? "" : " with uncommitted changes")),
         ("system", output(of: ["uname", "-sr"])),
         ("processor", (processor ?? "unknown") + ", \(ProcessInfo.processInfo.activeProcessorCount) cores"),
         ("file system", fileSystem),
+        (
+            "time",
+            countsProcessorTime
+                ? "processor time, as other work ran (load \(load)); wall clock for durable commits and threads"
+                : "wall clock, load \(load)"
+        ),
         ("peers", peers.isEmpty ? "none found" : peers.joined(separator: ", ")),
     ]
 }

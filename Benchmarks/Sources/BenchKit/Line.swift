@@ -6,11 +6,19 @@
 
 /// Work that several contenders do, each in its own way.
 package struct Line {
+    /// What a line's figures count; less is always better.
+    package enum Unit: String, Sendable {
+        /// Nanoseconds of an operation, shown as microseconds.
+        case time = "us/op"
+        /// Bytes of an operation, a row or a process, as the line's name says.
+        case bytes = "bytes"
+    }
+
     /// One who does the work.
     package struct Contender {
         /// "espalier", "sqlite", "lmdb" ...
         package let name: String
-        /// Does the work once and returns its nanoseconds.
+        /// Does the work once and returns what it took: nanoseconds, or bytes.
         package let run: () throws -> Double
 
         /// A contender.
@@ -24,15 +32,20 @@ package struct Line {
     package let name: String
     /// A few words on how the contenders were made equal.
     package let note: String
+    /// What the figures count.
+    package let unit: Unit
     /// How many operations one run does.
     package let operationCount: Int
     /// Who takes part; the first is the one the ratios are about.
     package let contenders: [Contender]
 
     /// A line.
-    package init(_ name: String, note: String, operationCount: Int, contenders: [Contender]) {
+    package init(
+        _ name: String, note: String, unit: Unit = .time, operationCount: Int = 1, contenders: [Contender]
+    ) {
         self.name = name
         self.note = note
+        self.unit = unit
         self.operationCount = operationCount
         self.contenders = contenders
     }
@@ -47,7 +60,7 @@ package struct Line {
             }
         }
         return Result(
-            name: name, note: note, operationCount: operationCount,
+            name: name, note: note, unit: unit, operationCount: operationCount,
             figures: zip(contenders, values).map { ($0.name, Samples($1)) })
     }
 
@@ -57,9 +70,11 @@ package struct Line {
         package let name: String
         /// The line's note.
         package let note: String
+        /// What the figures count.
+        package let unit: Unit
         /// Operations of one run.
         package let operationCount: Int
-        /// Nanoseconds per operation, by contender in the line's order.
+        /// Nanoseconds or bytes per operation, by contender in the line's order.
         package let figures: [(name: String, samples: Samples)]
 
         /// The median of `name` divided by the median of the first contender: above 1, the first one is faster.

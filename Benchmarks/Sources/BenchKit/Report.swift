@@ -2,15 +2,15 @@
 
 package import Foundation
 
-/// All results of a run, with what is needed to judge them.
-package struct Report {
-    /// Date, commit, machine and peers.
-    package let environment: [(name: String, value: String)]
+/// Some lines with the same contenders.
+package struct ReportSection {
+    /// What the lines have in common.
+    package let title: String
     /// The measured lines in order.
     package var results: [Line.Result] = []
 
-    /// An empty report.
-    package init(environment: [(name: String, value: String)]) { self.environment = environment }
+    /// An empty section.
+    package init(_ title: String) { self.title = title }
 
     private var contenderNames: [String] {
         var names: [String] = []
@@ -18,58 +18,92 @@ package struct Report {
         return names
     }
 
-    /// The table in Markdown: microseconds per operation, then how many times faster the first contender is.
-    package var markdown: String {
+    /// The table in Markdown: the medians, then how many times less the first contender takes.
+    fileprivate var markdown: String {
         let names = contenderNames
-        var lines = environment.map { "* \($0.name): \($0.value)" }
-        lines.append("")
+        var lines = ["## \(title)", ""]
         lines.append(
-            "| line | " + names.map { "\($0) us/op" }.joined(separator: " | ")
+            "| line | unit | " + names.joined(separator: " | ")
                 + names.dropFirst().map { " | \($0) ÷ \(names[0])" }.joined() + " | spread | made equal by |")
-        lines.append("|---|" + String(repeating: "---:|", count: names.count * 2) + "---|")
+        lines.append("|---|---|" + String(repeating: "---:|", count: names.count * 2) + "---|")
         for result in results {
             let medians = names.map { name in
-                result.figures.first { $0.name == name }.map { microseconds($0.samples.median) } ?? "–"
+                result.figures.first { $0.name == name }.map { result.unit.text($0.samples.median) } ?? "–"
             }
             let ratios = names.dropFirst().map { result.ratio(to: $0).map { String(format: "%.2f", $0) } ?? "–" }
             let spread = result.figures.first.map { String(format: "%.0f %%", $0.samples.spread * 100) } ?? ""
             lines.append(
-                "| \(result.name) | " + (medians + ratios).joined(separator: " | ") + " | \(spread) | \(result.note) |")
+                "| \(result.name) | \(result.unit.rawValue) | " + (medians + ratios).joined(separator: " | ")
+                    + " | \(spread) | \(result.note) |")
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+/// All results of a run, with what is needed to judge them.
+package struct Report {
+    /// Date, commit, machine and peers.
+    package let environment: [(name: String, value: String)]
+    /// What was measured.
+    package var sections: [ReportSection] = []
+
+    /// An empty report.
+    package init(environment: [(name: String, value: String)]) { self.environment = environment }
+
+    /// The facts, then a table for each section.
+    package func markdown(command: String) -> String {
+        let facts = environment.map { "* \($0.name): \($0.value)" }.joined(separator: "\n")
+        let head = """
+            # Results
+
+            Written by `\(command)`. Figures are medians of repetitions in turn (A B C A B C ...); a ratio above 1 \
+            says how many times less the first column takes; the spread is that of the first column.
+
+            \(facts)
+
+            """
+        return ([head] + sections.filter { !$0.results.isEmpty }.map(\.markdown)).joined(separator: "\n")
     }
 
     /// One result as a line for a terminal.
     package static func terminalLine(_ result: Line.Result) -> String {
         let name = result.name.padding(toLength: 34, withPad: " ", startingAt: 0)
         let figures = result.figures.map { figure in
-            "\(figure.name) " + microseconds(figure.samples.median).leftPadded(to: 10)
+            "\(figure.name) " + result.unit.text(figure.samples.median).leftPadded(to: 10)
         }
         let ratios = result.figures.dropFirst().compactMap { figure in
             result.ratio(to: figure.name).map { String(format: "%.2fx \(figure.name)", $0) }
         }
-        return name + figures.joined(separator: "  ") + "   " + ratios.joined(separator: "  ")
+        let unit = result.unit == .time ? "" : " \(result.unit.rawValue)"
+        return name + figures.joined(separator: "  ") + unit + "   " + ratios.joined(separator: "  ")
     }
 
     /// Everything, for machines.
     package func json() throws -> Data {
         let object: [String: Any] = [
             "environment": Dictionary(uniqueKeysWithValues: environment.map { ($0.name, $0.value) }),
-            "lines": results.map { result in
-                [
-                    "name": result.name, "note": result.note, "operations": result.operationCount,
-                    "nanosecondsPerOperation": Dictionary(
-                        uniqueKeysWithValues: result.figures.map { ($0.name, $0.samples.sorted) }),
-                ] as [String: Any]
+            "lines": sections.flatMap { section in
+                section.results.map { result in
+                    [
+                        "section": section.title, "name": result.name, "note": result.note,
+                        "operations": result.operationCount,
+                        "unit": result.unit == .time ? "nanoseconds" : result.unit.rawValue,
+                        "perOperation": Dictionary(
+                            uniqueKeysWithValues: result.figures.map { ($0.name, $0.samples.sorted) }),
+                    ] as [String: Any]
+                }
             },
         ]
         return try JSONSerialization.data(withJSONObject: object, options: [.prettyPrinted, .sortedKeys])
     }
 }
 
-private func microseconds(_ nanoseconds: Double) -> String {
-    let value = nanoseconds / 1000
-    return String(format: value < 1 ? "%.3f" : value < 100 ? "%.2f" : "%.0f", value)
+extension Line.Unit {
+    /// A figure as the tables show it.
+    fileprivate func text(_ figure: Double) -> String {
+        let value = self == .time ? figure / 1000 : figure
+        return String(format: value < 1 ? "%.3f" : value < 100 ? "%.2f" : "%.0f", value)
+    }
 }
 
 extension String {

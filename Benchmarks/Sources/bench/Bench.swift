@@ -1,6 +1,10 @@
 // bench: measures Espalier beside its peers and prints one table.
 //
 //   swift run -c release --package-path Benchmarks bench [--quick] [--only TEXT] [--markdown FILE] [--json FILE]
+//   ... bench --cpu-time [...]     processor time in place of time, on a machine that others use, too
+//   ... bench --page-sizes [...]   the engine alone, at each page size
+//   ... bench --scale [...]        cost and memory as stores grow to 10,000,000 rows, beside the peers
+//   ... bench --memory GIB         the memory of a process beside a large store
 
 import BenchKit
 import Foundation
@@ -18,7 +22,26 @@ struct Bench {
     }
 
     private static func run() throws {
-        let options = try Options(CommandLine.arguments.dropFirst())
+        let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == "--child" { return try ChildRun.run(Array(arguments.dropFirst())) }
+        let options = try Options(arguments)
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "espalier-bench-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+
+        if case .memory(let gibibytes) = options.mode {
+            return try MemoryRun(gibibytes: gibibytes, folder: folder).run()
+        }
+        let report = try measure(options, in: folder)
+        if let path = options.markdownPath {
+            let command = (["bench"] + CommandLine.arguments.dropFirst()).joined(separator: " ")
+            try report.markdown(command: command).write(toFile: path, atomically: true, encoding: .utf8)
+        }
+        if let path = options.jsonPath { try report.json().write(to: URL(fileURLWithPath: path)) }
+    }
+
+    private static func measure(_ options: Options, in folder: URL) throws -> Report {
         let peers =
             [SQLite.shared.map { "SQLite \($0.version)" }, LMDB.shared.map { "LMDB \($0.version)" }].compactMap(\.self)
         var report = Report(environment: environmentFacts(peers: peers))
@@ -26,31 +49,60 @@ struct Bench {
         if SQLite.shared == nil { print("libsqlite3 is not on this machine: its columns are missing") }
         if LMDB.shared == nil { print("liblmdb is not on this machine: its columns are missing") }
 
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "espalier-bench-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-
-        print("\nmicroseconds per operation (median), then how many times faster Espalier is")
+        print("\nmedians, then how many times less the first one takes")
         let scale = options.isQuick ? Scale.quick : .full
-        let lines =
-            EngineLines(scale: scale, folder: folder).all() + ObjectLines(count: scale.objects, folder: folder).all()
-        for make in lines {
-            let line = make()
-            guard options.selects(line.name) else { continue }
-            let result = try line.measure(repetitions: scale.repetitions, warmUps: 1)
-            print(Report.terminalLine(result))
-            report.results.append(result)
+        for (title, lines) in sections(options.mode, scale, folder) {
+            var section = ReportSection(title)
+            // Children keep what they measured: to repeat a line would show the same figure again.
+            let repeats = options.mode.isMeasuredOnce ? (1, 0) : (scale.repetitions, 1)
+            for make in lines {
+                let line = make()
+                guard options.selects(line.name) else { continue }
+                let result = try line.measure(repetitions: repeats.0, warmUps: repeats.1)
+                print(Report.terminalLine(result))
+                fflush(nil)
+                section.results.append(result)
+            }
+            report.sections.append(section)
         }
-        if let path = options.markdownPath {
-            try report.markdown.write(toFile: path, atomically: true, encoding: .utf8)
+        return report
+    }
+
+    private static func sections(
+        _ mode: Options.Mode, _ scale: Scale, _ folder: URL
+    ) -> [(title: String, lines: [() -> Line])] {
+        switch mode {
+        case .pageSizes: return [("Page sizes", PageSizeLines(scale: scale, folder: folder).all())]
+        case .scale:
+            let counts = scale.isQuick ? [10_000, 100_000, 1_000_000] : [10_000, 100_000, 1_000_000, 10_000_000]
+            return [("Scale", ScaleLines(counts: counts, folder: folder).all())]
+        case .peers, .memory:
+            return [
+                ("Engine", EngineLines(scale: scale, folder: folder).all()),
+                ("Opening", RecoveryLines(folder: folder, isQuick: scale.isQuick).all()),
+                ("Objects", ObjectLines(count: scale.objects, folder: folder).all()),
+            ]
         }
-        if let path = options.jsonPath { try report.json().write(to: URL(fileURLWithPath: path)) }
     }
 }
 
 /// The command line.
 struct Options {
+    /// What is measured.
+    enum Mode {
+        /// All lines, beside the peers.
+        case peers
+        /// The engine with all page sizes.
+        case pageSizes
+        /// All sizes of stores, beside the peers.
+        case scale
+        /// The memory of a process beside a store of so many GiB.
+        case memory(gibibytes: Double)
+
+        var isMeasuredOnce: Bool { if case .scale = self { true } else { false } }
+    }
+
+    private(set) var mode = Mode.peers
     private(set) var isQuick = false
     private(set) var only: [String] = []
     private(set) var markdownPath: String?
@@ -61,20 +113,31 @@ struct Options {
         while let argument = rest.next() {
             switch argument {
             case "--quick": isQuick = true
+            case "--cpu-time": break  // the stopwatch asks for it
+            case "--page-sizes": mode = .pageSizes
+            case "--scale": mode = .scale
+            case "--memory": mode = .memory(gibibytes: try Self.number(of: argument, rest.next()))
             case "--only": only.append(try Self.value(of: argument, rest.next()))
             case "--markdown": markdownPath = try Self.value(of: argument, rest.next())
             case "--json": jsonPath = try Self.value(of: argument, rest.next())
-            default:
-                throw UsageError(
-                    "unknown argument '\(argument)'; there are --quick, --only TEXT, --markdown FILE and --json FILE"
-                )
+            default: throw UsageError("unknown argument '\(argument)'; there are \(Self.usage)")
             }
         }
     }
 
+    private static let usage =
+        "--quick, --cpu-time, --only TEXT, --page-sizes, --scale, --memory GIB, --markdown FILE and --json FILE"
+
     private static func value(of option: String, _ value: String?) throws -> String {
         guard let value else { throw UsageError("\(option) needs a value") }
         return value
+    }
+
+    private static func number(of option: String, _ value: String?) throws -> Double {
+        guard let number = Double(try Self.value(of: option, value)), number > 0, number < 1000 else {
+            throw UsageError("\(option) needs a number between 0 and 1000")
+        }
+        return number
     }
 
     func selects(_ name: String) -> Bool { only.isEmpty || only.contains { name.contains($0) } }

@@ -7,7 +7,6 @@
 
 import BenchKit
 import Foundation
-import Peers
 
 /// How large a run is.
 struct Scale {
@@ -16,6 +15,7 @@ struct Scale {
     var reads: Int
     var objects: Int
     var repetitions: Int
+    var isQuick: Bool { repetitions < 5 }
     /// The size of a quick run of about two minutes.
     static let quick = Scale(records: 100_000, durableCommits: 500, reads: 200_000, objects: 20_000, repetitions: 3)
     /// The size of a full run.
@@ -25,23 +25,32 @@ struct Scale {
 struct EngineLines {
     let scale: Scale
     let folder: URL
-    private let cacheByteCount = 64 << 20
-    private let value = (0..<100).map { UInt8(truncatingIfNeeded: $0 &* 37) }
+    let cacheByteCount = 64 << 20
+    let value = (0..<100).map { UInt8(truncatingIfNeeded: $0 &* 37) }
 
-    private var sequential: [UInt64] { (1...UInt64(scale.records)).map(\.self) }
+    var sequential: [UInt64] { (1...UInt64(scale.records)).map(\.self) }
 
-    private func random(_ count: Int, seed: UInt64) -> [UInt64] {
+    func random(_ count: Int, seed: UInt64) -> [UInt64] {
         var generator = SplitMix64(state: seed)
         return (0..<count).map { _ in UInt64.random(in: 1...UInt64(scale.records), using: &generator) }
     }
 
-    private func shuffled() -> [UInt64] {
+    func shuffled() -> [UInt64] {
         var generator = SplitMix64(state: 1)
         return sequential.shuffled(using: &generator)
     }
 
-    /// All lines, for both shapes of keys.
+    /// All lines.
     func all() -> [() -> Line] {
+        let groups: [[() -> Line]] = [
+            basicLines(), batchLines(), largeLines(), mixedLines(), threadLines(), commitLines(), sizeLines(),
+            startLines(),
+        ]
+        return groups.flatMap(\.self)
+    }
+
+    /// The lines for both shapes of keys.
+    private func basicLines() -> [() -> Line] {
         KeyShape.allCases.flatMap { shape in
             [
                 { writes("fillseq", shape, .never, sequential, batch: 1000, "1000 a transaction, not synced") },
@@ -86,16 +95,17 @@ struct EngineLines {
         }
     }
 
-    private func writes(
-        _ name: String, _ shape: KeyShape, _ sync: Sync, _ keys: [UInt64], batch: Int, isLoaded: Bool = false,
-        isRemoval: Bool = false, _ note: String
+    func writes(
+        _ name: String, _ shape: KeyShape, _ sync: Sync, _ keys: [UInt64], batch: Int, value: [UInt8]? = nil,
+        isLoaded: Bool = false, isRemoval: Bool = false, _ note: String
     ) -> Line {
+        let value = value ?? self.value
         func contender<C: KeyValueContender>(_ type: C.Type) -> Line.Contender {
             Line.Contender(C.name) {
                 let place = try emptyFolder(C.name)
                 let store = try C(folder: place, shape: shape, sync: sync, cacheByteCount: cacheByteCount)
                 if isLoaded { try store.put(sequential, value: value, batch: 10_000) }
-                let time = try nanoseconds {
+                let time = try (sync == .everyCommit ? wallNanoseconds : nanoseconds) {
                     if isRemoval {
                         try store.remove(keys, batch: batch)
                     } else {
@@ -111,7 +121,7 @@ struct EngineLines {
             contenders: contenderTypes.map { contender($0) })
     }
 
-    private func reads(
+    func reads(
         _ name: String, _ shape: KeyShape, _ note: String, keys transform: ([UInt64]) -> [UInt64] = { $0 },
         _ body: @escaping (any KeyValueContender, [UInt64]) throws -> UInt64
     ) -> Line {
@@ -144,7 +154,13 @@ struct EngineLines {
     }
 
     /// A store with all records, closed after loading and opened again, so that nobody reads from a fresh log.
-    private func loaded(_ type: any KeyValueContender.Type, _ shape: KeyShape) throws -> any KeyValueContender {
+    func loaded(_ type: any KeyValueContender.Type, _ shape: KeyShape) throws -> any KeyValueContender {
+        let place = try placeOfLoaded(type, shape)
+        return try type.init(folder: place, shape: shape, sync: .never, cacheByteCount: cacheByteCount)
+    }
+
+    /// The folder of a store with all records, loaded in random order.
+    func placeOfLoaded(_ type: any KeyValueContender.Type, _ shape: KeyShape) throws -> String {
         let place = folder.appendingPathComponent("loaded-\(type.name)-\(shape)").path
         if !FileManager.default.fileExists(atPath: place) {
             try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
@@ -152,17 +168,12 @@ struct EngineLines {
             try store.put(shuffled(), value: value, batch: 10_000)
             try store.close()
         }
-        return try type.init(folder: place, shape: shape, sync: .never, cacheByteCount: cacheByteCount)
+        return place
     }
 
-    private var contenderTypes: [any KeyValueContender.Type] {
-        var types: [any KeyValueContender.Type] = [EspalierContender.self]
-        if SQLite.shared != nil { types.append(SQLiteContender.self) }
-        if LMDB.shared != nil { types.append(LMDBContender.self) }
-        return types
-    }
+    var contenderTypes: [any KeyValueContender.Type] { ChildRun.contenders }
 
-    private func emptyFolder(_ name: String) throws -> String {
+    func emptyFolder(_ name: String) throws -> String {
         let place = folder.appendingPathComponent("writes-\(name)")
         try? FileManager.default.removeItem(at: place)
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
@@ -171,7 +182,7 @@ struct EngineLines {
 }
 
 /// A loaded store, opened when it is first needed and closed with the line.
-private final class LoadedStore {
+final class LoadedStore {
     private let open: () throws -> any KeyValueContender
     private var opened: (any KeyValueContender)?
 

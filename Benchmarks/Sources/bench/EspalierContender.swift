@@ -8,8 +8,14 @@ final class EspalierContender: KeyValueContender {
     private let tree: Tree
     private let durability: Durability
 
-    init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int) throws {
+    convenience init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int) throws {
+        try self.init(folder: folder, shape: shape, sync: sync, cacheByteCount: cacheByteCount, pageSize: nil)
+    }
+
+    /// - Parameter pageSize: bytes per page of a new store, `nil` for the default.
+    init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int, pageSize: Int?) throws {
         var options = DatabaseOptions()
+        if let pageSize { options.pageSize = pageSize }
         options.cacheByteCount = cacheByteCount
         durability = sync == .everyCommit ? .durable : .ordered
         options.durability = durability
@@ -114,6 +120,8 @@ final class EspalierContender: KeyValueContender {
         }
         return sum
     }
+
+    func reader() throws -> any KeyValueContender { self }
 
     func close() throws { try database.close() }
 }

@@ -35,15 +35,26 @@ protocol KeyValueContender: AnyObject {
     func scan(backward: Bool) throws -> (count: Int, sum: UInt64)
     /// Seeks each key and reads `length` entries from there on, all in one read transaction.
     func seek(_ keys: [UInt64], length: Int) throws -> UInt64
+    /// The same store for another thread, which reads.
+    func reader() throws -> any KeyValueContender
     /// Ends it as an application would.
     func close() throws
 }
 
-/// The first 8 bytes of a value, or fewer.
+/// The first 8 bytes of a value, or fewer; of a large value, the sum of 8 bytes of every cache line.
 @inline(__always)
 func firstBytes(_ base: UnsafeRawPointer?, _ count: Int) -> UInt64 {
     guard let base, count >= 8 else { return UInt64(count) }
+    if count > 8192 { return sumOfLines(base, count) }
     return base.loadUnaligned(as: UInt64.self)
+}
+
+private func sumOfLines(_ base: UnsafeRawPointer, _ count: Int) -> UInt64 {
+    var sum: UInt64 = 0
+    for offset in stride(from: 0, through: count - 8, by: 64) {
+        sum &+= base.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+    }
+    return sum
 }
 
 /// The 16 bytes of a key: big-endian, so that byte order is numeric order, behind 8 fixed ones.

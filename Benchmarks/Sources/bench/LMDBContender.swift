@@ -7,13 +7,17 @@ final class LMDBContender: KeyValueContender {
     static let name = "lmdb"
     private let library: LMDB
     private let environment: LMDB.Handle
+    private let ownsEnvironment: Bool
     private let shape: KeyShape
     private let tree: UInt32
+    /// The read transaction, reset between uses.
+    private var parked: LMDB.Handle?
 
     init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int) throws {
         guard let library = LMDB.shared else { throw PeerError(peer: "lmdb", code: -1, message: "not installed") }
         self.library = library
         self.shape = shape
+        ownsEnvironment = true
         var environment: LMDB.Handle?
         try LMDB.check(library.envCreate(&environment), "mdb_env_create")
         guard let environment else { throw PeerError(peer: "lmdb", code: -1, message: "no environment") }
@@ -29,6 +33,22 @@ final class LMDBContender: KeyValueContender {
             library.dbiOpen(transaction, nil, shape == .integer ? LMDB.integerKey : 0, &tree), "mdb_dbi_open")
         try LMDB.check(library.txnCommit(transaction), "mdb_txn_commit")
         self.tree = tree
+    }
+
+    private init(sharing other: LMDBContender) {
+        (library, environment, shape, tree) = (other.library, other.environment, other.shape, other.tree)
+        ownsEnvironment = false
+    }
+
+    private func withReadTransaction<R>(_ body: (LMDB.Handle) throws -> R) throws -> R {
+        if let parked {
+            try LMDB.check(library.txnRenew(parked), "mdb_txn_renew")
+        } else {
+            parked = try transaction(readOnly: true)
+        }
+        guard let parked else { throw PeerError(peer: "lmdb", code: -1, message: "no transaction") }
+        defer { library.txnReset(parked) }
+        return try body(parked)
     }
 
     private func transaction(readOnly: Bool) throws -> LMDB.Handle {
@@ -91,30 +111,30 @@ final class LMDBContender: KeyValueContender {
     }
 
     func get(_ keys: [UInt64], transactionPerRead: Bool) throws -> UInt64 {
-        let transaction = try transaction(readOnly: true)
-        defer { library.txnAbort(transaction) }
-        var sum: UInt64 = 0
-        for (index, key) in keys.enumerated() {
-            if transactionPerRead && index > 0 {
-                library.txnReset(transaction)
-                try LMDB.check(library.txnRenew(transaction), "mdb_txn_renew")
+        try withReadTransaction { transaction in
+            var sum: UInt64 = 0
+            for (index, key) in keys.enumerated() {
+                if transactionPerRead && index > 0 {
+                    library.txnReset(transaction)
+                    try LMDB.check(library.txnRenew(transaction), "mdb_txn_renew")
+                }
+                withKey(key) { key in
+                    var value = LMDB.Value()
+                    if library.get(transaction, tree, &key, &value) == 0 { sum &+= firstBytes(value.data, value.size) }
+                }
             }
-            withKey(key) { key in
-                var value = LMDB.Value()
-                if library.get(transaction, tree, &key, &value) == 0 { sum &+= firstBytes(value.data, value.size) }
-            }
+            return sum
         }
-        return sum
     }
 
     private func withCursor<R>(_ body: (LMDB.Handle) throws -> R) throws -> R {
-        let transaction = try transaction(readOnly: true)
-        defer { library.txnAbort(transaction) }
-        var cursor: LMDB.Handle?
-        try LMDB.check(library.cursorOpen(transaction, tree, &cursor), "mdb_cursor_open")
-        guard let cursor else { throw PeerError(peer: "lmdb", code: -1, message: "no cursor") }
-        defer { library.cursorClose(cursor) }
-        return try body(cursor)
+        try withReadTransaction { transaction in
+            var cursor: LMDB.Handle?
+            try LMDB.check(library.cursorOpen(transaction, tree, &cursor), "mdb_cursor_open")
+            guard let cursor else { throw PeerError(peer: "lmdb", code: -1, message: "no cursor") }
+            defer { library.cursorClose(cursor) }
+            return try body(cursor)
+        }
     }
 
     func scan(backward: Bool) throws -> (count: Int, sum: UInt64) {
@@ -151,5 +171,12 @@ final class LMDBContender: KeyValueContender {
         }
     }
 
-    func close() throws { library.envClose(environment) }
+    /// The same environment, which must not be opened twice, with a read transaction of its own.
+    func reader() throws -> any KeyValueContender { LMDBContender(sharing: self) }
+
+    func close() throws {
+        if let parked { library.txnAbort(parked) }
+        parked = nil
+        if ownsEnvironment { library.envClose(environment) }
+    }
 }

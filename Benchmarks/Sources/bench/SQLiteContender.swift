@@ -8,12 +8,15 @@ final class SQLiteContender: KeyValueContender {
     private let library: SQLite
     private let connection: SQLiteConnection
     private let shape: KeyShape
+    private let folder: String
+    private let cacheByteCount: Int
     private let begin, commit, insert, delete, select, forward, backward, from: SQLite.Statement
 
     init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int) throws {
         guard let library = SQLite.shared else { throw PeerError(peer: "sqlite", code: -1, message: "not installed") }
         self.library = library
         self.shape = shape
+        (self.folder, self.cacheByteCount) = (folder, cacheByteCount)
         connection = try library.open(folder + "/bench.sqlite")
         try connection.execute("PRAGMA page_size=4096")
         try connection.execute("PRAGMA journal_mode=WAL")
@@ -120,6 +123,11 @@ final class SQLiteContender: KeyValueContender {
         }
         try connection.run(commit)
         return sum
+    }
+
+    /// A connection of its own: connections without mutexes belong to one thread.
+    func reader() throws -> any KeyValueContender {
+        try SQLiteContender(folder: folder, shape: shape, sync: .never, cacheByteCount: cacheByteCount)
     }
 
     func close() throws {

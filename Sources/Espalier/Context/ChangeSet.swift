@@ -12,9 +12,14 @@ struct ChangeSet {
     var deleted: [ManagedObject]
 
     init(_ context: ManagedObjectContext) {
-        func ordered(_ objects: Set<ManagedObject>) -> [ManagedObject] {
-            // Sorting IDs beside the objects spares two reference counts per comparison.
-            objects.map { ($0.storedID, $0) }.sorted { ObjectID.inOrderOfCreation($0.0, $1.0) }.map(\.1)
+        func ordered(_ objects: ChangedObjects) -> [ManagedObject] {
+            // Sorting IDs beside the objects spares two reference counts per comparison; mostly they are in order.
+            var ids: [(id: ObjectID, object: ManagedObject)] = []
+            ids.reserveCapacity(objects.count)
+            for object in objects { ids.append((object.storedID, object)) }
+            let isInOrder = zip(ids, ids.dropFirst()).allSatisfy { ObjectID.inOrderOfCreation($0.id, $1.id) }
+            if !isInOrder { ids.sort { ObjectID.inOrderOfCreation($0.id, $1.id) } }
+            return ids.map(\.object)
         }
         inserted = ordered(context.inserted)
         updated = ordered(context.updated)

@@ -18,9 +18,9 @@ struct ContextCheckpoint {
     }
 
     private let objects: [ObjectState]
-    private let inserted: Set<ManagedObject>
-    private let updated: Set<ManagedObject>
-    private let deleted: Set<ManagedObject>
+    private let inserted: ChangedObjects
+    private let updated: ChangedObjects
+    private let deleted: ChangedObjects
     private let unpropagated: [ManagedObject]
     private let recorded: [Violation]
 
@@ -45,8 +45,8 @@ struct ContextCheckpoint {
 
     /// Puts everything back.
     func restore(_ context: ManagedObjectContext) {
-        let known = inserted.union(updated).union(deleted)
-        for object in [context.inserted, context.updated, context.deleted].joined() where !known.contains(object) {
+        let known = Set(objects.map(\.object))
+        for object in context.changedObjects where !known.contains(object) {
             object.discardPersistentChanges()
             if object.isInserted {
                 context.registry.remove(object.storedID)
@@ -68,6 +68,7 @@ struct ContextCheckpoint {
         context.inserted = inserted
         context.updated = updated
         context.deleted = deleted
+        for list in [inserted, updated, deleted] { list.renumber() }
         context.unpropagated = unpropagated
         context.recorded = recorded
     }

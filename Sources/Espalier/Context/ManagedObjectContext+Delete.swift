@@ -56,13 +56,13 @@ extension ManagedObjectContext {
         let unsaved = deleted.filter(\.isInserted)
         guard !unsaved.isEmpty else { return }
         let gone = Set(unsaved.map(\.storedID))
-        deleted.subtract(unsaved)
+        deleted.keepOnly { !$0.isInserted }
         for object in unsaved {
             registry.remove(object.storedID)
             object.leaveContext()
         }
         // Relationships without inverse may still name them, and no store will ever know them.
-        for object in [inserted, updated, deleted].joined() { object.changes?.forget(gone) }
+        for object in changedObjects { object.changes?.forget(gone) }
     }
 
     private func runRule(of relationship: Relationship, for object: ManagedObject) {

@@ -34,12 +34,18 @@ extension ManagedObjectContext {
 
     private func insertion(of object: ManagedObject) -> SaveRequest.Insertion {
         let values = object.changes?.values
-        return SaveRequest.Insertion(
-            id: object.storedID,
-            values: object.entity.attributes.map { attribute in
+        let shape = object.shape
+        let attributes: [AttributeValue]
+        if let dense = values?.attributes.dense(count: shape.defaultValues.count), !shape.hasTransientAttributes {
+            attributes = dense
+        } else {
+            attributes = object.entity.attributes.map { attribute in
                 guard !attribute.isTransient else { return .null }
-                return values?.attributes[attribute.slot] ?? object.shape.defaultValues[attribute.slot]
-            },
+                return values?.attributes[attribute.slot] ?? shape.defaultValues[attribute.slot]
+            }
+        }
+        return SaveRequest.Insertion(
+            id: object.storedID, values: attributes,
             destinations: object.entity.relationships.map { values?.destinations[$0.slot] ?? nil })
     }
 
@@ -136,7 +142,7 @@ extension ManagedObjectContext {
                 throw ContextError(error)
             }
         }
-        for object in [inserted, updated, deleted].joined() {
+        for object in changedObjects {
             if let id = permanentIDs[object.storedID] {
                 registry.remove(object.storedID)
                 object.storedID = id

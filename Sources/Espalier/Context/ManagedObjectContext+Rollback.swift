@@ -7,11 +7,11 @@ extension ManagedObjectContext {
     ///
     /// Asks no store. Refused changes that wait to be reported are forgotten.
     public func rollback() {
-        for object in inserted.union(deleted) where object.isInserted {
+        for object in changedObjects where object.isInserted {
             registry.remove(object.storedID)
             object.leaveContext()
         }
-        for object in updated.union(deleted) where !object.isInserted {
+        for object in changedObjects where !object.isInserted {
             object.discardPersistentChanges()
             object.state.subtract([.updated, .deleted, .propagated])
         }

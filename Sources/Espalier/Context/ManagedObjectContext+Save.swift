@@ -157,19 +157,12 @@ extension ManagedObjectContext {
                 told.deleted.append(object.storedID)
                 object.leaveContext()
             }
-            inserted.takeOut(part.changes.inserted)
-            updated.takeOut(part.changes.updated)
-            deleted.takeOut(part.changes.deleted)
+            for object in part.changes.inserted { inserted.remove(object) }
+            for object in part.changes.updated { updated.remove(object) }
+            for object in part.changes.deleted { deleted.remove(object) }
         }
         locked.removeAll()
         return told
-    }
-}
-
-extension Set<ManagedObject> {
-    /// Removes members; all at once if there are no others, which spares copying a set that a checkpoint shares.
-    fileprivate mutating func takeOut(_ members: [ManagedObject]) {
-        if members.count == count { self = [] } else { subtract(members) }
     }
 }
 

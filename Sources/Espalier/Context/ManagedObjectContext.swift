@@ -33,9 +33,9 @@ public final class ManagedObjectContext {
 
     var registry = ObjectRegistry()
     let cache = RowCache()
-    var inserted: Set<ManagedObject> = []
-    var updated: Set<ManagedObject> = []
-    var deleted: Set<ManagedObject> = []
+    var inserted = ChangedObjects()
+    var updated = ChangedObjects()
+    var deleted = ChangedObjects()
     /// Deleted objects whose delete rules have not run.
     var unpropagated: [ManagedObject] = []
     /// Unchanged objects whose version the next save checks (MC-35).
@@ -77,11 +77,13 @@ public final class ManagedObjectContext {
     // MARK: What it holds
 
     /// New objects (MC-31).
-    public var insertedObjects: Set<ManagedObject> { inserted }
+    public var insertedObjects: Set<ManagedObject> { Set(inserted) }
     /// Stored objects with changes (MC-31).
-    public var updatedObjects: Set<ManagedObject> { updated }
+    public var updatedObjects: Set<ManagedObject> { Set(updated) }
     /// Stored objects that will be deleted (MC-31); those that delete rules reach, after `processPendingChanges`.
-    public var deletedObjects: Set<ManagedObject> { deleted.filter { !$0.isInserted } }
+    public var deletedObjects: Set<ManagedObject> { Set(deleted.lazy.filter { !$0.isInserted }) }
+    /// New, changed and deleted objects.
+    var changedObjects: [ManagedObject] { Array(inserted) + Array(updated) + Array(deleted) }
     /// All objects in memory (MC-31).
     public var registeredObjects: Set<ManagedObject> { Set(registry.objects) }
     /// Whether there is something to save (MC-32).

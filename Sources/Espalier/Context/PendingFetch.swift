@@ -25,7 +25,7 @@ extension ManagedObjectContext {
 
     func pendingChanges(for fetch: StoreFetch, _ includesPendingChanges: Bool) -> PendingChanges {
         guard includesPendingChanges, hasChanges else { return .none }
-        let changed = [inserted, updated, deleted].flatMap(Array.init)
+        let changed = changedObjects
         let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
         let own = changed.filter { wanted.contains($0.entity.index) }
         var touched = TouchedEntities(model)

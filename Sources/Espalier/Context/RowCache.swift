@@ -20,7 +20,7 @@ final class RowCache {
         var useCount = 1
     }
 
-    private var rows: [ObjectID: Counted<ObjectSnapshot>] = [:]
+    private var rows = ObjectIDTable<Counted<ObjectSnapshot>>()
     private var lists: [ListKey: Counted<[ObjectID]>] = [:]
 
     func row(of id: ObjectID) -> ObjectSnapshot? { rows[id]?.content }
@@ -29,7 +29,7 @@ final class RowCache {
 
     func add(_ row: ObjectSnapshot) {
         let useCount = rows[row.id]?.useCount ?? 0
-        rows[row.id] = Counted(content: row, useCount: useCount + 1)
+        rows.set(Counted(content: row, useCount: useCount + 1), for: row.id)
     }
 
     func add(_ list: [ObjectID], for key: ListKey) {
@@ -39,8 +39,11 @@ final class RowCache {
 
     func releaseRow(of id: ObjectID) {
         guard let counted = rows[id] else { return }
-        rows[id]?.useCount -= 1
-        if counted.useCount <= 1 { rows[id] = nil }
+        if counted.useCount <= 1 {
+            rows.remove(id)
+        } else {
+            rows.set(Counted(content: counted.content, useCount: counted.useCount - 1), for: id)
+        }
     }
 
     func releaseList(_ key: ListKey) {
@@ -51,12 +54,12 @@ final class RowCache {
 
     /// Forgets the row and all lists of an object that has changed in the store.
     func invalidate(_ id: ObjectID, relationshipCount: Int) {
-        rows[id] = nil
+        rows.remove(id)
         for slot in 0..<relationshipCount { lists[ListKey(owner: id, slot: slot)] = nil }
     }
 
     func removeAll() {
-        rows = [:]
+        rows = ObjectIDTable()
         lists = [:]
     }
 }

@@ -46,6 +46,8 @@ open class ManagedObject {
     /// The objects it was fetched with: their faults fire together (F-2).
     var cohort: Cohort?
     var state: State = []
+    /// Where it stands among its context's changed objects (`ChangedObjects`).
+    var changePosition = 0
     private var contextReference = Unretained<ManagedObjectContext>(nil)
 
     /// What the class tells about its entity; `@Entity` overrides it.

@@ -17,6 +17,14 @@ struct SlotValues<Value> {
 
     var isEmpty: Bool { slots.isEmpty }
 
+    /// All values in the order of slots if there is one for each of `count` slots, made by `init(dense:slots:)`.
+    func dense(count: Int) -> [Value]? {
+        guard values.count == count, (slots.last.map { Int($0) + 1 } ?? 0) == count, slots.first ?? 0 == 0 else {
+            return nil
+        }
+        return zip(slots, slots.dropFirst()).allSatisfy { $0 < $1 } ? values : nil
+    }
+
     /// The value of `slot`, if there is one.
     ///
     /// O(1) if dense, else O(number of changed slots).

@@ -39,10 +39,14 @@ public struct CheckReport: Sendable {
     public var trees: [TreeCount] = []
     /// Pages of the store.
     public var pageCount: UInt64 = 0
+    /// Pages that were looked at so far.
+    public var checkedPageCount: UInt64 = 0
     /// Pages that are free.
     public var freePageCount: UInt64 = 0
-    /// Whether the check went to its end (it was not cancelled by the progress closure).
+    /// Whether the check went to its end: it was not interrupted, and found a catalog to go by.
     public var isComplete = false
+    /// Whether the check ended because its snapshot was given up: what was found holds for what was looked at.
+    public var isSnapshotExpired = false
 
     /// Whether the whole store was checked and nothing is wrong.
     public var isOK: Bool { isComplete && findings.isEmpty }

@@ -5,15 +5,16 @@
 /// Every move returns whether the cursor stands on an entry afterwards. A cursor over a write transaction goes on
 /// working after changes of that transaction: it stays at its key.
 public struct Cursor: ~Copyable {
-    // One cursor over either kind of pages, and no optional: asking an optional noncopyable value copies all of it,
-    // which took 70 ns per entry of a scan.
-    private var cursor: TreeCursor<CursorPages>
+    private let cursor: TreeCursor<CursorPages>
     private let pages: CursorPages
-    private let treeID: UInt32
+    private let tree: Tree
+    /// How often trees of the transaction had gone or moved when this cursor was made.
+    private let treeChangeCount: UInt64
 
-    init(over pages: CursorPages, _ record: TreeRecord) {
+    init(over pages: CursorPages, _ tree: Tree, _ record: TreeRecord) {
         self.pages = pages
-        treeID = record.treeID
+        self.tree = tree
+        treeChangeCount = pages.treeChangeCount
         cursor = TreeCursor(pages, record)
     }
 
@@ -21,25 +22,25 @@ public struct Cursor: ~Copyable {
 
     /// Moves to the first entry.
     public mutating func first() throws(StorageError) -> Bool {
-        try pages.checkUsable()
+        try checkUsable()
         return try cursor.first()
     }
 
     /// Moves to the last entry.
     public mutating func last() throws(StorageError) -> Bool {
-        try pages.checkUsable()
+        try checkUsable()
         return try cursor.last()
     }
 
     /// Moves to the next entry; from before the first entry to the first.
     public mutating func next() throws(StorageError) -> Bool {
-        try pages.checkUsable()
+        try checkUsable()
         return try cursor.next()
     }
 
     /// Moves to the previous entry; from after the last entry to the last.
     public mutating func previous() throws(StorageError) -> Bool {
-        try pages.checkUsable()
+        try checkUsable()
         return try cursor.previous()
     }
 
@@ -47,8 +48,8 @@ public struct Cursor: ~Copyable {
     ///
     /// - Throws: `wrongKeyKind` for a tree of bytes keys.
     public mutating func seek(_ key: UInt64) throws(StorageError) -> Bool {
-        try pages.checkUsable()
-        guard cursor.kind == .integer else { throw .wrongKeyKind(tree: treeID) }
+        try checkUsable()
+        guard cursor.kind == .integer else { throw .wrongKeyKind(tree: tree.id) }
         return try cursor.seek(TreeKey(key))
     }
 
@@ -56,8 +57,8 @@ public struct Cursor: ~Copyable {
     ///
     /// - Throws: `wrongKeyKind` for a tree of integer keys.
     public mutating func seek(_ key: RawSpan) throws(StorageError) -> Bool {
-        try pages.checkUsable()
-        guard cursor.kind == .bytes else { throw .wrongKeyKind(tree: treeID) }
+        try checkUsable()
+        guard cursor.kind == .bytes else { throw .wrongKeyKind(tree: tree.id) }
         // SAFETY: the key is used only within the closure.
         return unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
             try cursor.seek(TreeKey(unsafe ByteString(bytes)))
@@ -99,7 +100,7 @@ public struct Cursor: ~Copyable {
     ///
     /// - Throws: `noEntry` if the cursor stands on none.
     public func withKey<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
-        try pages.checkUsable()
+        try checkUsable()
         guard isOnEntry else { throw .noEntry }
         return cursor.withKey(body)
     }
@@ -118,8 +119,15 @@ public struct Cursor: ~Copyable {
     /// `withValue` for one type: callers in other modules specialize only the wrapper.
     @usableFromInline
     func visitValue(_ body: (RawSpan) -> Void) throws(StorageError) {
-        try pages.checkUsable()
+        try checkUsable()
         guard isOnEntry, try cursor.withValue(body) != nil else { throw .noEntry }
+    }
+
+    /// Throws `transactionEnded`, `snapshotExpired`, or `noSuchTree` if the tree is gone.
+    @inline(__always)
+    private func checkUsable() throws(StorageError) {
+        try pages.checkUsable()
+        if pages.treeChangeCount != treeChangeCount { try pages.follow(tree, with: cursor) }
     }
 }
 
@@ -152,6 +160,15 @@ enum CursorPages: PageSource {
         }
     }
 
+    /// How often trees went or moved.
+    @inline(__always)
+    var treeChangeCount: UInt64 {
+        switch self {
+        case .reading: 0
+        case .writing(let pages): pages.treeChangeCount
+        }
+    }
+
     @inline(__always)
     var canChange: Bool {
         switch self {
@@ -175,5 +192,14 @@ enum CursorPages: PageSource {
         case .reading(let pages): try pages.checkUsable()
         case .writing(let pages): try pages.checkUsable()
         }
+    }
+
+    /// Tells `cursor` where the root of `tree` is now.
+    ///
+    /// - Throws: `noSuchTree` if it is not there any more.
+    @inline(never)
+    func follow(_ tree: Tree, with cursor: TreeCursor<CursorPages>) throws(StorageError) {
+        guard case .writing(let pages) = self else { return }
+        cursor.follow(pages.trees[try pages.trees.number(of: tree, in: pages)])
     }
 }

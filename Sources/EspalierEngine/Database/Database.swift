@@ -8,7 +8,7 @@ import Synchronization
 
 /// An open store: an embedded, transactional, ordered key-value store in one file and its log.
 public final class Database: Sendable {
-    private let engine: Engine
+    let engine: Engine
     private let closed = Atomic(false)
 
     /// The path the store was opened with; empty for a store in memory.
@@ -25,7 +25,11 @@ public final class Database: Sendable {
     deinit {
         guard !closed.load(ordering: .relaxed) else { return }
         // Who does not call `close` is not interested in its errors; the next open recovers what is left.
-        do throws(StorageError) { try Registry.close(engine, closing: closed) } catch {}
+        do throws(StorageError) {
+            try Registry.close(engine, closing: closed)
+        } catch .transactionsOpen {
+            Registry.abandon(engine)
+        } catch {}
     }
 
     // MARK: Opening and closing
@@ -34,8 +38,9 @@ public final class Database: Sendable {
     ///
     /// A store that was not closed cleanly is recovered first: every commit that was acknowledged as durable is there.
     ///
-    /// - Throws: `noSuchStore`, `notAStore`, `storeBusy`, `unsupportedFormat`, `unsupportedFeatures`, `logCorrupt`,
-    ///   `notClean`, `corruption`, `invalidOption`, `diskFull`, `io`.
+    /// - Throws: `noSuchStore`, `notAStore`, `superblockDamaged` (only if it is to be written: reading goes by the
+    ///   copy), `storeBusy`, `unsupportedFormat`, `unsupportedFeatures`, `logCorrupt`, `notClean`, `corruption`,
+    ///   `invalidOption`, `diskFull`, `io`.
     /// - Complexity: O(1) for a store that was closed cleanly, else O(log bytes).
     public static func open(_ path: String, options: DatabaseOptions = .init()) throws(StorageError) -> Database {
         try open(path, in: PosixFileSystem.shared, options: options)
@@ -47,6 +52,19 @@ public final class Database: Sendable {
         options.access = .readWrite
         let engine = try Registry.open("memory", in: MemoryFileSystem(), options: options)
         return Database(engine, path: "", isReadOnly: false)
+    }
+
+    /// Writes the superblock of a closed store anew from its copy, or the copy from it: whichever is damaged.
+    ///
+    /// - Returns: whether one of them was.
+    /// - Throws: `noSuchStore`; `notAStore` if both are damaged; `corruption` if no slot is valid; `storeBusy`; `io`.
+    public static func repair(_ path: String) throws(StorageError) -> Bool {
+        try repair(path, in: PosixFileSystem.shared)
+    }
+
+    /// Repairs within any file system.
+    package static func repair(_ path: String, in fileSystem: any FileSystem) throws(StorageError) -> Bool {
+        try Engine.repair(path, in: fileSystem)
     }
 
     /// Opens the store at `path` of any file system.
@@ -66,7 +84,7 @@ public final class Database: Sendable {
         try Registry.close(engine, closing: closed)
     }
 
-    private func checkOpen() throws(StorageError) {
+    func checkOpen() throws(StorageError) {
         if closed.load(ordering: .relaxed) { throw .closed }
     }
 
@@ -76,11 +94,21 @@ public final class Database: Sendable {
     ///
     /// Never waits.
     ///
+    /// - Parameter label: what `LogPressure` calls the transaction if it holds the log for too long.
     /// - Throws: `closed`; for a store that another process writes also what reading its log can throw.
-    public func beginRead() throws(StorageError) -> ReadTransaction {
+    /// - Complexity: O(1); without a label, and without a commit since the last one of this thread ended, it makes no
+    ///   object and takes no lock.
+    public func beginRead(label: String? = nil) throws(StorageError) -> ReadTransaction {
         try checkOpen()
-        return ReadTransaction(try engine.beginRead())
+        return ReadTransaction(try engine.beginRead(label: label))
     }
+
+    /// Lets all read transactions from now on see the commit that is the newest one now, whatever another process
+    /// commits: many calls are then one view.
+    ///
+    /// Nothing keeps the other process from overwriting what it no longer needs: then they throw `snapshotExpired`, and
+    /// the database is to be opened anew. Holds for all databases that share this process's view of the file.
+    package func stopFollowing() { engine.follower?.isHeld.store(true, ordering: .relaxed) }
 
     /// Begins the write transaction; waits until the one before it has ended.
     ///
@@ -109,7 +137,22 @@ public final class Database: Sendable {
     /// - Throws: `closed`, `snapshotExpired`, `io`. Damage is reported, not thrown.
     public func check(progress: ((CheckProgress) -> Bool)? = nil) throws(StorageError) -> CheckReport {
         try checkOpen()
-        return try IntegrityCheck.run(engine, progress: progress)
+        var check = try IntegrityCheck(engine)
+        defer { check.end() }
+        while try check.step() {
+            let report = check.report
+            guard progress?(CheckProgress(pagesChecked: report.checkedPageCount, pageCount: report.pageCount)) ?? true
+            else { break }
+        }
+        return check.report
+    }
+
+    /// Begins a check of the newest commit that is made in slices, as there is time for it.
+    ///
+    /// - Throws: `closed`, `io`.
+    public func beginCheck() throws(StorageError) -> CheckSession {
+        try checkOpen()
+        return try CheckSession(engine)
     }
 
     /// 16 random bytes that name this store.

@@ -1,7 +1,13 @@
 // The checkpoint: moves page versions from the log into the store file, and says so in a slot.
 //
 // Order of writing (rules F1, F2, F3), each step durable before the next begins:
-//   log up to the target -> pages in the store file -> slot -> (segments may be reused, old versions are forgotten)
+//   log up to the target -> pages in the store file -> slot -> (segments may be reused, old versions are forgotten, the
+//   store file is cut)
+//
+// Who commits meanwhile waits for none of it: only another checkpoint waits for the checkpoint lock, and a commit that
+// finds the log at its cap. Pages are written in steps of 1 MiB; in the background each step is synced, so that the
+// sync of a commit has at most one step before it in the disk's queue. Memory: one step, and 24 bytes for each page
+// version in the log.
 //
 // Invariants
 //   1. The target is a commit that every live snapshot sees, so no page is overwritten that one still needs.
@@ -9,12 +15,15 @@
 //      too.
 //   3. Three slots are written in turn, so that one slot of the past is left on the disk even if the newest is in the
 //      system's memory only (its sync failed in an earlier process) and the write of the next one is torn.
+//   4. The store file is cut to the pages of the target only when this process made the slot that counts them durable.
+//      No live snapshot misses what goes: each sees the target, so a page beyond its end is of a later commit, and lies
+//      in the log. Who was given up, or reads in another process, gets `snapshotExpired`.
 
 import Synchronization
 
 extension Engine {
-    /// Bytes of neighbouring pages that are written with one call.
-    private static let runByteCountMax = 1 << 20
+    /// Bytes of pages that are written in one step.
+    private static let stepByteCount = 1 << 20
 
     /// A page version that is to be moved.
     struct Version {
@@ -43,20 +52,39 @@ extension Engine {
         }
     }
 
-    /// After a commit: makes a passive checkpoint if enough log has come together.
-    ///
-    /// Its failure is not the commit's.
+    /// After a commit: makes a passive checkpoint if enough log has come together, or lets the thread for it do so.
     func checkpointIfDue(_ log: Log) {
         let position = log.position
         let due = UInt64(max(options.checkpointThreshold, 1))
-        let last = max(checkpointLSN.load(ordering: .acquiring), checkpointTried.load(ordering: .relaxed))
-        guard position > last, position - last >= due else { return }
-        checkpointTried.store(position, ordering: .relaxed)
+        let tried = checkpointTried.load(ordering: .relaxed)
+        let last = max(checkpointLSN.load(ordering: .acquiring), tried)
+        guard position > last, position - last >= due, !isCheckpointing.load(ordering: .relaxed) else { return }
+        // Of several commits that come here at the same time one makes the checkpoint.
+        let claim = checkpointTried.compareExchange(expected: tried, desired: position, ordering: .relaxed)
+        guard claim.exchanged else { return }
+        if let thread = checkpointThread.withLock({ $0 }) { thread.wake() } else { makeDueCheckpoint() }
+    }
+
+    /// Makes a passive checkpoint, and tells the application if old snapshots keep too much of the log from it.
+    ///
+    /// Its failure is not the commit's that made it due. No lock is held.
+    func makeDueCheckpoint() {
         do throws(StorageError) {
             try runCheckpoint()
         } catch {
             // A failed sync is remembered by `syncs`; anything else is tried again when as much log has come again.
         }
+        guard let tell = options.onLogPressure, let log, let (mark, count) = board.oldestOutdated() else { return }
+        let live = log.position - min(checkpointLSN.load(ordering: .acquiring), log.position)
+        guard live > UInt64(max(options.logSoftCap, 0)) else { return }
+        let now = fileSystem.now()
+        let reader = LogPressure.Reader(
+            label: mark.label, transactionID: mark.state.transactionID,
+            outdatedNanoseconds: now - min(mark.outdatedSince, now))
+        tell(
+            LogPressure(
+                liveByteCount: live, byteCount: log.byteCount, byteCountMax: options.logByteCountMax,
+                outdatedReaderCount: count, oldestReader: reader))
     }
 
     /// Moves what every snapshot sees into the store file.
@@ -65,37 +93,60 @@ extension Engine {
         try checkpointLock.withLock { () throws(StorageError) in
             // Asked for under the lock: it may have been put away since the caller decided to come here.
             guard let log else { return CheckpointResult(pageCount: 0, isComplete: true) }
+            isCheckpointing.store(true, ordering: .relaxed)
+            defer { isCheckpointing.store(false, ordering: .relaxed) }
             try syncs.check()
-            // What waits for a sync is invisible, and would hold the target back although no snapshot does.
-            try queue.makeDurable(log)
-            let target = board.checkpointTarget()
             let from = checkpointLSN.load(ordering: .acquiring)
+            let target = try claimTarget(log)
             guard target.commitLSN > from else {
                 return CheckpointResult(pageCount: 0, isComplete: queue.appendedPosition <= from)
             }
-            // The target may be an `.ordered` commit that came after the sync above (F1).
-            try queue.makeDurable(log)
-            let count = try move(target, from: from, index: log.currentIndex, log: log)
-            let index = log.release(before: target.commitLSN)
-            board.replaceIndex(index.old, by: index.new)
-            return CheckpointResult(pageCount: count, isComplete: queue.appendedPosition <= target.commitLSN)
+            let versions = newestVersions(in: log.currentIndex, from: from, target: target)
+            try writePages(
+                versions, pageCount: target.pageCount, syncsEachStep: options.checkpointing == .background)
+            let logStart = target.commitLSN / UInt64(log.segmentByteCount)
+            try writeSlot(target, logIdentifier: log.identifier, logStartSegment: logStart, isClean: false)
+            takeOver(versions, target)
+            recycle(log, before: target)
+            try cutStore(to: target.pageCount)
+            return CheckpointResult(
+                pageCount: versions.count, isComplete: queue.appendedPosition <= target.commitLSN)
         }
     }
 
-    /// The writing part: pages, then the slot.
-    ///
-    /// The checkpoint lock is held.
-    private func move(
-        _ target: StoreState, from: UInt64, index: LogIndex, log: Log
-    ) throws(StorageError) -> Int {
-        let versions = newestVersions(in: index, from: from, target: target)
-        try writePages(versions, pageCount: target.pageCount)
-        let logStart = target.commitLSN / UInt64(log.segmentByteCount)
-        try writeSlot(target, logIdentifier: log.identifier, logStartSegment: logStart, isClean: false)
+    /// The commit up to which everything is to be moved; all of it is durable in the log.
+    private func claimTarget(_ log: Log) throws(StorageError) -> StoreState {
+        // What waits for a sync is invisible, and would hold the target back although no snapshot does.
+        try queue.makeDurable(log)
+        let target = board.checkpointTarget()
+        // The target may be an `.ordered` commit that came after the sync above (F1).
+        try queue.makeDurable(log)
+        return target
+    }
+
+    /// The slot is durable: from here on the moved versions are read from the store file.
+    private func takeOver(_ versions: [Version], _ target: StoreState) {
         for version in versions { pool.rename(version.page, version: version.place.lsn) }
         checkpointLSN.store(target.commitLSN, ordering: .releasing)
         checkpointCount.add(1, ordering: .relaxed)
-        return versions.count
+    }
+
+    /// Cuts off what lies behind the last page of a durable slot (invariant 4).
+    ///
+    /// If that fails the file stays longer than it must be, and the next checkpoint tries again.
+    func cutStore(to pageCount: UInt32) throws(StorageError) {
+        let byteCount = UInt64(pageCount) * UInt64(pool.pageSize)
+        if try files.store.size() > byteCount { try files.store.truncate(to: byteCount) }
+    }
+
+    /// Lets segments be reused, and versions be forgotten, that nobody looks for in the log any more.
+    private func recycle(_ log: Log, before target: StoreState) {
+        let index = log.release(
+            before: target.commitLSN,
+            keepingFrom: feeds.keptPosition(before: log.position, byteCount: options.logSoftCap))
+        board.replaceIndex(index.old, by: index.new)
+        // Resting transactions would keep the old index in memory.
+        restingReads.empty { $0.leaveBoard() }
     }
 
     /// The newest version before the target of each page that has one, in the order of pages.
@@ -117,28 +168,36 @@ extension Engine {
     }
 
     /// Writes page versions to the store file, neighbours together, and syncs it.
-    func writePages(_ versions: [Version], pageCount: UInt32) throws(StorageError) {
+    func writePages(
+        _ versions: [Version], pageCount: UInt32, syncsEachStep: Bool = false
+    ) throws(StorageError) {
         let pageSize = pool.pageSize
         try files.store.allocate(to: UInt64(pageCount) * UInt64(pageSize))
-        let runMax = max(Self.runByteCountMax / pageSize, 1)
-        let buffer = ScratchBytes(byteCount: min(runMax, max(versions.count, 1)) * pageSize)
-        var start = 0
-        while start < versions.count {
-            var count = 1
-            while count < runMax, start + count < versions.count,
-                versions[start + count].page == versions[start].page + UInt32(count)
-            {
-                count += 1
-            }
-            for number in 0..<count {
-                let target = buffer.view(at: number * pageSize, byteCount: pageSize)
-                try copy(versions[start + number], to: target)
-            }
-            let offset = UInt64(versions[start].page) * UInt64(pageSize)
-            try buffer.write(0..<count * pageSize, to: files.store, at: offset)
-            start += count
+        let stepCount = max(Self.stepByteCount / pageSize, 1)
+        let buffer = ScratchBytes(byteCount: min(stepCount, versions.count) * pageSize)
+        for start in stride(from: 0, to: versions.count, by: stepCount) {
+            try writeStep(versions[start..<min(start + stepCount, versions.count)], by: buffer)
+            if syncsEachStep { try syncs.sync(files.store) }
+            Platform.yield()
         }
-        try syncs.sync(files.store)
+        // Also if there is no page: the space that was reserved must be there.
+        if !syncsEachStep || versions.isEmpty { try syncs.sync(files.store) }
+    }
+
+    /// Writes at most 1 MiB of pages, neighbours with one call.
+    private func writeStep(_ versions: ArraySlice<Version>, by buffer: borrowing ScratchBytes) throws(StorageError) {
+        let pageSize = pool.pageSize
+        for (number, version) in versions.enumerated() {
+            try copy(version, to: buffer.view(at: number * pageSize, byteCount: pageSize))
+        }
+        var start = versions.startIndex
+        while start < versions.endIndex {
+            var end = start + 1
+            while end < versions.endIndex, versions[end].page == versions[end - 1].page + 1 { end += 1 }
+            let bytes = (start - versions.startIndex) * pageSize..<(end - versions.startIndex) * pageSize
+            try buffer.write(bytes, to: files.store, at: UInt64(versions[start].page) * UInt64(pageSize))
+            start = end
+        }
     }
 
     /// Copies a page version from the cache or the log, verified.

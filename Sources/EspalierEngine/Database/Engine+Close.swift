@@ -10,6 +10,8 @@ extension Engine {
     /// - Throws: `poisoned` after a failed sync: then nothing is written, and the next open recovers. Other errors
     ///   leave the store to be recovered, too. The files are let go in any case.
     func close() throws(StorageError) {
+        checkpointThread.withLock { $0.take() }?.stop()
+        restingReads.empty { $0.leaveBoard() }
         var failure: StorageError?
         do throws(StorageError) {
             if log != nil {
@@ -26,6 +28,12 @@ extension Engine {
         }
         do throws(StorageError) { try files.store.close() } catch { failure = failure ?? error }
         if let failure { throw failure }
+    }
+
+    /// After the end of a transaction: closes the engine if its last handle was dropped before.
+    @inline(__always)
+    func closeIfAbandoned() {
+        if isAbandoned.load(ordering: .sequentiallyConsistent) { Registry.closeAbandoned(self) }
     }
 
     /// Numbers about the store as it is now.

@@ -7,6 +7,8 @@
 //   4. The first sequence number is above all in the file, and chain seed and salts are random: no frame of an earlier
 //      session can be taken for one of this.
 
+import Synchronization
+
 extension Engine {
     /// Makes the store ready for writing, if it is not yet.
     ///
@@ -31,14 +33,22 @@ extension Engine {
             let chain = fileSystem.random()
             let log = Log(
                 file: file, header: header, storeSeed: superblock.hashSeed, fileSystem: fileSystem, syncs: syncs,
-                segmentCount: try wholeSegments(of: file, header: header), firstSequence: first, chain: chain)
+                segmentCount: try wholeSegments(of: file, header: header), firstSequence: first, chain: chain,
+                baseLSN: slot.checkpointLSN)
             var state = StoreState(slot)
             state.chain = chain
             try writeSlot(state, logIdentifier: header.logIdentifier, logStartSegment: first, isClean: false)
             appended = (state, log.currentIndex)
             files.log = file
-            board.publish(state, index: log.currentIndex)
+            board.publish(state, index: log.currentIndex, at: fileSystem.now())
             self.log = log
+            if options.checkpointing == .background { startCheckpointThread() }
+        }
+    }
+
+    private func startCheckpointThread() {
+        checkpointThread.withLock { thread in
+            if thread == nil { thread = CheckpointThread { self.makeDueCheckpoint() } }
         }
     }
 

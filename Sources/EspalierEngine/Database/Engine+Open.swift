@@ -7,14 +7,22 @@ extension Engine {
     ) throws(StorageError) -> Engine {
         try check(options)
         guard options.access == .readWrite else { return try openReadOnly(path, in: fileSystem, options: options) }
-        let store = try openOrCreate(path, in: fileSystem, options: options)
+        var store = try openOrCreate(path, in: fileSystem, options: options)
         try store.lockForWriting()
+        // Another process may have put another file in this one's place before the lock was free.
+        while try fileSystem.identity(of: path) != store.identity {
+            try store.close()
+            store = try openOrCreate(path, in: fileSystem, options: options)
+            try store.lockForWriting()
+        }
         let (superblock, slot) = try readSuperblock(of: store)
+        if try hasDamagedSuperblock(store) { throw .superblockDamaged }
         if superblock.isReadOnlyForUs { throw .readOnly }
         let engine = Engine(
             path: path, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
             follower: nil)
         try engine.checkSize(of: store)
+        try engine.checkNothingNewer(than: slot)
         if !slot.isClean { try engine.recover() }
         return engine
     }
@@ -29,7 +37,12 @@ extension Engine {
         let engine = Engine(
             path: path, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
             follower: follower)
-        if let follower { try follower.follow(engine) } else { try engine.checkSize(of: store) }
+        if let follower {
+            try follower.follow(engine)
+        } else {
+            try engine.checkSize(of: store)
+            try engine.checkNothingNewer(than: slot)
+        }
         return engine
     }
 
@@ -71,18 +84,83 @@ extension Engine {
     }
 
     /// Reads page 0: who the store is, and the slot that counts.
+    ///
+    /// - Throws: `backup(.unfinished)` for a copy that an interrupted update left in pieces, too.
     static func readSuperblock(of store: any StorageFile) throws(StorageError) -> (Superblock, CheckpointSlot) {
+        let (superblock, slot) = try readPage0(of: store)
+        if slot.isUnfinishedCopy { throw .backup(.unfinished) }
+        return (superblock, slot)
+    }
+
+    /// `readSuperblock` for those who can do something for an unfinished copy.
+    ///
+    /// A damaged superblock is read from its copy, which is enough for reading; writing waits for `repair`, because
+    /// nothing is mended behind anyone's back.
+    static func readPage0(of store: any StorageFile) throws(StorageError) -> (Superblock, CheckpointSlot) {
         let bytes = ScratchBytes(byteCount: 4096)
         let count = try bytes.read(0..<4096, from: store, at: 0)
         return try bytes.withThrowing(0..<count) { span throws(StorageError) in
-            (try Superblock(decoding: span), try CheckpointSlot.newest(in: span))
+            do throws(StorageError) {
+                return (try Superblock(decoding: span), try CheckpointSlot.newest(in: span))
+            } catch .notAStore(let reason) {
+                guard let copy = try? Superblock(decodingCopyIn: span) else { throw .notAStore(reason) }
+                return (copy, try CheckpointSlot.newest(in: span))
+            }
         }
+    }
+
+    /// Whether a store can be read by the copy of its superblock only.
+    private static func hasDamagedSuperblock(_ store: any StorageFile) throws(StorageError) -> Bool {
+        let bytes = ScratchBytes(byteCount: SuperblockLayout.byteCount)
+        let count = try bytes.read(0..<bytes.byteCount, from: store, at: 0)
+        return bytes.with(0..<count) { (try? Superblock(decoding: $0)) == nil }
+    }
+
+    /// Makes superblock and copy of the store at `path` equal again, from the one that is intact.
+    ///
+    /// - Returns: whether anything had to be written.
+    static func repair(_ path: String, in fileSystem: any FileSystem) throws(StorageError) -> Bool {
+        let store = try fileSystem.open(path, role: .store, mode: .readWrite)
+        try store.lockForWriting()
+        let bytes = ScratchBytes(byteCount: 4096)
+        let count = try bytes.read(0..<4096, from: store, at: 0)
+        let (superblock, _) = try readSuperblock(of: store)
+        guard count >= SuperblockLayout.usedByteCount else { throw .notAStore(.tooShort) }
+        let target = try hasDamagedSuperblock(store) ? 0 : SuperblockLayout.mirror
+        let found = bytes.with(0..<count) { $0.loadBytes(at: target, count: SuperblockLayout.byteCount) }
+        let isDamaged = found != superblock.encoded()
+        if isDamaged {
+            bytes.store(superblock.encoded(), at: 0)
+            try bytes.write(0..<SuperblockLayout.byteCount, to: store, at: UInt64(target))
+            try SyncGuard().sync(store)
+        }
+        try store.close()
+        return isDamaged
+    }
+
+    /// Makes sure that a slot which says that nothing is in the log is right (rule 12).
+    ///
+    /// If it is not, a newer slot is damaged, and to go by the older one would silently drop acknowledged commits.
+    func checkNothingNewer(than slot: CheckpointSlot) throws(StorageError) {
+        guard slot.isClean,
+            let file = try Self.openIfPresent(logPath, role: .log, mode: .readOnly, in: fileSystem)
+        else { return }
+        let header = try Self.readLogHeader(of: file)
+        if let header, header.pageSize == superblock.pageSize, header.storeIdentifier == superblock.storeIdentifier {
+            var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
+            if try scan.holdsDurableCommit(after: slot.checkpointLSN) {
+                throw .corrupt(.noValidSlot, page: FixedPlace.superblock, byteOffset: slot.byteOffset)
+            }
+        }
+        try file.close()
     }
 
     /// A store file that lost its end is found before it is used.
     private func checkSize(of store: any StorageFile) throws(StorageError) {
         guard slot.isClean else { return }
         let needed = UInt64(slot.pageCount) * UInt64(superblock.pageSize)
-        guard try store.size() >= needed else { throw .corrupt(.pageCountWrong, page: slot.pageCount - 1) }
+        // A file that another process has just cut has a newer slot by now.
+        guard try store.size() < needed, try Self.readSuperblock(of: store).1 == slot else { return }
+        throw .corrupt(.pageCountWrong, page: slot.pageCount - 1)
     }
 }

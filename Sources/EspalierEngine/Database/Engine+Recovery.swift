@@ -7,9 +7,9 @@
 //
 // Each step is durable before the next; a crash at any point starts again at the first:
 //   1. walk the log from the slot on (`LogScan`), which may find it damaged: `logCorrupt`
-//   2. move what is certain into the store file; slot
+//   2. move what is certain into the store file; slot, even if nothing is
 //   3. log the page versions of the rest once more, as one transaction in segments of their own; slot that begins there
-//   4. move them into the store file; slot that says "clean"
+//   4. move them into the store file; slot that says "clean"; the log is removed
 //
 // Invariants
 //   1. Every page version that goes to the store file is durable in the log that the newest slot names (F1).
@@ -43,6 +43,9 @@ extension Engine {
         }
         queue.reset(to: appended.state.commitLSN)
         files.log = nil
+        // The store is whole without it, and it may have become twice as large as it may be while it is written.
+        try fileSystem.remove(logPath)
+        try fileSystem.syncDirectory(of: logPath)
         try file.close()
     }
 
@@ -59,12 +62,15 @@ extension Engine {
 
     /// Step 2.
     private func moveCertain(_ state: StoreState, index: LogIndex, header: LogHeader) throws(StorageError) {
-        guard state.commitLSN > slot.checkpointLSN else { return }
-        try writePages(
-            newestVersions(in: index, from: slot.checkpointLSN, target: state), pageCount: state.pageCount)
-        try writeSlot(
-            state, logIdentifier: header.logIdentifier,
-            logStartSegment: state.commitLSN / UInt64(header.segmentByteCount), isClean: false)
+        var logStart = slot.logStartSegment
+        if state.commitLSN > slot.checkpointLSN {
+            try writePages(
+                newestVersions(in: index, from: slot.checkpointLSN, target: state), pageCount: state.pageCount)
+            logStart = state.commitLSN / UInt64(header.segmentByteCount)
+        }
+        // Also if nothing was moved: the slot that was read may be in the system's memory only, and what comes next
+        // writes over the log that the slot before it needs.
+        try writeSlot(state, logIdentifier: header.logIdentifier, logStartSegment: logStart, isClean: false)
     }
 
     /// The log, to be continued in segments that no slot names.
@@ -77,6 +83,7 @@ extension Engine {
             file: file, header: header, storeSeed: superblock.hashSeed, fileSystem: fileSystem, syncs: syncs,
             segmentCount: try wholeSegments(of: file, header: header),
             firstSequence: max(scan.position / stride, used) + 1, chain: fileSystem.random(),
+            baseLSN: scan.state.commitLSN,
             inUse: scan.placesInUse(from: slot.checkpointLSN))
     }
 
@@ -95,14 +102,15 @@ extension Engine {
                 try copy(version, to: view)
                 pages.append(LoggedPage(number: version.page, view: view))
             }
-            _ = try log.reserve(pages.reduce(0) { $0 + $1.frameByteCount }, byteCountMax: .max)
+            _ = try log.reserve(
+                pages.reduce(0) { $0 + $1.frameByteCount }, byteCountMax: .max, lasting: false)
             for (page, place) in zip(pages, try log.append(pages)) { logged.append((page.number, place)) }
         }
         let record = CommitRecord(
             transactionID: state.transactionID, commitLSN: 0, durableLSN: certain.commitLSN,
             pageCount: state.pageCount, freeCount: state.freeCount, catalogRoot: state.catalogRoot, frameCount: 0,
             wallClock: fileSystem.now(), userTag: 0, nextTreeID: state.nextTreeID)
-        _ = try log.reserve(Log.commitByteCount, byteCountMax: .max)
+        _ = try log.reserve(Log.commitByteCount, byteCountMax: .max, lasting: false)
         let result = try log.commit([], after: logged, record: record, forgettingBefore: 0)
         try syncs.sync(log.file)
         var beginning = certain

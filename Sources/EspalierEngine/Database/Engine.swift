@@ -40,9 +40,19 @@ package final class Engine: @unchecked Sendable {
     var freeCounts: [Int]?
     /// The newest slot (invariant 1).
     var slot: CheckpointSlot
+    /// Ended read transactions that can begin again.
+    let restingReads = RestingReads()
+    /// Who reads the stream of changes.
+    let feeds = FeedBoard()
     private let armedLog = Mutex<Log?>(nil)
+    /// The thread that makes checkpoints, if the options ask for one; from the first write on.
+    let checkpointThread = Mutex<CheckpointThread?>(nil)
+    /// Whether a checkpoint is going on.
+    let isCheckpointing = Atomic(false)
     /// How many `Database` handles use this engine; guarded by the registry.
     var handleCount = 0
+    /// Whether the last handle was dropped while a transaction was open: the end of the last one closes the engine.
+    let isAbandoned = Atomic(false)
 
     init(
         path: String, fileSystem: any FileSystem, options: DatabaseOptions, superblock: Superblock,
@@ -83,9 +93,10 @@ package final class Engine: @unchecked Sendable {
 
     // MARK: Transactions
 
-    func beginRead() throws(StorageError) -> ReadPages {
-        if let follower { try follower.follow(self) }
-        return try ReadPages(self)
+    func beginRead(label: String? = nil) throws(StorageError) -> ReadPages {
+        if let follower, !follower.isHeld.load(ordering: .relaxed) { try follower.follow(self) }
+        if label == nil, let pages = restingReads.take(), pages.resume() { return pages }
+        return try ReadPages(self, label: label)
     }
 
     func beginWrite() throws(StorageError) -> WritePages {
@@ -109,18 +120,21 @@ package final class Engine: @unchecked Sendable {
     /// Ends a write transaction without its changes.
     func rollback(_ pages: WritePages) {
         guard pages.end() else { return }
-        pages.discardWrites()
-        gate.leave()
+        giveUp(pages)
         board.endWriter()
+        closeIfAbandoned()
     }
 
     /// Makes the changes of a write transaction durable and visible.
     func commit(_ pages: WritePages, durability: Durability) throws(StorageError) -> CommitReceipt {
         guard pages.end() else { throw .transactionEnded }
         let writes = pages.writes
-        defer { board.endWriter() }
+        defer {
+            board.endWriter()
+            closeIfAbandoned()
+        }
         guard !writes.isEmpty, let log else {
-            gate.leave()
+            giveUp(pages)
             return CommitReceipt(transactionID: pages.versions.state.transactionID, lsn: pages.versions.state.commitLSN)
         }
         let state: StoreState
@@ -128,14 +142,21 @@ package final class Engine: @unchecked Sendable {
             if writes.hasFailed { throw StorageError.transactionFailed }
             state = try append(writes, to: log, pages: pages, durability: durability)
         } catch {
-            pages.discardWrites()
-            gate.leave()
+            giveUp(pages)
             throw error
         }
         gate.leave()
         try queue.waitUntilVisible(state.commitLSN, log: log)
         checkpointIfDue(log)
         return CommitReceipt(transactionID: state.transactionID, lsn: state.commitLSN)
+    }
+
+    /// Drops what a writer changed, and lets the next one in.
+    private func giveUp(_ pages: WritePages) {
+        pages.discardWrites()
+        // A handle of a tree that was never committed must not name a later one.
+        appended.state.nextTreeID = pages.writes.state.nextTreeID
+        gate.leave()
     }
 
     /// Writes a transaction's frames to the log; the next writer may build on it from here on.
@@ -155,10 +176,12 @@ package final class Engine: @unchecked Sendable {
             logged, after: writes.spilled, record: record,
             forgettingBefore: checkpointLSN.load(ordering: .acquiring))
         _ = writes.removeAllCopies()
+        writes.forgetSpilled()
         for (copy, place) in zip(copies, result.places) { pages.share(copy, at: place) }
         appended = (result.state, result.index)
         freeCounts = writes.freeCounts
-        queue.enqueue(result.state, index: result.index, needsSync: durability == .durable)
+        queue.enqueue(
+            result.state, index: result.index, wallClock: record.wallClock, needsSync: durability == .durable)
         return result.state
     }
 
@@ -170,12 +193,17 @@ package final class Engine: @unchecked Sendable {
         return try log.append(pages)
     }
 
-    /// Makes room in the log: by growing it up to its cap, by a checkpoint, by giving old snapshots up.
+    /// Makes room in the log: by growing it up to its cap, by a checkpoint, by giving up as many of the oldest
+    /// snapshots as hold what is needed.
     private func reserve(_ byteCount: Int, in log: Log) throws(StorageError) {
         if try log.reserve(byteCount, byteCountMax: options.logByteCountMax) { return }
+        // Who only listens must not keep a commit from its space.
+        feeds.removeAll()
         try runCheckpoint()
         if try log.reserve(byteCount, byteCountMax: options.logByteCountMax) { return }
-        guard board.expireOldSnapshots() > 0 else { throw .logFull }
+        guard let position = log.positionToRelease(for: byteCount) else { throw .logFull }
+        // Also when there is none to give up: the one that was in the way may have ended in the meantime.
+        board.expireSnapshots(before: position)
         try runCheckpoint()
         guard try log.reserve(byteCount, byteCountMax: options.logByteCountMax) else { throw .logFull }
     }

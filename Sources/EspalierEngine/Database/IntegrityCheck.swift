@@ -1,37 +1,84 @@
-// The integrity check: every page's checksum and structure (L1), every tree (L2, `TreeCheck`), and what only the whole
-// store shows (L3): every page is reached exactly once or free, and counts agree.
+// The integrity check: page 0 (`Page0Check`), every page's checksum and structure (L1), every tree (L2, `TreeCheck`),
+// and what only the whole store shows (L3): every page is reached exactly once or free, and counts agree.
 //
 // Invariants
 //   1. Goes on after a finding; reports all of them. Only what keeps it from reading at all is thrown.
-//   2. Works on one snapshot, beside readers and the writer.
+//   2. Works on one snapshot, beside readers and the writer; one step looks at one page.
 //   3. Memory follows the pages that are there, not the number that a damaged file claims (`PageSet`).
 
 /// The check of a whole store.
 struct IntegrityCheck {
-    private let pages: ReadPages
-    private let progress: (CheckProgress) -> Bool
-    private var visited: PageSet
-    private var report = CheckReport()
-    private var isCancelled = false
-
-    /// Checks the newest commit of `engine`.
-    static func run(
-        _ engine: Engine, progress: ((CheckProgress) -> Bool)?
-    ) throws(StorageError) -> CheckReport {
-        let pages = try engine.beginRead()
-        defer { pages.end() }
-        var check = IntegrityCheck(pages: pages, progress: progress ?? { _ in true })
-        try check.checkTrees()
-        if !check.isCancelled { try check.checkFreeSpace() }
-        check.report.isComplete = !check.isCancelled
-        return check.report
+    /// What comes next.
+    private enum Phase {
+        case page0
+        case catalog
+        case tree(Int)
+        case freeSpace(group: PageNumber)
+        case done
     }
 
-    private init(pages: ReadPages, progress: @escaping (CheckProgress) -> Bool) {
-        self.pages = pages
-        self.progress = progress
+    private let engine: Engine
+    private let pages: ReadPages
+    private var phase = Phase.page0
+    private var trees: [(name: String, record: TreeRecord)] = []
+    /// The check of the tree that the phase names, once it has begun; it has the set of visited pages meanwhile.
+    private var treeCheck: TreeCheck<ReadPages>?
+    private var visited: PageSet
+    private(set) var report = CheckReport()
+
+    /// Begins a check of the newest commit of `engine`.
+    init(_ engine: Engine) throws(StorageError) {
+        self.engine = engine
+        pages = try engine.beginRead()
         visited = PageSet(pageCount: pages.pageCount)
         report.pageCount = UInt64(pages.pageCount)
+    }
+
+    /// Lets the snapshot go.
+    func end() { pages.end() }
+
+    /// Whether there is nothing left that could be checked.
+    var isOver: Bool {
+        if case .done = phase { true } else { false }
+    }
+
+    /// Takes note that the snapshot was given up.
+    mutating func expire() {
+        report.isSnapshotExpired = true
+        phase = .done
+    }
+
+    /// Looks at the next page; `false` if the check is complete, or cannot go on because the catalog is damaged.
+    mutating func step() throws(StorageError) -> Bool {
+        if isOver { return false }
+        try pages.checkUsable()
+        switch phase {
+        case .page0:
+            for finding in try Page0Check.findings(engine) { note(finding, tree: nil) }
+            try checkSize(of: engine.files.store)
+            phase = .catalog
+        case .catalog:
+            let catalog = TreeRecord(
+                treeID: FixedPlace.catalogTreeID, root: pages.versions.state.catalogRoot, kind: .bytes)
+            guard try stepTree(catalog, name: "") != nil else { break }
+            phase = try listTrees() ? .tree(0) : .done
+        case .tree(let number):
+            guard number < trees.count else {
+                phase = .freeSpace(group: 0)
+                break
+            }
+            let tree = trees[number]
+            guard let result = try stepTree(tree.record, name: tree.name) else { break }
+            report.trees.append(
+                CheckReport.TreeCount(
+                    summary: TreeSummary(tree.record, name: tree.name), entryCount: result.entryCount,
+                    pageCount: result.leafPageCount + result.interiorPageCount + result.overflowPageCount))
+            phase = .tree(number + 1)
+        case .freeSpace(let group): try stepFreeSpace(group)
+        case .done: break
+        }
+        report.checkedPageCount = UInt64(treeCheck?.visited.count ?? visited.count)
+        return !isOver
     }
 
     private mutating func note(_ corruption: Corruption, tree: String?) {
@@ -43,70 +90,77 @@ struct IntegrityCheck {
             Corruption(page: page, treeID: 0, byteOffset: UInt32(byteOffset), rule: rule, file: .store), tree: nil)
     }
 
+    /// The store file holds all pages that its newest slot counts.
+    private mutating func checkSize(of store: any StorageFile) throws(StorageError) {
+        let slot = try Engine.readSuperblock(of: store).1
+        let size = try store.size()
+        // Where another process writes, a file that has just been cut has a newer slot by now.
+        guard size < UInt64(slot.pageCount) * UInt64(pages.pageSize),
+            try Engine.readSuperblock(of: store).1 == slot
+        else { return }
+        note(.pageCountWrong, page: slot.pageCount - 1)
+    }
+
     // MARK: Trees
 
-    private mutating func checkTrees() throws(StorageError) {
-        let catalog = TreeRecord(
-            treeID: FixedPlace.catalogTreeID, root: pages.versions.state.catalogRoot, kind: .bytes)
-        _ = try check(catalog, name: "")
-        guard !isCancelled else { return }
-        let trees: [(name: String, record: TreeRecord)]
+    /// Looks at the next page of a tree; its result if that was the last.
+    private mutating func stepTree(_ record: TreeRecord, name: String) throws(StorageError) -> TreeCheckResult? {
+        if treeCheck == nil {
+            // Given away, not shared: a set that two have would be copied with every page.
+            treeCheck = TreeCheck(pages, record, name: name, visited: visited, depth: .sealed)
+            visited = PageSet(pageCount: 0)
+        }
+        if try treeCheck?.step() ?? false { return nil }
+        guard let check = treeCheck else { return nil }
+        treeCheck = nil
+        visited = check.visited
+        for finding in check.result.findings { note(finding, tree: name.isEmpty ? nil : name) }
+        return check.result
+    }
+
+    /// Reads the catalog; `false` if that is not possible.
+    private mutating func listTrees() throws(StorageError) -> Bool {
         do throws(StorageError) {
             trees = try Catalog(pages, root: pages.versions.state.catalogRoot).list()
+            return true
         } catch {
             // The catalog's own damage is reported above; without it no tree is known, and all pages would seem lost.
             guard case .corruption(let corruption) = error else { throw error }
             if report.findings.isEmpty { note(corruption, tree: nil) }
-            isCancelled = true
-            return
+            return false
         }
-        for tree in trees {
-            let result = try check(tree.record, name: tree.name)
-            report.trees.append(
-                CheckReport.TreeCount(
-                    summary: TreeSummary(tree.record, name: tree.name), entryCount: result.entryCount,
-                    pageCount: result.leafPageCount + result.interiorPageCount + result.overflowPageCount))
-            guard !isCancelled else { return }
-        }
-    }
-
-    private mutating func check(_ record: TreeRecord, name: String) throws(StorageError) -> TreeCheckResult {
-        let (progress, total) = (progress, UInt64(pages.pageCount))
-        let result = try TreeCheck.run(
-            pages, record, name: name, visited: &visited,
-            progress: { progress(CheckProgress(pagesChecked: UInt64($0), pageCount: total)) })
-        for finding in result.findings { note(finding, tree: name.isEmpty ? nil : name) }
-        isCancelled = result.isCancelled
-        return result
     }
 
     // MARK: Free space
 
-    /// Every page is the superblock, a bitmap page, in a tree, or free, and just one of them.
-    private mutating func checkFreeSpace() throws(StorageError) {
+    /// Checks the pages of one bitmap page: each is the superblock, a bitmap page, in a tree, or free, and just one of
+    /// them.
+    private mutating func stepFreeSpace(_ group: PageNumber) throws(StorageError) {
+        guard group + 1 < pages.pageCount else { return finish() }
         let geometry = pages.versions.files.geometry
-        let storeByteCount = try pages.versions.files.store.size()
-        var freeCount: UInt64 = 0
-        var group: PageNumber = 0
-        while group + 1 < pages.pageCount {
-            let findingCount = report.findings.count
-            if visited.insert(group + 1) {
-                freeCount += try checkGroup(group, geometry)
-            } else {
-                note(.pageReachedTwice, page: group + 1)
-            }
-            // A page count that the file does not bear out is reported once, not for each group that is missing.
-            if report.findings.count > findingCount, UInt64(group) * UInt64(geometry.pageSize) >= storeByteCount {
-                break
-            }
-            let next = group.addingReportingOverflow(PageNumber(geometry.pagesPerBitmap))
-            if next.overflow { break }
-            group = next.partialValue
+        let findingCount = report.findings.count
+        if visited.insert(group + 1) {
+            report.freePageCount += try checkGroup(group, geometry)
+        } else {
+            note(.pageReachedTwice, page: group + 1)
         }
-        report.freePageCount = freeCount
-        if freeCount != UInt64(pages.versions.state.freeCount) {
+        // A page count that the file does not bear out is reported once, not for each group that is missing.
+        if report.findings.count > findingCount,
+            UInt64(group) * UInt64(geometry.pageSize) >= (try pages.versions.files.store.size())
+        {
+            return finish()
+        }
+        let next = group.addingReportingOverflow(PageNumber(geometry.pagesPerBitmap))
+        if next.overflow { return finish() }
+        phase = .freeSpace(group: next.partialValue)
+    }
+
+    private mutating func finish() {
+        if report.freePageCount != UInt64(pages.versions.state.freeCount) {
             note(.freeCountWrong, page: FixedPlace.superblock)
         }
+        report.isComplete = true
+        phase = .done
     }
 
     /// Checks one bitmap page; returns how many pages it calls free.
@@ -116,7 +170,9 @@ struct IntegrityCheck {
             guard bitmap.view.typeByte == PageType.bitmap.rawValue else {
                 throw StorageError.corrupt(.pageType, page: group + 1, byteOffset: PageLayout.type)
             }
-            return compare(bitmap.view, with: group, geometry)
+            // Checked when it was loaded, but commits of this process have changed it since.
+            try PageValidation.validate(bitmap.view, number: group + 1)
+            return compare(bitmap.view, with: group)
         } catch {
             guard case .corruption(let corruption) = error else { throw error }
             note(corruption, tree: nil)
@@ -125,21 +181,26 @@ struct IntegrityCheck {
     }
 
     /// Compares the bits of one bitmap page with what was reached; returns how many pages it calls free.
-    private mutating func compare(_ bitmap: PageView, with group: PageNumber, _ geometry: StoreGeometry) -> UInt64 {
+    private mutating func compare(_ bitmap: PageView, with group: PageNumber) -> UInt64 {
         var freeCount: UInt64 = 0
-        for bit in 0..<geometry.pagesPerBitmap {
-            let isFree = bitmap.bitmapIsFree(bit)
-            let number = UInt64(group) + UInt64(bit)
-            guard number < UInt64(pages.pageCount) else {
-                if isFree { note(.pageBeyondEnd, page: group + 1, byteOffset: BitmapLayout.bits + bit / 8) }
-                continue
-            }
-            let page = PageNumber(number)
-            if isFree {
-                freeCount += 1
-                if page == FixedPlace.superblock || visited.contains(page) { note(.pageReachedButFree, page: page) }
-            } else if page != FixedPlace.superblock, !visited.contains(page) {
-                note(.pageLost, page: page)
+        for index in 0..<bitmap.bitmapWordCount {
+            let first = UInt64(group) + UInt64(64 * index)
+            let free = bitmap.bitmapWord(index)
+            // In nearly all words every page is either free or reached.
+            let reached = visited.word(at: first) | (first == 0 ? 1 : 0)
+            let left = UInt64(pages.pageCount) > first ? UInt64(pages.pageCount) - first : 0
+            let existing: UInt64 = left >= 64 ? .max : (1 << left) - 1
+            freeCount += UInt64((free & existing).nonzeroBitCount)
+            var wrong = (free & ~existing) | (~(free ^ reached) & existing)
+            while wrong != 0 {
+                let bit = wrong.trailingZeroBitCount
+                wrong &= wrong - 1
+                let isFree = free & (1 << UInt64(bit)) != 0
+                if existing & (1 << UInt64(bit)) == 0 {
+                    note(.pageBeyondEnd, page: group + 1, byteOffset: BitmapLayout.bits + 8 * index + bit / 8)
+                } else {
+                    note(isFree ? .pageReachedButFree : .pageLost, page: PageNumber(first) + PageNumber(bit))
+                }
             }
         }
         return freeCount

@@ -13,7 +13,7 @@ public struct ReadTransaction: ~Copyable {
 
     init(_ pages: ReadPages) { self.pages = pages }
 
-    deinit { pages.end() }
+    deinit { pages.endToRest() }
 
     /// The number of the newest commit this snapshot sees.
     public var transactionID: UInt64 { pages.versions.state.transactionID }
@@ -77,6 +77,7 @@ public struct ReadTransaction: ~Copyable {
     public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
         try pages.checkUsable()
         let number = try pages.trees.number(of: tree, in: pages)
-        return Cursor(over: .reading(pages), pages.trees[number])
+        pages.hasCursor = true
+        return Cursor(over: .reading(pages), tree, pages.trees[number])
     }
 }

@@ -20,13 +20,14 @@ enum Registry {
         var busy: Set<ObjectIdentifier> = []
     }
 
-    private static let monitor = Monitor()
+    // Common to all stores of the process, so no test's schedule may govern it.
+    private static let monitor = Monitor(schedule: nil)
     private static let shared = Shared()
 
     /// Runs `body` while nobody else opens or closes a store of `fileSystem`.
-    private static func alone<R>(
-        in fileSystem: any FileSystem, _ body: () throws(StorageError) -> R
-    ) throws(StorageError) -> R {
+    private static func alone<R, E: Error>(
+        in fileSystem: any FileSystem, _ body: () throws(E) -> R
+    ) throws(E) -> R {
         let name = ObjectIdentifier(fileSystem)
         monitor.withLock {
             while shared.busy.contains(name) { monitor.wait() }
@@ -47,11 +48,12 @@ enum Registry {
     ) throws(StorageError) -> Engine {
         try alone(in: fileSystem) { () throws(StorageError) in
             if let identity = try fileSystem.identity(of: path),
-                let engine = monitor.withLock({ shared.entries[identity]?.engine }), engine.handleCount > 0
+                let engine = monitor.withLock({ shared.entries[identity]?.engine })
             {
                 // A read-only engine follows another process; it cannot become the writer.
                 guard options.access != .readWrite || !engine.isReadOnly else { throw .readOnly }
                 engine.handleCount += 1
+                engine.isAbandoned.store(false, ordering: .sequentiallyConsistent)
                 return engine
             }
             let engine = try Engine.open(path, in: fileSystem, options: options)
@@ -74,10 +76,36 @@ enum Registry {
             }
             try engine.board.close()
             isClosed.store(true, ordering: .relaxed)
-            engine.handleCount = 0
-            let identity = engine.files.store.identity
-            monitor.withLock { shared.entries[identity] = nil }
-            try engine.close()
+            try closeForGood(engine)
         }
+    }
+
+    /// Gives up the use of a handle that was dropped while transactions were open; their end closes the engine.
+    static func abandon(_ engine: Engine) {
+        alone(in: engine.fileSystem) {
+            engine.handleCount -= 1
+            if engine.handleCount == 0 { engine.isAbandoned.store(true, ordering: .sequentiallyConsistent) }
+        }
+        // The last transaction may have ended in the meantime.
+        closeAbandoned(engine)
+    }
+
+    /// Closes an engine that nobody has a handle of any more, unless a transaction is open.
+    static func closeAbandoned(_ engine: Engine) {
+        alone(in: engine.fileSystem) {
+            guard engine.handleCount == 0 else { return }
+            // Nobody is left to be interested in an error; the next open recovers what is left.
+            do throws(StorageError) {
+                try engine.board.close()
+                try closeForGood(engine)
+            } catch {}
+        }
+    }
+
+    private static func closeForGood(_ engine: Engine) throws(StorageError) {
+        engine.handleCount = 0
+        let identity = engine.files.store.identity
+        monitor.withLock { shared.entries[identity] = nil }
+        try engine.close()
     }
 }

@@ -36,7 +36,7 @@ public struct TreeSummary: Sendable, Hashable {
     public let height: Int
     /// How many leaf pages it has.
     public let leafPageCount: UInt64
-    /// The page of its root, which never changes.
+    /// The page of its root, which only a shrink changes.
     public let root: PageNumber
 
     package init(tree: Tree, entryCount: UInt64, height: Int, leafPageCount: UInt64, root: PageNumber) {

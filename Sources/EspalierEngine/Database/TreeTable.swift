@@ -58,6 +58,16 @@ struct TreeTable {
         @inline(__always) _modify { yield &known[number].record }
     }
 
+    /// Takes note that a tree's root moved, which the catalog knows already.
+    mutating func move(_ id: UInt32, to root: PageNumber) {
+        guard let number = numbers[id] else { return }
+        known[number].record.root = root
+        known[number].stored.root = root
+    }
+
+    /// Forgets which leaves were written to last: pages moved.
+    mutating func forgetHints() { for number in known.indices { known[number].record.hint = InsertHint() } }
+
     /// Forgets a tree that was dropped.
     mutating func remove(_ tree: Tree) {
         known.removeAll { $0.tree.id == tree.id }

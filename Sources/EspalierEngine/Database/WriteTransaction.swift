@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. An error about arguments changes nothing and the transaction goes on; after any other error of a change the
-//      transaction can only be rolled back (`transactionFailed`).
+//      transaction can only be rolled back (`transactionFailed`), whole or to a savepoint.
 //   2. Going out of scope without `commit` is a rollback.
 
 /// The one write transaction of a store.
@@ -82,11 +82,11 @@ public struct WriteTransaction: ~Copyable {
 
     /// A cursor before the first entry of `tree`.
     ///
-    /// It goes on working after changes of this transaction.
+    /// It goes on working after changes of this transaction, and after going back to a savepoint.
     public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
         try pages.checkUsable()
         let number = try pages.trees.number(of: tree, in: pages)
-        return Cursor(over: .writing(pages), pages.trees[number])
+        return Cursor(over: .writing(pages), tree, pages.trees[number])
     }
 
     // MARK: Trees
@@ -131,6 +131,7 @@ public struct WriteTransaction: ~Copyable {
             try BTree(pages).dropTree(record)
             _ = try Catalog(pages).remove(tree.name)
             pages.trees.remove(tree)
+            pages.treeChangeCount &+= 1
         }
     }
 
@@ -199,7 +200,7 @@ public struct WriteTransaction: ~Copyable {
     @discardableResult
     public consuming func commit(_ durability: Durability? = nil) throws(StorageError) -> CommitReceipt {
         try pages.checkUsable()
-        try guarding { pages throws(StorageError) in try pages.trees.store(in: pages) }
+        try guarding { pages throws(StorageError) in try pages.prepareCommit() }
         return try pages.engine.commit(pages, durability: durability ?? pages.engine.options.durability)
     }
 
@@ -229,7 +230,7 @@ public struct WriteTransaction: ~Copyable {
 
     /// Runs a change of one tree.
     @inline(__always)
-    private func changing<R>(
+    func changing<R>(
         _ tree: Tree, _ kind: KeyKind,
         _ body: (BTree<WritePages>, inout TreeRecord) throws(StorageError) -> R
     ) throws(StorageError) -> R {
@@ -242,7 +243,7 @@ public struct WriteTransaction: ~Copyable {
 
     /// Runs a change; after an error that may have left it half done the transaction cannot be committed (invariant 1).
     @inline(__always)
-    private func guarding<R>(
+    func guarding<R>(
         _ body: (WritePages) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         try pages.checkUsable()

@@ -84,11 +84,16 @@ package protocol StorageFile: AnyObject, Sendable {
     ///
     /// Throws `storeBusy`.
     func lockForWriting() throws(StorageError)
+    /// Whether someone else holds the lock that a writing process takes.
+    var isLockedByWriter: Bool { get }
     /// Gives up all locks and the descriptor.
     func close() throws(StorageError)
 }
 
 extension StorageFile {
+    /// Where no other process can be, nobody holds the lock.
+    package var isLockedByWriter: Bool { false }
+
     /// Reads until `buffer` is full or the file ends; returns the number of bytes read.
     package func readFully(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
         var done = 0

@@ -159,6 +159,8 @@ final class PosixFile: StorageFile {
         _ = Platform.markProcess(descriptor, byte: LockByte.processMark)
     }
 
+    var isLockedByWriter: Bool { Platform.isLocked(descriptor, byte: LockByte.writer) }
+
     func close() throws(StorageError) {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
         try check(Platform.close(descriptor), .write)

@@ -124,7 +124,7 @@ package struct CheckpointSlot: Hashable, Sendable {
     package static func newest(in page: RawSpan) throws(StorageError) -> CheckpointSlot {
         var newest: CheckpointSlot?
         for place in SuperblockLayout.slots {
-            guard let slot = CheckpointSlot(decoding: page, at: place) else { continue }
+            guard let slot = CheckpointSlot(decoding: page, at: place), slot.byteOffset == place else { continue }
             if slot.sequence >= newest?.sequence ?? 0 { newest = slot }
         }
         guard let newest else {

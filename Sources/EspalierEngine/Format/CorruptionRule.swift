@@ -136,7 +136,7 @@ extension CorruptionRule: CustomStringConvertible {
         case .pageGap: "the gap between its slots and its cells is not zero"
         case .superblockChecksum: "the superblock does not match its checksum"
         case .superblockField: "a field of the superblock has an impossible value"
-        case .noValidSlot: "no checkpoint slot is valid"
+        case .noValidSlot: "no checkpoint slot is valid, or a newer one than the valid ones is damaged"
         case .superblockMirror: "the copy of the superblock differs from it"
         case .levelOfType: "its level does not fit its type"
         case .slotsOverCells: "its slots reach into its cells"

@@ -21,6 +21,8 @@ package enum LogHeaderLayout {
     package static let recordByteCount = 512
     /// The place of the first segment.
     package static let byteCount = 4096
+    /// Segments are multiples of 4,096 bytes, and not smaller than this.
+    package static let segmentByteCountMin = 64 << 10
 }
 
 /// The header of a log file.
@@ -68,7 +70,10 @@ package struct LogHeader: Hashable, Sendable {
         let least =
             SegmentHeaderLayout.byteCount + pageSize + 2 * FrameHeaderLayout.byteCount
             + CommitRecordLayout.byteCount
-        guard StoreGeometry.isValid(pageSize: pageSize), segmentByteCount >= least else { return nil }
+        guard StoreGeometry.isValid(pageSize: pageSize), segmentByteCount % 4096 == 0,
+            segmentByteCount >= max(least, LogHeaderLayout.segmentByteCountMin),
+            bytes.isZero(in: LogHeaderLayout.reserved..<LogHeaderLayout.checksum)
+        else { return nil }
     }
 }
 

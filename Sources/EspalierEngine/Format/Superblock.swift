@@ -45,6 +45,8 @@ package enum FormatVersion {
     package static let storeMagic: [UInt8] = magic(ending: 1)
     /// The same for a log.
     package static let logMagic: [UInt8] = magic(ending: 2)
+    /// The same for an increment.
+    package static let incrementMagic: [UInt8] = magic(ending: 3)
 
     private static func magic(ending last: UInt8) -> [UInt8] {
         [UInt8]("ESPALIER".utf8) + [0x0D, 0x0A, 0x1A, 0x0A, 0xFF, 0x00, 0xA9, last]
@@ -147,6 +149,14 @@ package struct Superblock: Hashable, Sendable {
         creator = [UInt8](creatorBytes.prefix { $0 != 0 })
         applicationID = bytes.loadUInt32(at: SuperblockLayout.applicationID)
         applicationVersion = bytes.loadUInt32(at: SuperblockLayout.applicationVersion)
+    }
+
+    /// Reads the copy of the superblock in the bytes of page 0.
+    ///
+    /// - Throws: as `init(decoding:)`.
+    package init(decodingCopyIn page: RawSpan) throws(StorageError) {
+        guard page.byteCount >= SuperblockLayout.usedByteCount else { throw .notAStore(.tooShort) }
+        try self.init(decoding: page.extracting(SuperblockLayout.mirror..<SuperblockLayout.usedByteCount))
     }
 
     private static func checkMagic(_ bytes: RawSpan) throws(StorageError) {

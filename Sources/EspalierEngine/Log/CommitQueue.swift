@@ -12,6 +12,7 @@ package final class CommitQueue: @unchecked Sendable {
     private struct Pending {
         let state: StoreState
         let index: LogIndex
+        let wallClock: UInt64
         let needsSync: Bool
     }
 
@@ -48,9 +49,9 @@ package final class CommitQueue: @unchecked Sendable {
     /// Takes note of a commit that was just appended.
     ///
     /// The caller holds the writer gate.
-    package func enqueue(_ state: StoreState, index: LogIndex, needsSync: Bool) {
+    package func enqueue(_ state: StoreState, index: LogIndex, wallClock: UInt64, needsSync: Bool) {
         monitor.withLock {
-            pending.append(Pending(state: state, index: index, needsSync: needsSync))
+            pending.append(Pending(state: state, index: index, wallClock: wallClock, needsSync: needsSync))
             appendedLSN = state.commitLSN
         }
     }
@@ -114,7 +115,7 @@ package final class CommitQueue: @unchecked Sendable {
     private func publishReady() {
         let ready = pending.prefix { !$0.needsSync || $0.state.commitLSN <= durableLSN }
         guard let last = ready.last else { return }
-        board.publish(last.state, index: last.index)
+        board.publish(last.state, index: last.index, at: last.wallClock)
         pending.removeFirst(ready.count)
     }
 }

@@ -3,9 +3,11 @@
 // Invariants
 //   1. `position` is the logical position of the next frame. Segment s covers positions s x segmentByteCount and
 //      following, so a position names its segment and its place in it, and no position is ever used twice for
-//      frames that were kept.
+//      frames that were kept: those that an append which failed, or a transaction that was given up, left behind are
+//      overwritten.
 //   2. `active` lists segments in use, oldest first, with consecutive sequence numbers; the last one is being filled.
-//      `vacant` lists the others, all of them written once before (overwriting costs 69 us, growing 191 us per commit).
+//      `vacant` lists the others, which were written once before (overwriting costs 69 us, growing 191 us per commit);
+//      only in recovery, which removes the log in the end, they are not.
 //   3. A segment becomes vacant only when all of it is before the *durable* checkpoint (rule F3).
 //   4. Space is there before frames are built (rule F8); a failed append leaves position, chain and ring as they were,
 //      and what it wrote is overwritten by the next append or ignored by recovery.
@@ -42,6 +44,8 @@ package final class Log: @unchecked Sendable {
     let storeSeed: UInt64
     let fileSystem: any FileSystem
     let syncs: SyncGuard
+    /// The commit with which this session of writing began, and its first segment.
+    let session: (baseLSN: UInt64, firstSequence: UInt64)
     let lock = Monitor()
     var ring = Ring()
     var index = LogIndex(capacity: 1024)
@@ -53,11 +57,13 @@ package final class Log: @unchecked Sendable {
     ///
     /// - Parameter firstSequence: above all sequence numbers that were ever used.
     /// - Parameter chain: the chain value before the first frame, as the checkpoint slot states it.
+    /// - Parameter baseLSN: the commit on which the first one builds.
     /// - Parameter inUse: places of segments that must be kept as they are.
     package init(
         file: any StorageFile, header: LogHeader, storeSeed: UInt64, fileSystem: any FileSystem, syncs: SyncGuard,
-        segmentCount: Int, firstSequence: UInt64, chain: UInt64, inUse: Set<UInt32> = []
+        segmentCount: Int, firstSequence: UInt64, chain: UInt64, baseLSN: UInt64, inUse: Set<UInt32> = []
     ) {
+        session = (baseLSN, firstSequence)
         self.file = file
         segmentByteCount = header.segmentByteCount
         identifier = header.logIdentifier
@@ -95,29 +101,55 @@ package final class Log: @unchecked Sendable {
     /// Makes sure that frames of `byteCount` bytes in all can be appended.
     ///
     /// - Parameter byteCountMax: the log file's greatest size.
+    /// - Parameter lasting: whether segments that are added are made ready for many laps, which costs a write and a
+    ///   sync of each.
     /// - Returns: `false` if that would take the log beyond `byteCountMax`.
     /// - Throws: `diskFull`; then nothing has changed.
-    package func reserve(_ byteCount: Int, byteCountMax: Int) throws(StorageError) -> Bool {
+    package func reserve(
+        _ byteCount: Int, byteCountMax: Int, lasting: Bool = true
+    ) throws(StorageError) -> Bool {
         try lock.withLock { () throws(StorageError) in
-            // At the end of a segment up to one frame's bytes stay unused.
-            let usable =
-                segmentByteCount - SegmentHeaderLayout.byteCount - FrameHeaderLayout.byteCount - geometry.pageSize
-            var missing = byteCount - max(remaining - FrameHeaderLayout.byteCount - geometry.pageSize, 0)
-            missing -= ring.vacant.count * usable
-            while missing > 0 {
+            for _ in 0..<segmentsMissing(for: byteCount) {
                 let grown = fileOffset(ofPlace: UInt32(ring.segmentCount + 1))
                 guard grown <= UInt64(byteCountMax) else { return false }
-                try addSegment()
-                missing -= usable
+                try addSegment(lasting: lasting)
             }
             return true
         }
     }
 
-    /// Adds a segment at the end of the file: reserved, written with zeros and synced once, outside any commit.
-    func addSegment() throws(StorageError) {
+    /// How many segments must become vacant, or be added, so that frames of `byteCount` bytes in all can be appended.
+    private func segmentsMissing(for byteCount: Int) -> Int {
+        // At the end of a segment up to one frame's bytes stay unused.
+        let waste = FrameHeaderLayout.byteCount + geometry.pageSize
+        let usable = segmentByteCount - SegmentHeaderLayout.byteCount - waste
+        let missing = byteCount - max(remaining - waste, 0) - ring.vacant.count * usable
+        return missing > 0 ? (missing + usable - 1) / usable : 0
+    }
+
+    /// How far a checkpoint must get so that frames of `byteCount` bytes can be appended to a log that cannot grow.
+    ///
+    /// - Returns: `nil` if there are not as many segments behind the one that is being filled.
+    package func positionToRelease(for byteCount: Int) -> UInt64? {
+        lock.withLock {
+            let count = segmentsMissing(for: byteCount)
+            guard count > 0 else { return 0 }
+            guard count < ring.active.count else { return nil }
+            return (ring.active[count - 1].sequence + 1) * UInt64(segmentByteCount)
+        }
+    }
+
+    /// Adds a segment at the end of the file: reserved and, if it is to last, written with zeros and synced once,
+    /// outside any commit.
+    private func addSegment(lasting: Bool) throws(StorageError) {
         let start = fileOffset(ofPlace: UInt32(ring.segmentCount))
         try file.allocate(to: start + UInt64(segmentByteCount))
+        if lasting { try writeZeros(from: start) }
+        ring.vacant.append(UInt32(ring.segmentCount))
+        ring.segmentCount += 1
+    }
+
+    private func writeZeros(from start: UInt64) throws(StorageError) {
         let zeros = ScratchBytes(byteCount: min(segmentByteCount, 1 << 20))
         zeros.view(at: 0).clear(0..<zeros.byteCount)
         var done = 0
@@ -127,18 +159,51 @@ package final class Log: @unchecked Sendable {
             done += count
         }
         try syncs.sync(file)
-        ring.vacant.append(UInt32(ring.segmentCount))
-        ring.segmentCount += 1
+    }
+
+    // MARK: Taking back
+
+    /// Where the log ends, so that it can be taken back to here.
+    package struct End: Sendable {
+        let position: UInt64
+        let chain: UInt64
+        let nextSequence: UInt64
+    }
+
+    /// Where the log ends.
+    package var end: End {
+        lock.withLock { End(position: ring.position, chain: ring.chain, nextSequence: ring.nextSequence) }
+    }
+
+    /// Takes back what was appended since `end`: frames that no commit covers.
+    ///
+    /// Their positions are given out again, so no copy of them may be found in memory any more.
+    package func takeBack(to end: End) {
+        lock.withLock {
+            var places: [UInt32] = []
+            while let last = ring.active.last, last.sequence >= end.nextSequence {
+                places.append(last.place)
+                ring.active.removeLast()
+            }
+            // In the old order and before all others: a sequence number is used again only at the place that bears it
+            // on the disk already, so that no two places claim the same one after a crash.
+            ring.vacant.insert(contentsOf: places.reversed(), at: 0)
+            ring.nextSequence = end.nextSequence
+            ring.position = end.position
+            ring.chain = end.chain
+        }
     }
 
     // MARK: Releasing
 
     /// After a checkpoint became durable: frees segments that lie before `lsn`, and forgets versions before it.
     ///
+    /// - Parameter kept: segments from this position on are kept, although no snapshot needs them.
     /// - Returns: the index until now and the smaller one, for the board.
-    package func release(before lsn: UInt64) -> (old: LogIndex, new: LogIndex) {
+    package func release(before lsn: UInt64, keepingFrom kept: UInt64? = nil) -> (old: LogIndex, new: LogIndex) {
         lock.withLock {
-            while ring.active.count > 1, (ring.active[0].sequence + 1) * UInt64(segmentByteCount) <= lsn {
+            let end = min(lsn, kept ?? lsn)
+            while ring.active.count > 1, (ring.active[0].sequence + 1) * UInt64(segmentByteCount) <= end {
                 ring.vacant.append(ring.active.removeFirst().place)
             }
             let old = index

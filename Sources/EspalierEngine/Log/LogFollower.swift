@@ -5,36 +5,35 @@
 //   1. A snapshot consists of commits that were whole in the log (or in the store file) when it began.
 //   2. When the writer's checkpoint moved on, cached pages of the store file are forgotten; what an older snapshot then
 //      finds overwritten tells so by its LSN, and the snapshot has expired.
-//   3. What looks like damage may be half of a write that is going on: it is believed only when it stays so although
-//      the slot does not change.
+//   3. What looks like damage may be half of a write that is going on: it is believed only when it stays so
+//      (`Patience`).
 
 import Synchronization
 
 // SAFETY: @unchecked Sendable, because the variables are touched only while `lock` is held.
 /// Brings a read-only engine up to the newest commit of the process that writes.
 package final class LogFollower: @unchecked Sendable {
-    private static let attemptMax = 50
-
     private let path: String
     private let lock = Monitor()
     private var scan: LogScan?
     private var slot: CheckpointSlot?
+
+    /// Whether transactions go on seeing the commit that was the newest one, whatever is committed meanwhile.
+    let isHeld = Atomic(false)
 
     init(path: String) { self.path = path }
 
     /// Shows the newest commit on the engine's board.
     func follow(_ engine: Engine) throws(StorageError) {
         try lock.withLock { () throws(StorageError) in
-            var attempts = 0
+            var patience = Patience(engine.files.store)
             while true {
-                attempts += 1
                 do throws(StorageError) {
                     return try refresh(engine)
                 } catch {
                     scan = nil
                     slot = nil
-                    guard attempts < Self.attemptMax, Self.mayPass(error) else { throw error }
-                    Platform.yield()
+                    guard Self.mayPass(error), patience.readsAgain() else { throw error }
                 }
             }
         }
@@ -49,6 +48,9 @@ package final class LogFollower: @unchecked Sendable {
     }
 
     private func refresh(_ engine: Engine) throws(StorageError) {
+        guard try engine.fileSystem.identity(of: engine.path) == engine.files.store.identity else {
+            throw .storeReplaced
+        }
         let (superblock, newest) = try Engine.readSuperblock(of: engine.files.store)
         guard superblock.storeIdentifier == engine.superblock.storeIdentifier else {
             throw .corrupt(.superblockField, page: 0, byteOffset: SuperblockLayout.storeIdentifier)
@@ -75,11 +77,13 @@ package final class LogFollower: @unchecked Sendable {
         engine.pool.forgetStorePages()
         engine.checkpointLSN.store(newest.checkpointLSN, ordering: .releasing)
         engine.files.log = nil
-        if newest.isClean { return }
+        if newest.isClean { return try engine.checkNothingNewer(than: newest) }
         guard let file = try Engine.openIfPresent(path, role: .log, mode: .readOnly, in: engine.fileSystem),
             let header = try Engine.readLogHeader(of: file)
         else { throw .corrupt(.logHeader, page: 0, file: .log) }
-        guard header.logIdentifier == newest.logIdentifier, header.pageSize == engine.superblock.pageSize else {
+        guard header.logIdentifier == newest.logIdentifier, header.pageSize == engine.superblock.pageSize,
+            header.storeIdentifier == engine.superblock.storeIdentifier
+        else {
             throw .corrupt(.logForeign, page: 0, file: .log)
         }
         engine.files.log = file

@@ -16,6 +16,9 @@ package struct LogPlace: Equatable, Sendable {
     /// The byte offset of its frame in the log file.
     package let fileOffset: UInt64
 
+    /// States a place.
+    package init(lsn: UInt64, fileOffset: UInt64) { (self.lsn, self.fileOffset) = (lsn, fileOffset) }
+
     /// No version in the log.
     package static let none = LogPlace(lsn: 0, fileOffset: 0)
 }

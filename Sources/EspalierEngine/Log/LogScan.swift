@@ -26,6 +26,8 @@ package struct LogScan: ~Copyable {
     let geometry: StoreGeometry
     let storeSeed: UInt64
     private var places: [UInt64: Place] = [:]
+    /// The places in the file whose segment headers are not valid.
+    private var unreadablePlaces: [UInt32] = []
     private let window: ScratchBytes
     private let page: ScratchBytes
     private var windowStart: UInt64 = 0
@@ -101,6 +103,19 @@ package struct LogScan: ~Copyable {
         return sequenceMax
     }
 
+    /// Whether a commit anywhere in the file states that positions behind `lsn` were durable.
+    package mutating func holdsDurableCommit(after lsn: UInt64) throws(StorageError) -> Bool {
+        try readSegmentHeaders()
+        for place in places.values where place.header.sequence >= lsn / UInt64(header.segmentByteCount) {
+            var start = max(lsn, place.header.startLSN)
+            while let found = try nextCommit(from: start, in: place) {
+                if found.record.durableLSN > lsn, found.record.durableLSN <= found.lsn { return true }
+                start = found.lsn + 1
+            }
+        }
+        return false
+    }
+
     /// The places in the file of the segments that hold position `lsn` or later ones.
     package func placesInUse(from lsn: UInt64) -> Set<UInt32> {
         let first = lsn / UInt64(header.segmentByteCount)
@@ -111,6 +126,7 @@ package struct LogScan: ~Copyable {
 
     private mutating func readSegmentHeaders() throws(StorageError) {
         places.removeAll(keepingCapacity: true)
+        unreadablePlaces.removeAll(keepingCapacity: true)
         let stride = UInt64(header.segmentByteCount)
         let size = try file.size()
         guard size > UInt64(LogHeaderLayout.byteCount) else { return }
@@ -122,7 +138,10 @@ package struct LogScan: ~Copyable {
             guard let found = page.with(0..<read, { SegmentHeader(decoding: $0) }), found.seedEcho == storeSeed,
                 UInt64(found.index) == index, found.sequence < 1 << 62 / stride,
                 found.startLSN == found.sequence * stride + UInt64(SegmentHeaderLayout.byteCount)
-            else { continue }
+            else {
+                unreadablePlaces.append(UInt32(truncatingIfNeeded: index))
+                continue
+            }
             sequenceMax = max(sequenceMax, found.sequence)
             places[found.sequence] = Place(index: found.index, header: found)
         }
@@ -192,7 +211,9 @@ package struct LogScan: ~Copyable {
     /// Verifies what a frame carries, and takes note of it.
     private mutating func acceptPayload(of frame: FrameHeader, in place: Place) throws(StorageError) -> Bool {
         switch frame.type {
-        case .padding, .segmentStart:
+        case .padding:
+            return frame.lsn + UInt64(frame.frameByteCount) == (sequence + 1) * UInt64(header.segmentByteCount)
+        case .segmentStart:
             return true
         case .page:
             let bytes = try look(at: frame.lsn, count: frame.frameByteCount, in: place)
@@ -202,14 +223,14 @@ package struct LogScan: ~Copyable {
                 from: window.view(at: bytes.lowerBound + FrameHeaderLayout.byteCount), to: target)
             let checksum = target.computedChecksum(number: frame.page, storeSeed: storeSeed)
             guard checksum == frame.payloadChecksum, target.storedChecksum == checksum,
-                target.storedNumber == frame.page
+                target.storedNumber == frame.page, target.lsn == frame.lsn
             else { return false }
             let fileOffset = fileOffset(of: frame.lsn, in: place)
             pending.append((frame.page, LogPlace(lsn: frame.lsn, fileOffset: fileOffset)))
             return true
         case .commit:
             guard let record = try commitRecord(of: frame, in: place),
-                record.commitLSN == frame.lsn + UInt64(frame.frameByteCount),
+                record.commitLSN == frame.lsn + UInt64(frame.frameByteCount), record.durableLSN <= frame.lsn,
                 Int(record.frameCount) <= pending.count, record.transactionID > state.transactionID
             else { return false }
             let covered = pending.suffix(Int(record.frameCount))
@@ -219,7 +240,7 @@ package struct LogScan: ~Copyable {
             for version in covered { index.append(version.page, at: version.place) }
             pending.removeAll(keepingCapacity: true)
             state = StoreState(record, chain: frame.chain)
-            durableLSN = max(durableLSN, min(record.durableLSN, frame.lsn))
+            durableLSN = max(durableLSN, record.durableLSN)
             uncertainStates.append(state)
             while let first = uncertainStates.first, first.commitLSN <= durableLSN {
                 certainState = uncertainStates.removeFirst()
@@ -254,11 +275,23 @@ package struct LogScan: ~Copyable {
                 start = found.lsn + 1
             }
         }
+        // It may be the header of the next segment that is damaged. Its frames say themselves where they belong.
+        guard places[sequence] == nil else { return }
+        let startLSN = sequence * UInt64(header.segmentByteCount) + UInt64(SegmentHeaderLayout.byteCount)
+        for index in unreadablePlaces {
+            let segment = SegmentHeader(
+                index: index, sequence: sequence, startLSN: startLSN, salt: 0, previousChain: 0, seedEcho: 0)
+            var start = startLSN
+            while let found = try nextCommit(from: start, in: Place(index: index, header: segment), anySalt: true) {
+                if found.record.durableLSN > breakLSN { throw .logCorrupt(lsn: breakLSN) }
+                start = found.lsn + 1
+            }
+        }
     }
 
     /// The first position from `start` on in a segment where a whole commit frame lies, whatever is before it.
     private mutating func nextCommit(
-        from start: UInt64, in place: Place
+        from start: UInt64, in place: Place, anySalt: Bool = false
     ) throws(StorageError) -> (lsn: UInt64, record: CommitRecord)? {
         let frameByteCount = FrameHeaderLayout.byteCount + CommitRecordLayout.byteCount
         let end = (place.header.sequence + 1) * UInt64(header.segmentByteCount)
@@ -282,7 +315,7 @@ package struct LogScan: ~Copyable {
             position += UInt64(candidate)
             let found = try look(at: position, count: frameByteCount, in: place)
             let frame = window.with(found) { FrameHeader(decoding: $0, pageSize: geometry.pageSize) }
-            if let frame, frame.type == .commit, frame.salt == place.header.salt,
+            if let frame, frame.type == .commit, anySalt || frame.salt == place.header.salt,
                 let record = try commitRecord(of: frame, in: place)
             {
                 return (position, record)

@@ -132,6 +132,13 @@ extension BufferPool {
         }
     }
 
+    /// Forgets `version` of `page`: it is of no more use, and its name will be given to other bytes.
+    package func forget(_ page: PageNumber, version: UInt64) {
+        shared.withLock { _ in
+            if let place = place(of: page, version: version) { clearKey(of: frame(at: place)) }
+        }
+    }
+
     /// Forgets what is cached of the store file: another process changed it.
     package func forgetStorePages() {
         shared.withLock { _ in

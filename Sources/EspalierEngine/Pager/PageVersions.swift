@@ -66,30 +66,51 @@ struct PageVersions {
     @inline(__always)
     private func pinStored(_ page: PageNumber) throws(StorageError) -> PagePin {
         let pin = try loadStored(page)
-        guard pin.view.lsn < state.commitLSN || pin.view.lsn == 0 else { throw outrun(page) }
+        guard pin.view.lsn < state.commitLSN || pin.view.lsn == 0 else { throw try outrun(page, pin.view.lsn) }
         return pin
     }
 
-    /// Invariant 2: only a snapshot that was given up, or that another process outran, finds a page too new.
+    /// What it means that a page is too new (invariant 2).
+    ///
+    /// The snapshot was given up, or another process outran it: then a commit behind the page is in the log by now.
+    /// If there is none, the page is damaged.
     @inline(never)
-    private func outrun(_ page: PageNumber) -> StorageError {
-        mark == nil ? .corrupt(.pageLSN, page: page, byteOffset: PageLayout.lsn) : .snapshotExpired
+    private func outrun(_ page: PageNumber, _ lsn: UInt64) throws(StorageError) -> StorageError {
+        if mark?.isExpired ?? false { return .snapshotExpired }
+        if files.mayChangeUnderneath {
+            try engine.follower?.follow(engine)
+            if engine.board.state.commitLSN > lsn { return .snapshotExpired }
+        }
+        return .corrupt(.pageLSN, page: page, byteOffset: PageLayout.lsn)
     }
 
     @inline(__always)
     private func loadStored(_ page: PageNumber) throws(StorageError) -> PagePin {
         if let present = pool.pinIfPresent(page, version: 0) { return present }
-        let loaded = try pool.pin(page, version: 0) { target throws(StorageError) in
-            do throws(StorageError) {
+        do throws(StorageError) {
+            let loaded = try pool.pin(page, version: 0) { target throws(StorageError) in
                 try files.readStorePage(page, to: target)
-            } catch {
-                // Half of a page that a checkpoint is just overwriting: only who was given up can see it.
-                if case .corruption = error, mark?.isExpired ?? false { throw .snapshotExpired }
-                throw error
+                return true
             }
-            return true
+            guard let loaded else { throw StorageError.corrupt(.pageNumber, page: page) }
+            return loaded
+        } catch {
+            throw try explain(error)
         }
-        guard let loaded else { throw .corrupt(.pageNumber, page: page) }
-        return loaded
+    }
+
+    /// What it means that a page of the store file cannot be read.
+    ///
+    /// Half of a page that a checkpoint is just overwriting, and no page where the file was cut, are seen only by who
+    /// was given up; the latter also by who was outrun by another process, which then has committed since.
+    @inline(never)
+    private func explain(_ error: StorageError) throws(StorageError) -> StorageError {
+        guard case .corruption(let found) = error else { return error }
+        if mark?.isExpired ?? false { return .snapshotExpired }
+        if found.rule == .pageBeyondEnd, files.mayChangeUnderneath {
+            try engine.follower?.follow(engine)
+            if engine.board.state.commitLSN > state.commitLSN { return .snapshotExpired }
+        }
+        return error
     }
 }

@@ -1,4 +1,7 @@
 // The pages of a read transaction: one snapshot.
+//
+// Invariants
+//   1. Pages that rest after their transaction's end, or are on their way to or from a berth, belong to one owner.
 
 import Synchronization
 
@@ -7,12 +10,16 @@ package final class ReadPages: PageSource {
     let versions: PageVersions
     /// What this transaction looked up in the catalog.
     var trees = TreeTable()
+    /// Whether a cursor was opened, which may live longer than the transaction.
+    var hasCursor = false
+    private let mark: SnapshotMark
     private let ended = Atomic(false)
 
     /// A snapshot of the newest commit.
-    init(_ engine: Engine) throws(StorageError) {
-        let snapshot = try engine.board.begin()
-        versions = PageVersions(engine, state: snapshot.state, index: snapshot.index, mark: snapshot.mark)
+    init(_ engine: Engine, label: String?) throws(StorageError) {
+        let snapshot = try engine.board.begin(label: label)
+        mark = snapshot.mark
+        versions = PageVersions(engine, state: mark.state, index: snapshot.index, mark: mark)
     }
 
     deinit { end() }
@@ -30,18 +37,44 @@ package final class ReadPages: PageSource {
     @inline(__always)
     func checkUsable() throws(StorageError) {
         if isEnded { throw .transactionEnded }
-        if let mark = versions.mark, mark.isExpired { throw .snapshotExpired }
+        if mark.isExpired { throw .snapshotExpired }
     }
 
     /// Ends the transaction, if it has not ended yet.
     func end() {
-        guard !ended.exchange(true, ordering: .relaxed), let mark = versions.mark else { return }
+        guard !ended.exchange(true, ordering: .relaxed) else { return }
         versions.engine.board.end(mark)
+        versions.engine.closeIfAbandoned()
     }
+
+    /// Ends the transaction, and keeps its pages for the next one if they can be of use.
+    ///
+    /// Nobody but the caller refers to them, cursors aside.
+    @inline(__always)
+    func endToRest() {
+        let engine = versions.engine
+        guard !hasCursor, engine.board.rest(mark) else { return end() }
+        ended.store(true, ordering: .relaxed)
+        engine.restingReads.put(self)?.leaveBoard()
+        engine.closeIfAbandoned()
+    }
+
+    /// Begins anew after a rest; `false` if the snapshot is not the newest commit any more, and then it is over.
+    @inline(__always)
+    func resume() -> Bool {
+        guard versions.engine.board.resume(mark) else {
+            leaveBoard()
+            return false
+        }
+        ended.store(false, ordering: .relaxed)
+        return true
+    }
+
+    /// The end of a rest.
+    func leaveBoard() { versions.engine.board.end(mark) }
 
     @inline(__always)
     package func pin(_ page: PageNumber) throws(StorageError) -> PagePin {
-        try checkUsable()
         guard page != 0, page < versions.state.pageCount else { throw .corrupt(.pageBeyondEnd, page: page) }
         return try versions.pin(page)
     }

@@ -4,8 +4,18 @@
 // Invariants
 //   1. The published commit only advances; a snapshot is the published commit at the moment it was listed.
 //   2. A checkpoint claims its target under the same lock that lists snapshots, so no snapshot older than a claimed
-//      target can appear afterwards.
-//   3. A snapshot that was given up (`expire`) no longer holds the checkpoint back.
+//      target can appear afterwards, but for the one of invariant 4.
+//   3. A snapshot that was given up (`expired`) no longer holds the checkpoint back.
+//   4. A snapshot that rests stays listed and holds nobody back. It may be taken up again without the lock: it says
+//      that it is live, and then looks whether the board still shows the edition it was made of; if not, it is over.
+//
+// Why invariant 4 is safe. Four sequentially consistent operations have one order that all threads see:
+//     reader:      R1  use := live            R2  read edition
+//     the board:   P1  edition := newer       C1  a checkpoint's claim reads use, later than P1 and under the lock
+// A claim goes beyond a snapshot only if a newer edition was published before, so P1 precedes C1. Either C1 sees the
+// snapshot live, and the target is not beyond it; or C1 came before R1, and then P1, C1, R1, R2 is the order: R2 reads
+// a newer edition, and the reader lets go before it has read a page. Closing is the same with "closed" for the edition.
+//
 // This is the seam at which a store shared by several processes would put shared memory: every call here is a small
 // state change, and nothing else of a snapshot is shared.
 
@@ -13,24 +23,22 @@ import Synchronization
 
 /// Where snapshots meet the writer.
 package final class SnapshotBoard: Sendable {
-    /// A snapshot that is in use.
-    private struct Listing {
-        let commitLSN: UInt64
-        let state: StoreState
-        let mark: SnapshotMark
-    }
-
     private struct Shared {
         var state: StoreState
         var index: LogIndex
-        var listings: [Listing?] = []
+        var marks: [SnapshotMark?] = []
         var vacant: [Int] = []
-        var count = 0
         var writerCount = 0
         var isClosed = false
+
+        /// Snapshots in use.
+        var liveMarks: some Sequence<SnapshotMark> { marks.lazy.compactMap(\.self).filter(\.isLive) }
     }
 
     private let shared: Mutex<Shared>
+    /// Rises with everything the board shows (invariant 4).
+    private let edition = Atomic<UInt64>(0)
+    private let schedule = CurrentSchedule.value
 
     /// A board that shows `state`, with the page versions in `index`.
     package init(state: StoreState, index: LogIndex) {
@@ -40,33 +48,57 @@ package final class SnapshotBoard: Sendable {
     /// The newest published commit.
     package var state: StoreState { shared.withLock { $0.state } }
     /// How many snapshots are in use.
-    package var snapshotCount: Int { shared.withLock { $0.count } }
+    package var snapshotCount: Int { shared.withLock { $0.liveMarks.reduce(0) { count, _ in count + 1 } } }
+
+    // MARK: Snapshots
 
     /// Lists a snapshot of the newest commit.
-    package func begin() throws(StorageError) -> (state: StoreState, index: LogIndex, mark: SnapshotMark) {
+    ///
+    /// - Throws: `closed`.
+    package func begin(label: String? = nil) throws(StorageError) -> (index: LogIndex, mark: SnapshotMark) {
         try shared.withLock { shared throws(StorageError) in
             if shared.isClosed { throw .closed }
-            let slot = shared.vacant.popLast() ?? shared.listings.count
-            let mark = SnapshotMark(slot: slot)
-            let listing = Listing(commitLSN: shared.state.commitLSN, state: shared.state, mark: mark)
-            if slot == shared.listings.count {
-                shared.listings.append(listing)
+            let slot = shared.vacant.popLast() ?? shared.marks.count
+            let mark = SnapshotMark(
+                slot: slot, state: shared.state, edition: edition.load(ordering: .relaxed), label: label)
+            if slot == shared.marks.count {
+                shared.marks.append(mark)
             } else {
-                shared.listings[slot] = listing
+                shared.marks[slot] = mark
             }
-            shared.count += 1
-            return (shared.state, shared.index, mark)
+            return (shared.index, mark)
         }
+    }
+
+    /// Takes a resting snapshot up again; `false` if it is not the newest commit any more, and then it must be ended.
+    ///
+    /// Takes no lock (invariant 4).
+    @inline(__always)
+    package func resume(_ mark: SnapshotMark) -> Bool {
+        // Looked at first, so that an old snapshot is not announced without need.
+        guard mark.edition == edition.load(ordering: .relaxed) else { return false }
+        schedule?.step()
+        mark.announce()
+        schedule?.step()
+        return mark.edition == edition.load(ordering: .sequentiallyConsistent)
+    }
+
+    /// Lets a snapshot rest; `false` if it is of no use for later, and then it must be ended.
+    @inline(__always)
+    package func rest(_ mark: SnapshotMark) -> Bool {
+        guard mark.label == nil, mark.edition == edition.load(ordering: .relaxed) else { return false }
+        return mark.rest()
     }
 
     /// Takes a snapshot off the board.
     package func end(_ mark: SnapshotMark) {
         shared.withLock { shared in
-            shared.listings[mark.slot] = nil
+            shared.marks[mark.slot] = nil
             shared.vacant.append(mark.slot)
-            shared.count -= 1
         }
     }
+
+    // MARK: The writer, and the end
 
     /// Counts a writer in.
     ///
@@ -87,25 +119,35 @@ package final class SnapshotBoard: Sendable {
     package func close() throws(StorageError) {
         try shared.withLock { shared throws(StorageError) in
             if shared.isClosed { throw .closed }
-            let open = shared.count + shared.writerCount
+            // Resting snapshots are refused from here on, and look under the lock what is the matter.
+            edition.add(1, ordering: .sequentiallyConsistent)
+            let open = shared.liveMarks.reduce(shared.writerCount) { count, _ in count + 1 }
             guard open == 0 else { throw .transactionsOpen(count: UInt32(open)) }
             shared.isClosed = true
         }
     }
 
+    // MARK: Commits
+
     /// Shows a newer commit, and the index that lists its page versions.
-    package func publish(_ state: StoreState, index: LogIndex) {
+    ///
+    /// - Parameter time: when it was made; snapshots that do not see it are behind from then on.
+    package func publish(_ state: StoreState, index: LogIndex, at time: UInt64) {
         shared.withLock { shared in
             precondition(state.commitLSN >= shared.state.commitLSN, "commits are published in order")
             shared.state = state
             shared.index = index
+            edition.add(1, ordering: .sequentiallyConsistent)
+            for case let mark? in shared.marks where mark.state.commitLSN < state.commitLSN {
+                mark.fallBehind(at: time)
+            }
         }
     }
 
     /// Replaces `old` by an index that leaves out versions that are in the store file by now.
     ///
     /// Does nothing if the board shows another one: a newer one lists commits that `new` may not know, and an older one
-    /// is replaced by the next commit.
+    /// is replaced by the next commit. Snapshots of the old index stay as good as they were.
     package func replaceIndex(_ old: LogIndex, by new: LogIndex) {
         shared.withLock { shared in
             if shared.index === old { shared.index = new }
@@ -115,47 +157,47 @@ package final class SnapshotBoard: Sendable {
     /// Shows what another process committed, which may even be a state with another log.
     package func follow(_ state: StoreState, index: LogIndex) {
         shared.withLock { shared in
+            guard shared.state != state || shared.index !== index else { return }
             shared.state = state
             shared.index = index
+            edition.add(1, ordering: .sequentiallyConsistent)
         }
     }
+
+    // MARK: The checkpoint
 
     /// The newest commit that every snapshot in use already sees: how far a checkpoint may go.
     package func checkpointTarget() -> StoreState {
         shared.withLock { shared in
             var target = shared.state
-            for case let listing? in shared.listings
-            where listing.commitLSN < target.commitLSN && !listing.mark.isExpired {
-                target = listing.state
-            }
+            for mark in shared.liveMarks where mark.state.commitLSN < target.commitLSN { target = mark.state }
             return target
         }
     }
 
-    /// Gives up every snapshot that is older than the newest commit; returns how many.
-    package func expireOldSnapshots() -> Int {
+    /// The oldest snapshot in use that does not see the newest commit, and how many there are.
+    package func oldestOutdated() -> (mark: SnapshotMark, count: Int)? {
         shared.withLock { shared in
+            var oldest: SnapshotMark?
             var count = 0
-            for case let listing? in shared.listings
-            where listing.commitLSN < shared.state.commitLSN && !listing.mark.isExpired {
-                listing.mark.expire()
+            for mark in shared.liveMarks where mark.state.commitLSN < shared.state.commitLSN {
                 count += 1
+                if mark.state.commitLSN < oldest?.state.commitLSN ?? .max { oldest = mark }
             }
+            return oldest.map { ($0, count) }
+        }
+    }
+
+    /// Gives up the snapshots that see nothing from `position` on, so that a checkpoint can get there.
+    ///
+    /// - Returns: how many; none if not even the newest commit is that far.
+    @discardableResult
+    package func expireSnapshots(before position: UInt64) -> Int {
+        shared.withLock { shared in
+            guard position <= shared.state.commitLSN else { return 0 }
+            var count = 0
+            for mark in shared.liveMarks where mark.state.commitLSN < position && mark.expire() { count += 1 }
             return count
         }
     }
-}
-
-/// One snapshot's place on the board.
-package final class SnapshotMark: Sendable {
-    let slot: Int
-    private let expired = Atomic(false)
-
-    init(slot: Int) { self.slot = slot }
-
-    /// Whether the snapshot was given up.
-    @inline(__always)
-    package var isExpired: Bool { expired.load(ordering: .relaxed) }
-
-    func expire() { expired.store(true, ordering: .relaxed) }
 }

@@ -36,10 +36,8 @@ package final class StoreFiles: Sendable {
 
     /// Reads page `number` from the store file to `target` and verifies it.
     package func readStorePage(_ number: PageNumber, to target: PageView) throws(StorageError) {
-        // Another process that is just writing the page is soon done with it.
-        var attempts = mayChangeUnderneath ? 20 : 1
+        var patience = Patience(store)
         while true {
-            attempts -= 1
             do throws(StorageError) {
                 // SAFETY: `target` views a whole page of memory.
                 let buffer = unsafe UnsafeMutableRawBufferPointer(start: target.base, count: target.byteCount)
@@ -49,8 +47,7 @@ package final class StoreFiles: Sendable {
                 }
                 return try verify(target, number: number, file: .store)
             } catch {
-                guard attempts > 0, case .corruption = error else { throw error }
-                Platform.yield()
+                guard mayChangeUnderneath, case .corruption = error, patience.readsAgain() else { throw error }
             }
         }
     }
@@ -70,16 +67,23 @@ package final class StoreFiles: Sendable {
             header.frameByteCount <= count
         else { return false }
         header.restorePage(from: scratch.view(at: FrameHeaderLayout.byteCount), to: target)
-        guard target.computedChecksum(number: number, storeSeed: storeSeed) == header.payloadChecksum else {
-            return false
-        }
-        try verify(target, number: number, file: .log)
+        let checksum = target.computedChecksum(number: number, storeSeed: storeSeed)
+        guard checksum == header.payloadChecksum else { return false }
+        try check(target, number: number, checksum: checksum, file: .log)
         return true
     }
 
     /// Checks a page that was just read.
     package func verify(_ page: PageView, number: PageNumber, file: FileRole) throws(StorageError) {
-        guard page.storedChecksum == page.computedChecksum(number: number, storeSeed: storeSeed) else {
+        let checksum = page.computedChecksum(number: number, storeSeed: storeSeed)
+        try check(page, number: number, checksum: checksum, file: file)
+    }
+
+    /// Checks a page whose bytes have the checksum `checksum`.
+    private func check(
+        _ page: PageView, number: PageNumber, checksum: UInt64, file: FileRole
+    ) throws(StorageError) {
+        guard page.storedChecksum == checksum else {
             throw .corrupt(.pageChecksum, page: number, tree: page.treeID, file: file)
         }
         try PageValidation.validate(page, number: number)

@@ -17,6 +17,20 @@ package struct StoreState: Hashable, Sendable {
     /// The number that the next tree gets.
     package var nextTreeID: UInt32
 
+    /// The state that an increment describes: no log goes on from it.
+    init(
+        transactionID: UInt64, commitLSN: UInt64, pageCount: UInt32, freeCount: UInt32, catalogRoot: PageNumber,
+        nextTreeID: UInt32
+    ) {
+        self.transactionID = transactionID
+        self.commitLSN = commitLSN
+        chain = 0
+        self.pageCount = pageCount
+        self.freeCount = freeCount
+        self.catalogRoot = catalogRoot
+        self.nextTreeID = nextTreeID
+    }
+
     /// The state that a checkpoint slot describes.
     package init(_ slot: CheckpointSlot) {
         transactionID = slot.transactionID

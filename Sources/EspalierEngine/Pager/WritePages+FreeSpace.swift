@@ -21,9 +21,9 @@ extension WritePages {
         guard page > FixedPlace.catalogRoot, page < writes.state.pageCount, !geometry.isBitmapPage(page) else {
             throw .corrupt(.pageBeyondEnd, page: page)
         }
+        _ = keep(page)
         if let copy = writes.removeCopy(of: page) { release(copy) }
-        writes.removeSpilled(page)
-        writes.removeFresh(page)
+        writes.forget(page)
         let bitmap = try editBitmap(geometry.bitmapPage(of: page))
         let bit = geometry.bitmapBit(of: page)
         guard !bitmap.view.bitmapIsFree(bit) else { throw .corrupt(.pageReachedButFree, page: page) }
@@ -33,7 +33,7 @@ extension WritePages {
         try adjustFreeCount(ofGroup: Int(page) / geometry.pagesPerBitmap, by: 1)
     }
 
-    private func editBitmap(_ page: PageNumber) throws(StorageError) -> PagePin {
+    func editBitmap(_ page: PageNumber) throws(StorageError) -> PagePin {
         let pin = try edit(page)
         guard pin.view.typeByte == PageType.bitmap.rawValue else {
             throw .corrupt(.pageType, page: page, byteOffset: PageLayout.type)
@@ -41,7 +41,7 @@ extension WritePages {
         return pin
     }
 
-    private func adjustFreeCount(ofGroup group: Int, by difference: Int) throws(StorageError) {
+    func adjustFreeCount(ofGroup group: Int, by difference: Int) throws(StorageError) {
         // The count in a slot is believed until the bitmap pages are read; a wrong one must not leave its range.
         let freeCount = Int(writes.state.freeCount) + difference
         guard freeCount >= 0, freeCount < Int(writes.state.pageCount) else {
@@ -54,7 +54,7 @@ extension WritePages {
     // MARK: Free pages
 
     /// The free counts of all groups, read from the bitmap pages at the first need.
-    private func loadedFreeCounts() throws(StorageError) -> [Int] {
+    func loadedFreeCounts() throws(StorageError) -> [Int] {
         if let counts = writes.freeCounts { return counts }
         var counts: [Int] = []
         var first: PageNumber = 0
@@ -101,7 +101,7 @@ extension WritePages {
         return try take(best.run, ofGroup: best.group)
     }
 
-    private func take(
+    func take(
         _ run: Range<Int>, ofGroup group: Int
     ) throws(StorageError) -> (first: PageNumber, count: Int) {
         let base = group * versions.files.geometry.pagesPerBitmap
@@ -116,7 +116,7 @@ extension WritePages {
         view.setBitmap(
             freeCount: view.bitmapFreeCount - run.count, hint: isLowest ? run.upperBound : view.bitmapHint)
         try adjustFreeCount(ofGroup: group, by: -run.count)
-        for bit in run { writes.addFresh(PageNumber(base + bit)) }
+        for bit in run { addFresh(PageNumber(base + bit)) }
         return (PageNumber(base + run.lowerBound), run.count)
     }
 
@@ -131,13 +131,13 @@ extension WritePages {
         guard bit == 0 else {
             let taken = min(count, per - bit)
             writes.state.pageCount += UInt32(taken)
-            for page in first..<first + UInt32(taken) { writes.addFresh(page) }
+            for page in first..<first + UInt32(taken) { addFresh(page) }
             return (first, taken)
         }
         // A new group: its bitmap page is its second page (invariant 3).
         writes.state.pageCount += 2
-        writes.addFresh(first)
-        writes.addFresh(first + 1)
+        addFresh(first)
+        addFresh(first + 1)
         let bitmap = try edit(first + 1)
         bitmap.view.formatBitmap(number: first + 1)
         writes.freeCounts?.append(0)

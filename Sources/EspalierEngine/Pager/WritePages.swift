@@ -2,10 +2,10 @@
 //
 // Invariants
 //   1. A page is copied at the first `edit`, and the committed version stays as it is for everyone else.
-//   2. At most `Engine.privateCopyMax` copies are in memory, pinned ones aside. What is spilled lies in the log
-//      without a commit: recovery passes over it unless the commit comes.
-//   3. Log positions are not taken back when a transaction is given up, so a cached spilled version can never be
-//      mistaken for a version of a later transaction.
+//   2. At most `Engine.privateCopyMax` copies are in memory, pinned ones aside, those among them that are kept for
+//      savepoints. What is spilled lies in the log without a commit: recovery passes over it unless the commit comes.
+//   3. When a transaction is given up the log is taken back to where it ended before. What was spilled is forgotten in
+//      the cache first, so it can never be mistaken for a version of a later transaction.
 
 import Synchronization
 
@@ -16,6 +16,10 @@ package final class WritePages: WritablePageSource {
     let writes: WriteSet
     /// What this transaction looked up in the catalog, and changed of it.
     var trees = TreeTable()
+    /// How often trees went, being dropped or undone, or their roots moved.
+    var treeChangeCount: UInt64 = 0
+    /// Where the log ended before the first spilled version.
+    private var logEnd: Log.End?
     private let ended = Atomic(false)
 
     /// A writer on top of `state`, the newest that was appended.
@@ -69,9 +73,25 @@ package final class WritePages: WritablePageSource {
 
     package func edit(_ page: PageNumber) throws(StorageError) -> PagePin {
         writes.changeCount &+= 1
-        if let copy = writes.copy(of: page) { return copy.pin() }
+        if let copy = writes.copy(of: page), copy.epoch == writes.epoch { return copy.pin() }
+        return try editAnew(page)
+    }
+
+    /// Pins a page for writing that has no private copy, or one that a savepoint may have to keep.
+    @inline(never)
+    private func editAnew(_ page: PageNumber) throws(StorageError) -> PagePin {
         guard page != 0, page < writes.state.pageCount else { throw .corrupt(.pageBeyondEnd, page: page) }
-        if writes.copies.count >= engine.privateCopyMax { try spill() }
+        if writes.copies.count + keptCopyCount >= engine.privateCopyMax { try spill() }
+        if let kept = keep(page) {
+            let copy = makeCopy(of: page)
+            copy.view.copy(from: kept.view, at: 0, to: 0, count: pageSize)
+            writes.add(copy)
+            return copy.pin()
+        }
+        if let copy = writes.copy(of: page) {
+            writes.setEpoch(of: page)
+            return copy.pin()
+        }
         if writes.isFresh(page) {
             let copy = makeCopy(of: page)
             copy.view.clear(0..<pageSize)
@@ -111,21 +131,49 @@ package final class WritePages: WritablePageSource {
         }
     }
 
-    /// Moves the older half of the private copies to the log.
+    /// Moves what is kept for savepoints to the log, and the older half of the private copies if they are many.
     private func spill() throws(StorageError) {
+        try spillKeptCopies()
+        guard writes.copies.count >= engine.privateCopyMax / 2 else { return }
         let victims = writes.copies.prefix((writes.copies.count + 1) / 2).filter { !$0.isPinned }
-            .sorted { $0.page < $1.page }
-        guard !victims.isEmpty else { return }
-        let places = try engine.spill(victims.map { LoggedPage(number: $0.page, view: $0.view) })
-        for (copy, place) in zip(victims, places) {
-            _ = writes.removeCopy(of: copy.page)
-            writes.addSpilled(copy.page, at: place)
-            share(copy, at: place)
+        for spilled in try log(victims) {
+            _ = writes.removeCopy(of: spilled.copy.page)
+            writes.addSpilled(spilled.copy.page, at: spilled.place)
+            share(spilled.copy, at: spilled.place)
         }
+    }
+
+    /// Writes copies to the log, in the order of pages.
+    func log(_ copies: [WriteSet.Copy]) throws(StorageError) -> [(copy: WriteSet.Copy, place: LogPlace)] {
+        guard !copies.isEmpty else { return [] }
+        // Notes of savepoints name versions by 30-bit numbers: 4 TiB of pages.
+        guard writes.spilled.count + copies.count < SavepointNotes.numberEnd else { throw .logFull }
+        let sorted = copies.sorted { $0.page < $1.page }
+        if logEnd == nil { logEnd = engine.log?.end }
+        let places = try engine.spill(sorted.map { LoggedPage(number: $0.page, view: $0.view) })
+        return Array(zip(sorted, places)).map { (copy: $0.0, place: $0.1) }
+    }
+
+    /// Sees to it that the log's newest versions are those that this transaction sees, but for private copies.
+    func prepareCommit() throws(StorageError) {
+        try trees.store(in: self)
+        releaseSavepoints(from: 0)
+        for page in writes.misplacedPages { _ = try edit(page) }
     }
 
     /// Gives all changes up.
     func discardWrites() {
+        releaseSavepoints(from: 0)
         for copy in writes.removeAllCopies() { release(copy) }
+        takeBackLog()
+    }
+
+    /// Gives back the log that spilled versions took: none of them counts any more.
+    func takeBackLog() {
+        guard let end = logEnd else { return }
+        for version in writes.spilled { pool.forget(version.page, version: version.place.lsn) }
+        engine.log?.takeBack(to: end)
+        writes.forgetSpilled()
+        logEnd = nil
     }
 }

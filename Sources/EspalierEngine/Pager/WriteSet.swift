@@ -5,7 +5,10 @@
 //   1. A page is in at most one of: copies, fresh. If it is in neither, its newest version is a spilled one (if there
 //      is one), else the committed one.
 //   2. The frame of a copy has this transaction as its one owner, so nobody else can see it.
-//   3. `spilled` lists every version this transaction has in the log, oldest first; the commit names them all.
+//   3. `spilled` lists every version this transaction has in the log, oldest first; the commit names them all, and of
+//      each page the newest counts. `older` lists the pages that going back to a savepoint left with another version:
+//      they are logged once more before the commit.
+//   4. A copy whose epoch is the current one was touched after the newest savepoint, if there is one.
 
 import Synchronization
 
@@ -20,6 +23,8 @@ final class WriteSet {
         let frame: Int
         let view: PageView
         let counter: UnsafeMutablePointer<Atomic<Int32>>
+        /// When it was last found to need no note (invariant 4).
+        var epoch: UInt64 = 0
 
         init(page: PageNumber, frame: Int, view: PageView, counter: UnsafeMutablePointer<Atomic<Int32>>) {
             self.page = page
@@ -54,11 +59,19 @@ final class WriteSet {
     /// The group of pages where the last allocation was made.
     var allocationGroup = 0
     /// The versions in the log (invariant 3).
-    var spilled: [(page: PageNumber, place: LogPlace)] = []
+    private(set) var spilled: [(page: PageNumber, place: LogPlace)] = []
+    /// The open savepoints, oldest first.
+    var savepoints: [SavepointNotes] = []
+    /// Names the time since the newest savepoint was opened or returned to; 0 without savepoints.
+    private(set) var epoch: UInt64 = 0
+    private var epochCount: UInt64 = 0
 
     private(set) var copies: [Copy] = []
     private var copyNumbers = PageMap()
+    /// The newest version of each page in the log: its number in `spilled`.
     private var spilledNumbers = PageMap()
+    /// What pages are seen as that have a newer version in the log: a number in `spilled` + 1; 0: as committed.
+    private var older = PageMap()
     private var fresh = PageMap()
 
     init(state: StoreState) { self.state = state }
@@ -73,16 +86,22 @@ final class WriteSet {
         return copies[Int(number)]
     }
 
-    /// Where the newest spilled version of `page` lies.
-    func spilledPlace(of page: PageNumber) -> LogPlace? {
-        spilledNumbers.value(of: page).map { spilled[Int($0)].place }
+    /// The version of `page` in the log that this transaction sees: its number in `spilled`.
+    func spilledNumber(of page: PageNumber) -> UInt32? {
+        if let number = older.value(of: page) { return number == 0 ? nil : number - 1 }
+        return spilledNumbers.value(of: page)
     }
+
+    /// Where the spilled version of `page` lies that this transaction sees.
+    func spilledPlace(of page: PageNumber) -> LogPlace? { spilledNumber(of: page).map { spilled[Int($0)].place } }
 
     /// Takes a new private copy in.
     func add(_ copy: Copy) {
         copyNumbers.set(UInt32(copies.count), for: copy.page)
         copies.append(copy)
+        copies[copies.count - 1].epoch = epoch
         fresh.remove(copy.page)
+        older.remove(copy.page)
     }
 
     /// Takes a private copy out, if there is one; its frame is the caller's to give back.
@@ -106,19 +125,54 @@ final class WriteSet {
         return copies
     }
 
+    // MARK: Fresh and spilled pages
+
     /// Notes that `page` was allocated: what it held before is of no interest.
     func addFresh(_ page: PageNumber) { fresh.set(1, for: page) }
     /// Whether `page` was allocated and not written yet.
     func isFresh(_ page: PageNumber) -> Bool { fresh.value(of: page) != nil }
-    /// Forgets that `page` was allocated.
-    func removeFresh(_ page: PageNumber) { fresh.remove(page) }
 
-    /// Notes where a version of `page` was spilled to.
+    /// Notes where a version of `page` was spilled to, newer than all before it.
     func addSpilled(_ page: PageNumber, at place: LogPlace) {
         spilledNumbers.set(UInt32(spilled.count), for: page)
         spilled.append((page, place))
     }
 
-    /// Forgets the spilled versions of `page`: it was freed, and must not be read again.
-    func removeSpilled(_ page: PageNumber) { spilledNumbers.remove(page) }
+    /// Forgets what `page` is: it was freed, or is about to become something else.
+    func forget(_ page: PageNumber) {
+        fresh.remove(page)
+        older.remove(page)
+    }
+
+    /// Lets `page` be seen as version `number` of `spilled`, or as committed.
+    func show(_ number: UInt32?, of page: PageNumber) {
+        if spilledNumbers.value(of: page) != number { older.set(number.map { $0 + 1 } ?? 0, for: page) }
+    }
+
+    /// Forgets what is in the log: it is committed, or does not count any more.
+    func forgetSpilled() {
+        spilled = []
+        spilledNumbers = PageMap()
+        older = PageMap()
+    }
+
+    /// The pages that the commit would give another version than the one that is seen (invariant 3).
+    var misplacedPages: [PageNumber] {
+        var pages: [PageNumber] = []
+        older.forEach { page, _ in pages.append(page) }
+        return pages
+    }
+
+    // MARK: Savepoints
+
+    /// Begins a new epoch: every page counts as not yet touched.
+    func beginEpoch() {
+        epochCount += 1
+        epoch = savepoints.isEmpty ? 0 : epochCount
+    }
+
+    /// Notes that the copy of `page` needs no note in this epoch.
+    func setEpoch(of page: PageNumber) {
+        if let number = copyNumbers.value(of: page) { copies[Int(number)].epoch = epoch }
+    }
 }

@@ -49,6 +49,43 @@ extension BTree {
         }
         guard page == 0 else { throw .corrupt(.overflowLength, page: page, tree: treeID) }
     }
+
+    /// Where the pages of a chain say they lie: only the first and last page of each run is read.
+    ///
+    /// - Throws: `corruption` if the chain has fewer pages than `byteCount` bytes need.
+    /// - Complexity: O(runs).
+    func overflowRuns(
+        _ first: PageNumber, byteCount: UInt64, treeID: UInt32
+    ) throws(StorageError) -> [Range<PageNumber>] {
+        let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)
+        guard byteCount <= UInt64(source.pageCount) * payload else {
+            throw .corrupt(.overflowLength, page: first, tree: treeID)
+        }
+        var left = UInt32((byteCount + payload - 1) / payload)
+        var runs: [Range<PageNumber>] = []
+        var page = first
+        while left > 0 {
+            let count = UInt32(truncatingIfNeeded: try overflowLink(page, treeID: treeID).runLength)
+            guard page != 0, count > 0, count <= left, page < source.pageCount, count <= source.pageCount - page else {
+                throw .corrupt(.overflowLength, page: page, tree: treeID)
+            }
+            runs.append(page..<page + count)
+            left -= count
+            page = try overflowLink(page + count - 1, treeID: treeID).next
+        }
+        return runs
+    }
+
+    private func overflowLink(
+        _ page: PageNumber, treeID: UInt32
+    ) throws(StorageError) -> (next: PageNumber, runLength: Int) {
+        let pin = try source.pin(page)
+        guard pin.view.typeByte == PageType.overflow.rawValue else {
+            throw .corrupt(.pageType, page: page, tree: treeID)
+        }
+        guard pin.view.treeID == treeID else { throw .corrupt(.treeOfPage, page: page, tree: treeID) }
+        return (pin.view.overflowNext, pin.view.overflowRunLength)
+    }
 }
 
 extension BTree where Source: WritablePageSource {

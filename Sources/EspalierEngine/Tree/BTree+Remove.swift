@@ -35,7 +35,7 @@ extension BTree where Source: WritablePageSource {
     ) throws(StorageError) -> UInt64 {
         let before = record.entryCount
         // The place where the next leaf begins, in memory of its own: pages change under it.
-        var start = KeyBuffer(byteCount: source.pageSize)
+        var start = KeyBuffer(byteCount: max(source.pageSize, low?.bytes.count ?? 0))
         if let low { start.copy(low, isInteger: record.kind == .integer) } else { start.setLeast(record.kind) }
         var isDone = false
         while !isDone {
@@ -82,6 +82,29 @@ extension BTree where Source: WritablePageSource {
         try mergeUpwards(path, &record)
     }
 
+    /// Removes all entries, and gives back all pages but the root.
+    ///
+    /// - Returns: how many there were.
+    /// - Complexity: O(pages).
+    package func removeAll(from record: inout TreeRecord) throws(StorageError) -> UInt64 {
+        let rootTag: UInt32
+        do {
+            let pin = try source.pin(record.root)
+            try check(pin.view, record.root, record, -1)
+            rootTag = pin.view.rootTag
+        }
+        try dropContents(of: record.root, expectedLevel: -1, record)
+        let pin = try source.edit(record.root)
+        Self.formatRoot(pin.view, number: record.root, treeID: record.treeID, kind: record.kind, rootTag: rootTag)
+        defer {
+            record.entryCount = 0
+            record.leafPageCount = 1
+            record.height = 1
+            record.hint = InsertHint()
+        }
+        return record.entryCount
+    }
+
     /// Gives back all pages of the tree, its root among them.
     ///
     /// - Complexity: O(pages).
@@ -89,8 +112,15 @@ extension BTree where Source: WritablePageSource {
         try dropPage(record.root, expectedLevel: -1, record)
     }
 
+    /// Gives a page back, and all below it.
     private func dropPage(
         _ page: PageNumber, expectedLevel: Int, _ record: TreeRecord
+    ) throws(StorageError) {
+        try dropContents(of: page, expectedLevel: expectedLevel, freeingIt: true, record)
+    }
+
+    private func dropContents(
+        of page: PageNumber, expectedLevel: Int, freeingIt: Bool = false, _ record: TreeRecord
     ) throws(StorageError) {
         // A copy, so that no page is pinned while it is freed; recursion is as deep as the tree, at most 24.
         let copy = ScratchPage(byteCount: source.pageSize)
@@ -101,7 +131,7 @@ extension BTree where Source: WritablePageSource {
         }
         // First the page, then its children: a page that is reached twice is then noticed before its children are
         // visited again, so the work stays proportional to the file.
-        try source.free(page)
+        if freeingIt { try source.free(page) }
         if copy.view.isLeaf {
             for index in 0..<copy.view.cellCount {
                 try freeOverflow(of: copy.view.value(index), treeID: record.treeID)

@@ -1,7 +1,7 @@
 // The B-tree: an ordered map from keys to values over pages that come from a `PageSource`.
 //
 // Invariants
-//   1. Values are in leaves only; the root's page number is fixed for the life of the tree; pages know no siblings.
+//   1. Values are in leaves only; no operation here gives the root another page; pages know no siblings.
 //   2. Levels fall by one with each step down, so no descent is longer than the root's level, whatever a file says.
 //   3. An operation that throws may have changed a part of the pages: the transaction must then be given up. Errors
 //      about the arguments (`keyTooLong`, `valueTooLarge`) are thrown before anything changes.

@@ -34,7 +34,7 @@ package struct Catalog<Source: PageSource> {
     /// - Throws: `corruption(.catalogRecord)`, or what the source throws.
     package func list() throws(StorageError) -> [(name: String, record: TreeRecord)] {
         var trees: [(name: String, record: TreeRecord)] = []
-        var cursor = TreeCursor(tree.source, record)
+        let cursor = TreeCursor(tree.source, record)
         var isOnEntry = try cursor.first()
         while isOnEntry {
             let name = String(decoding: cursor.bytesKey, as: UTF8.self)

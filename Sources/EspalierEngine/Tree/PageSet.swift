@@ -28,6 +28,13 @@ package struct PageSet: Sendable {
         return !parts[part].isEmpty && parts[part][bit / 64] & (1 << UInt64(bit % 64)) != 0
     }
 
+    /// Which of the 64 pages from `first` on, a multiple of 64, are in the set: the lowest bit stands for `first`.
+    package func word(at first: UInt64) -> UInt64 {
+        guard first < UInt64(pageCount) else { return 0 }
+        let (part, bit) = Int(first).quotientAndRemainder(dividingBy: Self.pagesPerPart)
+        return parts[part].isEmpty ? 0 : parts[part][bit / 64]
+    }
+
     /// Adds `page`; returns whether it is a page of the store that was not in the set.
     package mutating func insert(_ page: PageNumber) -> Bool {
         guard page < pageCount, !contains(page) else { return false }

@@ -4,6 +4,7 @@
 //   1. Goes on after a finding, as far as the damaged place lets it; reports every finding with page, tree and rule.
 //   2. Visits no page twice, so its work is bounded by the file even if references form loops.
 //   3. Errors that are not about the content (I/O, closed) end the check.
+//   4. One step looks at one page, so that a check can stop between any two of them and go on later.
 
 /// What the check of a tree found and counted.
 package struct TreeCheckResult: Sendable {
@@ -17,8 +18,6 @@ package struct TreeCheckResult: Sendable {
     package var interiorPageCount: UInt64 = 0
     /// Overflow pages that could be read.
     package var overflowPageCount: UInt64 = 0
-    /// Whether the caller asked to stop.
-    package var isCancelled = false
 
     /// No findings yet.
     package init() {}
@@ -33,27 +32,63 @@ package struct TreeCheck<Source: PageSource> {
     /// Whether the catalog's counts are compared; the catalog itself has none.
     private let hasCounts: Bool
     private let depth: PageValidation.Depth
-    private let progress: (Int) -> Bool
-    private var visited: PageSet
-    private var result = TreeCheckResult()
+    /// What is still to be checked, the next last.
+    private var work: [Work]
+    /// Pages that were reached, in this tree or before.
+    package private(set) var visited: PageSet
+    /// What was found so far.
+    package private(set) var result = TreeCheckResult()
 
-    /// Checks the tree of `record`, called `name`.
+    /// Begins to check the tree of `record`, called `name`.
     ///
     /// - Parameters:
-    ///   - visited: pages that are reached already; those of this tree are added.
+    ///   - visited: pages that are reached already.
     ///   - depth: how much of each page is checked (again).
-    ///   - progress: called per page with the number of pages visited so far; `false` stops the check.
+    package init(
+        _ source: Source, _ record: TreeRecord, name: String, visited: PageSet,
+        depth: PageValidation.Depth = .thorough
+    ) {
+        self.source = source
+        self.record = record
+        self.visited = visited
+        self.depth = depth
+        tree = BTree(source)
+        rootTag = Catalog<Source>.rootTag(of: name)
+        hasCounts = record.treeID != FixedPlace.catalogTreeID
+        work = [.page(record.root, Expectation(level: nil, low: nil, high: nil))]
+    }
+
+    /// Checks the whole tree of `record`, called `name`.
+    ///
+    /// - Parameter visited: pages that are reached already; those of this tree are added.
     package static func run(
-        _ source: Source, _ record: TreeRecord, name: String, visited: inout PageSet,
-        depth: PageValidation.Depth = .thorough, progress: @escaping (Int) -> Bool = { _ in true }
+        _ source: Source, _ record: TreeRecord, name: String, visited: inout PageSet
     ) throws(StorageError) -> TreeCheckResult {
-        var check = TreeCheck(
-            source: source, tree: BTree(source), record: record, rootTag: Catalog<Source>.rootTag(of: name),
-            hasCounts: record.treeID != FixedPlace.catalogTreeID, depth: depth, progress: progress, visited: visited)
-        try check.checkPage(record.root, Expectation(level: nil, low: nil, high: nil))
-        if !check.result.isCancelled, check.hasCounts { check.checkCounts() }
+        var check = TreeCheck(source, record, name: name, visited: visited)
+        while try check.step() {}
         visited = check.visited
         return check.result
+    }
+
+    /// Checks the next page; `false` if that was the last.
+    package mutating func step() throws(StorageError) -> Bool {
+        switch work.popLast() {
+        case .page(let page, let expectation): try checkPage(page, expectation)
+        case .chain(let first, let page, let left, let announced): try checkChain(first, page, left, announced)
+        case nil: return false
+        }
+        if work.isEmpty, hasCounts { checkCounts() }
+        return !work.isEmpty
+    }
+
+    /// A page that is still to be checked.
+    private enum Work {
+        /// A page of the tree.
+        case page(PageNumber, Expectation)
+        /// The next page of the chain that begins at `first` and has `left` bytes to come.
+        ///
+        /// `announced` is how long the page before says that its run goes on.
+        case chain(first: PageNumber, next: PageNumber, left: UInt64, announced: Int?)
     }
 
     /// What a parent says about a child.
@@ -96,8 +131,7 @@ package struct TreeCheck<Source: PageSource> {
             note(.pageReachedTwice, page)
             return false
         }
-        if !progress(visited.count) { result.isCancelled = true }
-        return !result.isCancelled
+        return true
     }
 
     /// Copies `page` if it can be read and is a page of this tree at the right level.
@@ -130,7 +164,7 @@ package struct TreeCheck<Source: PageSource> {
         {
             note(.fencesOfChild, page, at: TreeLayout.lowFenceByteCount)
         }
-        if view.isLeaf { try checkLeaf(view) } else { try checkChildren(of: view) }
+        if view.isLeaf { checkLeaf(view) } else { checkChildren(of: view) }
     }
 
     private mutating func checkRoot(_ view: PageView, _ page: PageNumber, isRoot: Bool) {
@@ -146,10 +180,11 @@ package struct TreeCheck<Source: PageSource> {
         key.map { record.kind == .integer ? .integer($0.integer) : .bytes($0.bytes.array) }
     }
 
-    private mutating func checkChildren(of view: PageView) throws(StorageError) {
+    private mutating func checkChildren(of view: PageView) {
         result.interiorPageCount += 1
         var low = fence(view.lowFenceKey)
-        for index in 0...view.cellCount where !result.isCancelled {
+        var children: [Work] = []
+        for index in 0...view.cellCount {
             let high: OwnedFence? =
                 if index == view.cellCount {
                     fence(view.highFenceKey)
@@ -158,39 +193,45 @@ package struct TreeCheck<Source: PageSource> {
                 } else {
                     .bytes(view.keyArray(index))
                 }
-            try checkPage(view.child(index), Expectation(level: view.level - 1, low: low, high: high))
+            children.append(.page(view.child(index), Expectation(level: view.level - 1, low: low, high: high)))
             low = high
         }
+        work += children.reversed()
     }
 
-    private mutating func checkLeaf(_ view: PageView) throws(StorageError) {
+    private mutating func checkLeaf(_ view: PageView) {
         result.leafPageCount += 1
         result.entryCount += UInt64(view.cellCount)
-        for index in 0..<view.cellCount {
+        for index in (0..<view.cellCount).reversed() {
             guard case .overflow(let first, let byteCount) = view.value(index) else { continue }
-            try checkChain(first, byteCount: byteCount)
+            work.append(.chain(first: first, next: first, left: byteCount, announced: nil))
         }
     }
 
-    private mutating func checkChain(_ first: PageNumber, byteCount: UInt64) throws(StorageError) {
-        var page = first
-        var left = byteCount
-        while left > 0, !result.isCancelled {
-            guard page != 0 else { return note(.overflowLength, first) }
-            guard enter(page) else { return }
-            do throws(StorageError) {
-                let pin = try source.pin(page)
-                try PageValidation.validate(pin.view, number: page, depth: depth)
-                guard pin.view.typeByte == PageType.overflow.rawValue else { return note(.pageType, page) }
-                if pin.view.treeID != record.treeID { note(.treeOfPage, page) }
-                let length = UInt64(pin.view.overflowPayload.count)
-                guard length <= left else { return note(.overflowLength, page) }
-                left -= length
-                page = pin.view.overflowNext
-                result.overflowPageCount += 1
-            } catch { return try note(error) }
-        }
-        if page != 0, !result.isCancelled { note(.overflowLength, page) }
+    private mutating func checkChain(
+        _ first: PageNumber, _ page: PageNumber, _ left: UInt64, _ announced: Int?
+    ) throws(StorageError) {
+        guard page != 0 else { return note(.overflowLength, first) }
+        guard enter(page) else { return }
+        do throws(StorageError) {
+            let pin = try source.pin(page)
+            try PageValidation.validate(pin.view, number: page, depth: depth)
+            guard pin.view.typeByte == PageType.overflow.rawValue else { return note(.pageType, page) }
+            if pin.view.treeID != record.treeID { note(.treeOfPage, page) }
+            let runLength = pin.view.overflowRunLength
+            if let announced, announced != runLength { note(.overflowRun, page, at: OverflowLayout.runLength) }
+            let length = UInt64(pin.view.overflowPayload.count)
+            guard length <= left else { return note(.overflowLength, page) }
+            result.overflowPageCount += 1
+            let next = pin.view.overflowNext
+            if left > length {
+                work.append(
+                    .chain(
+                        first: first, next: next, left: left - length, announced: runLength > 1 ? runLength - 1 : nil))
+            } else if next != 0 {
+                note(.overflowLength, next)
+            }
+        } catch { return try note(error) }
     }
 
     private mutating func checkCounts() {

@@ -7,9 +7,14 @@
 //   3. Crossing from leaf to leaf, the fences must meet; so even in a damaged tree keys ascend, and every walk ends.
 
 /// A place in a tree: before the first entry, on an entry, after the last, or where an entry was that is now removed.
-package struct TreeCursor<Source: PageSource>: ~Copyable {
+///
+/// A class, because it has 400 bytes: as a struct that cannot be copied it was moved in and out of calls as a whole,
+/// which took half of the time of a scan.
+package final class TreeCursor<Source: PageSource> {
     private let tree: BTree<Source>
-    private let record: TreeRecord
+    private var record: TreeRecord
+    /// What the keys are.
+    package let kind: KeyKind
     private var path = TreePath()
     private var leaf: PagePin?
     /// The view of `leaf`, at hand without unwrapping it.
@@ -33,6 +38,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     package init(_ source: Source, _ record: TreeRecord) {
         tree = BTree(source)
         self.record = record
+        kind = record.kind
         view = ScratchView.none
         changeCount = source.changeCount
         savesKeys = source.canChange
@@ -40,8 +46,9 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
 
     /// Whether the cursor stands on an entry (which the transaction may have removed since).
     package var isOnEntry: Bool { place == .onEntry }
-    /// What the keys are.
-    package var kind: KeyKind { record.kind }
+
+    /// Looks for the tree's root where `record` says, from the next search on.
+    package func follow(_ record: TreeRecord) { self.record = record }
 
     /// Whether the leaf and the place in it still stand.
     ///
@@ -52,21 +59,21 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     // MARK: - Moving
 
     /// Moves to the first entry; returns whether there is one.
-    package mutating func first() throws(StorageError) -> Bool {
+    package func first() throws(StorageError) -> Bool {
         isExact = false
         try descend(from: record.root, expectedLevel: -1, toLast: false)
         return try settleForward(at: 0)
     }
 
     /// Moves to the last entry; returns whether there is one.
-    package mutating func last() throws(StorageError) -> Bool {
+    package func last() throws(StorageError) -> Bool {
         isExact = false
         try descend(from: record.root, expectedLevel: -1, toLast: true)
         return try settleBackward(at: view.cellCount - 1)
     }
 
     /// Moves to the first entry whose key is not below `key`; returns whether there is one.
-    package mutating func seek(_ key: TreeKey) throws(StorageError) -> Bool {
+    package func seek(_ key: TreeKey) throws(StorageError) -> Bool {
         let position = try descend(to: key)
         let isOnEntry = try settleForward(at: position.index)
         isExact = position.isExact
@@ -75,7 +82,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
 
     /// Moves to the next entry; returns whether there is one.
     @inline(__always)
-    package mutating func next() throws(StorageError) -> Bool {
+    package func next() throws(StorageError) -> Bool {
         if place == .onEntry, isCurrent, index &+ 1 < view.cellCount {
             index &+= 1
             if savesKeys { saveKey() }
@@ -86,7 +93,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
 
     /// Moves to the previous entry; returns whether there is one.
     @inline(__always)
-    package mutating func previous() throws(StorageError) -> Bool {
+    package func previous() throws(StorageError) -> Bool {
         if place == .onEntry, isCurrent, index > 0 {
             index &-= 1
             if savesKeys { saveKey() }
@@ -96,7 +103,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     }
 
     @inline(never)
-    private mutating func nextSlowly() throws(StorageError) -> Bool {
+    private func nextSlowly() throws(StorageError) -> Bool {
         switch place {
         case .beforeFirst: return try first()
         case .afterLast: return false
@@ -110,7 +117,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     }
 
     @inline(never)
-    private mutating func previousSlowly() throws(StorageError) -> Bool {
+    private func previousSlowly() throws(StorageError) -> Bool {
         switch place {
         case .beforeFirst: return false
         case .afterLast: return try last()
@@ -130,7 +137,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     /// The cursor must stand on an entry.
     @inline(__always)
     package var integerKey: UInt64 {
-        precondition(place == .onEntry && record.kind == .integer, "the cursor stands on no entry of an integer tree")
+        precondition(place == .onEntry && kind == .integer, "the cursor stands on no entry of an integer tree")
         return savesKeys ? savedInteger : view.integerKey(index)
     }
 
@@ -138,7 +145,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     ///
     /// The cursor must stand on an entry.
     package var bytesKey: [UInt8] {
-        precondition(place == .onEntry && record.kind == .bytes, "the cursor stands on no entry of a bytes tree")
+        precondition(place == .onEntry && kind == .bytes, "the cursor stands on no entry of a bytes tree")
         return savesKeys ? savedBytes : view.keyArray(index)
     }
 
@@ -146,7 +153,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     ///
     /// The cursor must stand on an entry. Allocates nothing, unless the key has more than 1,024 bytes.
     package func withKey<R>(_ body: (RawSpan) -> R) -> R {
-        guard record.kind == .bytes else {
+        guard kind == .bytes else {
             var bigEndian = integerKey.bigEndian
             // SAFETY: the integer outlives the call.
             return unsafe withUnsafeBytes(of: &bigEndian) { unsafe body($0.bytes) }
@@ -172,10 +179,8 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     @inline(__always)
     package func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R? {
         precondition(place == .onEntry, "the cursor stands on no entry")
-        if isCurrent {
-            return try tree.withBytes(of: view.value(index), treeID: record.treeID, body)
-        }
-        if record.kind == .integer { return try tree.withValue(of: TreeKey(savedInteger), in: record, body) }
+        if isCurrent { return try tree.withBytes(of: view.value(index), treeID: record.treeID, body) }
+        if kind == .integer { return try tree.withValue(of: TreeKey(savedInteger), in: record, body) }
         let position = try locateSavedBytes()
         guard position.isExact else { return nil }
         return try tree.withBytes(of: position.pin.view.value(position.index), treeID: record.treeID, body)
@@ -188,8 +193,8 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
 
     // MARK: - Places
 
-    private mutating func saveKey() {
-        if record.kind == .integer {
+    private func saveKey() {
+        if kind == .integer {
             savedInteger = view.integerKey(index)
         } else {
             savedBytes.removeAll(keepingCapacity: true)
@@ -199,14 +204,14 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     }
 
     /// Finds the saved key again, after changes.
-    private mutating func relocate() throws(StorageError) -> SlotPosition {
-        if record.kind == .integer { return try descend(to: TreeKey(savedInteger)) }
+    private func relocate() throws(StorageError) -> SlotPosition {
+        if kind == .integer { return try descend(to: TreeKey(savedInteger)) }
         let key = OwnedKey(savedBytes)
         return try descend(to: key.key)
     }
 
     /// Stands on entry `start` of the leaf, or on the first entry of a leaf behind it.
-    private mutating func settleForward(at start: Int) throws(StorageError) -> Bool {
+    private func settleForward(at start: Int) throws(StorageError) -> Bool {
         index = start
         while index >= view.cellCount {
             guard try crossToNextLeaf() else {
@@ -218,7 +223,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     }
 
     /// Stands on entry `start` of the leaf, or on the last entry of a leaf before it.
-    private mutating func settleBackward(at start: Int) throws(StorageError) -> Bool {
+    private func settleBackward(at start: Int) throws(StorageError) -> Bool {
         index = start
         while index < 0 {
             guard try crossToPreviousLeaf() else {
@@ -229,7 +234,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
         return standOnEntry()
     }
 
-    private mutating func standOnEntry() -> Bool {
+    private func standOnEntry() -> Bool {
         place = .onEntry
         if savesKeys { saveKey() }
         return true
@@ -237,14 +242,14 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
 
     // MARK: - Pages
 
-    private mutating func hold(_ pin: consuming PagePin) {
+    private func hold(_ pin: consuming PagePin) {
         view = pin.view
         leaf = consume pin
         changeCount = tree.source.changeCount
     }
 
     /// Descends to the leaf of `key`, and gives its place there.
-    private mutating func descend(to key: TreeKey) throws(StorageError) -> SlotPosition {
+    private func descend(to key: TreeKey) throws(StorageError) -> SlotPosition {
         place = .beforeFirst  // should a page be damaged
         path.removeAll()
         var page = record.root
@@ -264,7 +269,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     }
 
     /// Descends from `start`, the root or a child of the last page of `path`, along its first or last children.
-    private mutating func descend(
+    private func descend(
         from start: PageNumber, expectedLevel startLevel: Int, toLast: Bool
     ) throws(StorageError) {
         place = .beforeFirst  // should a page be damaged
@@ -282,7 +287,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
         }
     }
 
-    private mutating func crossToNextLeaf() throws(StorageError) -> Bool {
+    private func crossToNextLeaf() throws(StorageError) -> Bool {
         guard let (child, level) = try stepAcross(by: 1) else { return false }
         let old = leaf.take()
         let oldView = view
@@ -293,7 +298,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
         return true
     }
 
-    private mutating func crossToPreviousLeaf() throws(StorageError) -> Bool {
+    private func crossToPreviousLeaf() throws(StorageError) -> Bool {
         guard let (child, level) = try stepAcross(by: -1) else { return false }
         let old = leaf.take()
         let oldView = view
@@ -309,7 +314,7 @@ package struct TreeCursor<Source: PageSource>: ~Copyable {
     }
 
     /// Goes up to the lowest page of the path that has a child beside the one taken, and takes that.
-    private mutating func stepAcross(by step: Int) throws(StorageError) -> (child: PageNumber, level: Int)? {
+    private func stepAcross(by step: Int) throws(StorageError) -> (child: PageNumber, level: Int)? {
         while path.count > 0 {
             let depth = path.count - 1
             let index = path.index(depth) + step

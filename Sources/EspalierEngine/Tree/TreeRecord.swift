@@ -1,7 +1,8 @@
 // What the catalog knows about a tree, and what its writer remembers within a transaction.
 //
 // Invariants
-//   1. The root page and the tree's number never change; a dropped tree's number is never used again.
+//   1. The tree's number never changes, and a dropped tree's number is never used again. The root's page changes only
+//      when a shrink moves it.
 //   2. `entryCount`, `leafPageCount` and `height` are exact after each operation.
 //   3. The hint is never stored, and never relied on: it names a leaf to try first, which is asked for its fences.
 
@@ -12,7 +13,7 @@ package struct TreeRecord: Sendable {
     /// The tree's number.
     package let treeID: UInt32
     /// The page of its root.
-    package let root: PageNumber
+    package var root: PageNumber
     /// What its keys are.
     package let kind: KeyKind
     /// How many levels it has; 1 is a single leaf.

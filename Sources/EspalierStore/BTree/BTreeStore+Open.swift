@@ -101,7 +101,7 @@ extension BTreeStore {
     }
 
     /// The model in the file; `nil` if the file is new.
-    private static func storedModel(_ database: Database, _ path: String?) throws(StoreError) -> ManagedObjectModel? {
+    static func storedModel(_ database: Database, _ path: String?) throws(StoreError) -> ManagedObjectModel? {
         let transaction = try read(database, path)
         guard let records = try transaction.tree(named: StoreName.schema) else { return nil }
         guard let format = try transaction.get(StoreName.format, from: records), format.count == 2 else {

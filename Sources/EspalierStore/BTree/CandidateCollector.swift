@@ -103,11 +103,11 @@ struct CandidateCollector {
         var isOnEntry = try cursor.first()
         while isOnEntry {
             let key = cursor.integerKey
-            let number = try cursor.withValue { row throws(StoreError) in
-                try catalog.check(row, in: entity, key: key, path: session.path)
+            var number: UInt16 = 0
+            try cursor.withValue { row throws(StoreError) in
+                number = try catalog.check(row, in: entity, key: key, path: session.path).entityNumber
                 scratch.bytes.removeAll(keepingCapacity: true)
                 scratch.bytes.append(copying: row)
-                return RowReader.entityNumber(of: row)
             }
             if let rowEntity = catalog.context.entity(number), rowEntity.isKind(of: entity),
                 let id = catalog.context.id(entityNumber: number, key: key),

@@ -15,6 +15,8 @@ struct FetchExecution {
     private var sink: RowSink
     private var sortBuffer: SortBuffer?
     private let scratch = RowBytes()
+    /// Whether a row that is found is one that is wanted, in the order it comes.
+    private var takesUntested: Bool
 
     init(_ plan: FetchPlan, _ kind: FetchKind, _ session: ReadSession) {
         self.plan = plan
@@ -25,6 +27,7 @@ struct FetchExecution {
             let keep = plan.limit.map { $0.addingReportingOverflow(plan.offset) }
             sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
         }
+        takesUntested = residual.isEmpty && sortBuffer == nil
     }
 
     /// Finds all rows and gives them to the sink.
@@ -34,9 +37,8 @@ struct FetchExecution {
         case .rows: try scan()
         case .index(let group, let range, let isReversed): try walk(group, range, isReversed: isReversed)
         case .candidates(let source):
-            let rowCount = try session.transaction.count(of: catalog.rowTree(of: plan.entity))
             let isCheap = plan.isExact && sink.kind != .rows
-            let countMax = isCheap ? Int.max : max(1000, Int(clamping: rowCount / 3))
+            let countMax = isCheap ? Int.max : plan.candidateCountMax
             let collector = CandidateCollector(session: session, countMax: countMax)
             if let candidates = try collector.candidates(source) {
                 for candidate in candidates {
@@ -44,6 +46,7 @@ struct FetchExecution {
                 }
             } else {
                 residual = plan.condition
+                takesUntested = residual.isEmpty && sortBuffer == nil
                 try scan()
             }
         }
@@ -66,7 +69,8 @@ struct FetchExecution {
         var isOnEntry = try cursor.first()
         while isOnEntry {
             let key = cursor.integerKey
-            let step = try cursor.withValue { row throws(StoreError) in try look(at: row, key: key) }
+            var step: Step = .test
+            try cursor.withValue { row throws(StoreError) in step = try look(at: row, key: key) }
             guard try goesOn(step, key) else { return }
             isOnEntry = try cursor.next()
         }
@@ -117,7 +121,7 @@ struct FetchExecution {
     /// Looks at the row a candidate leads to, or takes it unseen if that is enough; returns whether more are wanted.
     private mutating func offer(_ candidate: Candidate) throws(StoreError) -> Bool {
         guard plan.isWanted[Int(candidate.entityNumber)] else { return true }
-        if plan.isExact, sink.kind != .rows, sortBuffer == nil,
+        if plan.isExact, takesUntested, sink.kind != .rows,
             let id = catalog.context.id(entityNumber: candidate.entityNumber, key: candidate.key)
         {
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
@@ -130,25 +134,31 @@ struct FetchExecution {
         return try goesOn(step, candidate.key)
     }
 
+    /// What a look at a row where it lies has told.
+    private enum Step {
+        /// More rows are wanted, or none; or the row is in `scratch` now, to be tested.
+        case more, enough, test
+    }
+
     /// Whether more rows are wanted after `look(at:key:)` said `step`.
-    private mutating func goesOn(_ step: Bool?, _ key: UInt64) throws(StoreError) -> Bool {
-        if let step { return step }
-        return try test(key)
+    private mutating func goesOn(_ step: Step, _ key: UInt64) throws(StoreError) -> Bool {
+        switch step {
+        case .more: true
+        case .enough: false
+        case .test: try test(key)
+        }
     }
 
     /// Checks a row where it lies and takes it, if nothing is to be tested or sorted.
-    ///
-    /// - Returns: whether more rows are wanted; `nil` if the row is in `scratch` now, to be tested.
-    private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Bool? {
-        let layout = try catalog.check(row, in: plan.entity, key: key, path: session.path)
-        guard plan.isWanted[Int(layout.entityNumber)] else { return true }
-        if residual.isEmpty, sortBuffer == nil, let id = catalog.context.id(entityNumber: layout.entityNumber, key: key)
-        {
-            return sink.accept(id, row)
+    private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Step {
+        let number = try catalog.check(row, in: plan.entity, key: key, path: session.path).entityNumber
+        guard plan.isWanted[Int(number)] else { return .more }
+        if takesUntested, let id = catalog.context.id(entityNumber: number, key: key) {
+            return sink.accept(id, row) ? .more : .enough
         }
         scratch.bytes.removeAll(keepingCapacity: true)
         scratch.bytes.append(copying: row)
-        return nil
+        return .test
     }
 
     /// Tests the row in `scratch` and takes it if it passes; returns whether more are wanted.

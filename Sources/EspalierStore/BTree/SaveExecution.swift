@@ -140,7 +140,18 @@ struct SaveExecution: ~Copyable {
     }
 
     private mutating func update(_ save: PreparedSave, _ updated: [ObjectSnapshot]) throws(StoreError) {
+        let encoder = RowEncoder(context: catalog.context)
         for (update, old) in zip(save.updates, updated) {
+            let groups = changedGroups(update, old)
+            if groups.isEmpty, old.copyRow(to: &row),
+                encoder.patch(
+                    &row, update.entity, version: old.version + 1, values: update.values,
+                    destinations: update.destinations)
+            {
+                try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: update.entity))
+                row.withRawSpan { updatedRows.append($0, id: old.id) }
+                continue
+            }
             var values = update.entity.attributes.indices.map { old.value(at: $0) }
             var destinations = update.entity.relationships.indices.map { old.destination(at: $0) }
             for (slot, value) in update.values { values[slot] = value }
@@ -148,7 +159,7 @@ struct SaveExecution: ~Copyable {
             try put(old.id, update.entity, old.version + 1, values, destinations)
             row.withRawSpan { updatedRows.append($0, id: old.id) }
             let source = RowSource.values(values, destinations: destinations)
-            for group in changedGroups(update, old) { try addKey(group, old.id, update.entity, source) }
+            for group in groups { try addKey(group, old.id, update.entity, source) }
         }
     }
 
@@ -166,7 +177,7 @@ struct SaveExecution: ~Copyable {
 
     /// The groups in which the row gets other values.
     private func changedGroups(_ update: PreparedSave.Update, _ old: ObjectSnapshot) -> [Int] {
-        guard !update.values.isEmpty || !update.destinations.isEmpty else { return [] }
+        guard catalog.schema.isIndexed(update) else { return [] }
         return catalog.schema.groupsByEntity[update.entity.index].filter { group in
             catalog.schema.groups[group].elements.contains { element in
                 switch element.property {

@@ -16,15 +16,17 @@ extension StoreTransaction where Base: ~Copyable {
     ) throws(StoreError) -> [ObjectSnapshot?] {
         var builder = SnapshotBuilder(context: catalog.context)
         var missing: [Int] = []
-        for (position, id) in ids.enumerated() {
-            guard try append(id, to: &builder, catalog, path: path) else {
-                missing.append(position)
-                continue
-            }
+        for (position, id) in ids.enumerated() where try !append(id, to: &builder, catalog, path: path) {
+            missing.append(position)
         }
-        var snapshots: [ObjectSnapshot?] = builder.finish()
-        for position in missing { snapshots.insert(nil, at: position) }
-        return snapshots
+        var found = builder.finish().makeIterator()
+        var nextMissing = missing.makeIterator()
+        var gap = nextMissing.next()
+        return ids.indices.map { position in
+            guard position == gap else { return found.next() }
+            gap = nextMissing.next()
+            return nil
+        }
     }
 
     /// Appends the row `id` names; returns `false` if there is none of its entity.

@@ -49,15 +49,17 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
     func withValue<R>(
         of key: UInt64, in tree: Tree, _ body: (RawSpan) throws(StoreError) -> R
     ) throws(StoreError) -> R? {
-        let result: Result<R, StoreError>?
+        var result: R?
+        var failure: StoreError?
         do throws(StorageError) {
-            result = try base.withValue(of: key, in: tree) { value in
-                do throws(StoreError) { return .success(try body(value)) } catch { return .failure(error) }
+            _ = try base.withValue(of: key, in: tree) { value in
+                do throws(StoreError) { result = try body(value) } catch { failure = error }
             }
         } catch {
             throw .storage(error, path: path)
         }
-        return try result?.get()
+        if let failure { throw failure }
+        return result
     }
 
     func cursor(over tree: Tree) throws(StoreError) -> StoreCursor {
@@ -162,15 +164,16 @@ struct StoreCursor: ~Copyable {
         do { return try base.value() } catch { throw .storage(error, path: path) }
     }
 
-    func withValue<R>(_ body: (RawSpan) throws(StoreError) -> R) throws(StoreError) -> R {
-        let result: Result<R, StoreError>
+    /// Calls `body` with the value where it lies.
+    func withValue(_ body: (RawSpan) throws(StoreError) -> Void) throws(StoreError) {
+        var failure: StoreError?
         do throws(StorageError) {
-            result = try base.withValue { value in
-                do throws(StoreError) { return .success(try body(value)) } catch { return .failure(error) }
+            try base.withValue { value in
+                do throws(StoreError) { try body(value) } catch { failure = error }
             }
         } catch {
             throw .storage(error, path: path)
         }
-        return try result.get()
+        if let failure { throw failure }
     }
 }

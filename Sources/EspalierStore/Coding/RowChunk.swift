@@ -8,39 +8,38 @@
 internal import EspalierModel
 
 /// Checked row bytes with what is needed to read them.
-final class RowChunk: Sendable {
+final class RowChunk: RowContent {
     static let byteCountMax = 64 << 10
 
-    let bytes: [UInt8]
-    let reader: RowReader
+    private let bytes: [UInt8]
+    private let reader: RowReader
 
     init(bytes: [UInt8], context: RowContext) { (self.bytes, reader) = (bytes, RowReader(context: context)) }
+
+    func value(at slot: Int, of place: RowPlace) -> AttributeValue {
+        bytes.withRawSpan(place.range) { reader.value(at: slot, $0) }
+    }
+
+    func destination(at slot: Int, of place: RowPlace) -> ObjectID? {
+        bytes.withRawSpan(place.range) { reader.destination(at: slot, $0) }
+    }
+
+    func copyRow(at place: RowPlace, to row: inout [UInt8]) -> Bool {
+        row.removeAll(keepingCapacity: true)
+        bytes.withRawSpan(place.range) { row.append(copying: $0) }
+        return true
+    }
 }
 
-/// One row in a chunk.
-struct EncodedRow: Sendable {
-    let chunk: RowChunk
-    let offset: UInt32
-    let byteCount: UInt32
-
-    private var range: Range<Int> { Int(offset)..<Int(offset) + Int(byteCount) }
-
-    /// The value of the attribute in `slot`.
-    func value(at slot: Int) -> AttributeValue {
-        chunk.bytes.withRawSpan(range) { chunk.reader.value(at: slot, $0) }
-    }
-
-    /// The destination of the to-one relationship in `slot`.
-    func destination(at slot: Int) -> ObjectID? {
-        chunk.bytes.withRawSpan(range) { chunk.reader.destination(at: slot, $0) }
-    }
+extension RowPlace {
+    fileprivate var range: Range<Int> { Int(offset)..<Int(offset) + Int(byteCount) }
 }
 
 /// Collects checked rows into chunks and makes snapshots of them: one copy of each row, one allocation a chunk.
 struct SnapshotBuilder {
     private let context: RowContext
     private var bytes: [UInt8] = []
-    private var waiting: [(id: ObjectID, version: UInt64, offset: UInt32, byteCount: UInt32)] = []
+    private var waiting: [(id: ObjectID, version: UInt64, place: RowPlace)] = []
     private var snapshots: [ObjectSnapshot] = []
 
     init(context: RowContext) { self.context = context }
@@ -51,7 +50,8 @@ struct SnapshotBuilder {
     /// Appends a row that passed the check.
     mutating func append(_ row: RawSpan, id: ObjectID) {
         if !bytes.isEmpty, bytes.count + row.byteCount > RowChunk.byteCountMax { flush(more: true) }
-        waiting.append((id, RowReader.version(of: row), UInt32(bytes.count), UInt32(row.byteCount)))
+        let place = RowPlace(offset: UInt32(bytes.count), byteCount: UInt32(row.byteCount))
+        waiting.append((id, RowReader.version(of: row), place))
         bytes.append(copying: row)
     }
 
@@ -66,8 +66,7 @@ struct SnapshotBuilder {
         guard !waiting.isEmpty else { return }
         let chunk = RowChunk(bytes: bytes, context: context)
         for row in waiting {
-            let encoded = EncodedRow(chunk: chunk, offset: row.offset, byteCount: row.byteCount)
-            snapshots.append(ObjectSnapshot(id: row.id, version: row.version, row: encoded))
+            snapshots.append(ObjectSnapshot(id: row.id, version: row.version, content: chunk, place: row.place))
         }
         waiting.removeAll(keepingCapacity: more)
         bytes = []

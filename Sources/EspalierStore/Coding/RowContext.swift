@@ -18,6 +18,8 @@ final class RowContext: Sendable {
     /// By index in the model: the layout new rows are written in; `nil` for abstract entities.
     let currentLayouts: [RowLayout?]
     private let numberByTag: [UInt32: UInt16]
+    /// By index in the model, then by entity number: whether the number is of the entity's family.
+    private let families: [[Bool]]
 
     init(
         storeTag: UInt32, layouts: [RowLayout?], entities: [Entity?], entityNumbers: [UInt16],
@@ -31,6 +33,20 @@ final class RowContext: Sendable {
         numberByTag = Dictionary(
             entities.enumerated().compactMap { number, entity in entity.map { ($0.tag, UInt16(number)) } },
             uniquingKeysWith: { first, _ in first })
+        families = entityNumbers.map { number in
+            let family = entities[Int(number)]?.family ?? []
+            var isMember = [Bool](repeating: false, count: entities.count)
+            for index in family { isMember[Int(entityNumbers[index])] = true }
+            return isMember
+        }
+    }
+
+    /// By entity number: whether rows of that entity are rows of `entity`.
+    func isWanted(_ entity: Entity, includesSubentities: Bool) -> [Bool] {
+        if includesSubentities || entity.family.count == 1 { return families[entity.index] }
+        var isWanted = [Bool](repeating: false, count: entities.count)
+        isWanted[Int(entityNumbers[entity.index])] = true
+        return isWanted
     }
 
     /// The layout with this number.

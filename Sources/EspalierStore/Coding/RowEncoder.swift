@@ -31,26 +31,64 @@ struct RowEncoder {
         }
         for slot in destinations.indices {
             guard let place = layout.references[slot] else { continue }
-            if let id = destinations[slot] {
-                let reference = context.reference(id)
-                row.write(reference.entity, at: place.position)
-                row.write(reference.key, at: place.position + 2)
-            } else {
-                setNull(place, &row)
-            }
+            encode(destinations[slot], at: place, &row)
         }
+    }
+
+    /// Changes an encoded row in place: the values and destinations that are named, and the version.
+    ///
+    /// - Returns: `false`, and then the row is as it was, if it has to be encoded anew: an attribute of variable width
+    ///   changes, or the row is in an older layout.
+    func patch(
+        _ row: inout [UInt8], _ entity: Entity, version: UInt64, values: [(slot: Int, value: AttributeValue)],
+        destinations: [(slot: Int, destination: ObjectID?)]
+    ) -> Bool {
+        guard let layout = context.currentLayouts[entity.index], row.number(at: 0) == layout.number,
+            values.allSatisfy({ layout.attributes[$0.slot].map { $0.width > 0 } ?? true })
+        else { return false }
+        row.write(version, at: RowLayout.versionOffset)
+        for (slot, value) in values {
+            guard let place = layout.attributes[slot] else { continue }
+            clear(place, &row)
+            encodeFixed(value, at: place, &row)
+        }
+        for (slot, destination) in destinations {
+            guard let place = layout.references[slot] else { continue }
+            clear(place, &row)
+            encode(destination, at: place, &row)
+        }
+        return true
+    }
+
+    /// Makes a field of fixed width what it is in a row that nothing was written to.
+    private func clear(_ place: RowLayout.Place, _ row: inout [UInt8]) {
+        row[RowLayout.headerByteCount + place.bit / 8] &= ~(1 << (place.bit % 8))
+        for offset in place.position..<place.position + place.width { row[offset] = 0 }
+    }
+
+    /// Writes a destination over zero bytes.
+    private func encode(_ destination: ObjectID?, at place: RowLayout.Place, _ row: inout [UInt8]) {
+        guard let destination else { return setNull(place, &row) }
+        let reference = context.reference(destination)
+        row.write(reference.entity, at: place.position)
+        row.write(reference.key, at: place.position + 2)
     }
 
     /// Writes one attribute; attributes come in slot order, which is the order of the variable part.
     private func encode(_ value: AttributeValue, at place: RowLayout.Place, _ layout: RowLayout, _ row: inout [UInt8]) {
-        guard place.content.width != nil else {
+        if place.width > 0 {
+            encodeFixed(value, at: place, &row)
+        } else {
             if !appendVariable(value, to: &row) { setNull(place, &row) }
             row.write(UInt32(row.count - layout.variableOffset), at: layout.tableOffset + 4 * place.position)
-            return
         }
+    }
+
+    /// Writes an attribute of fixed width over zero bytes.
+    private func encodeFixed(_ value: AttributeValue, at place: RowLayout.Place, _ row: inout [UInt8]) {
         switch value {
         case .integer(let number):
-            switch place.content.width {
+            switch place.width {
             case 2: row.write(Int16(truncatingIfNeeded: number), at: place.position)
             case 4: row.write(Int32(truncatingIfNeeded: number), at: place.position)
             default: row.write(number, at: place.position)

@@ -71,8 +71,12 @@ final class RowLayout: Sendable {
         let bit: Int
         /// Fixed width: the offset in the row; variable: the position among the variable fields.
         let position: Int
+        /// Bytes in the fixed part; 0 = variable.
+        let width: Int
     }
 
+    /// Where the version stands.
+    static let versionOffset = 4
     /// Bytes before the null bits.
     static let headerByteCount = 12
 
@@ -88,12 +92,14 @@ final class RowLayout: Sendable {
     let attributes: [Place?]
     /// For each relationship slot of the entity in the open model.
     let references: [Place?]
+    /// The places that hold references.
+    let referencePlaces: [Place]
+    /// The places of variable width, in the order of the offset table.
+    let variablePlaces: [Place]
     /// Offset of the offset table: the length of everything before it.
     let tableOffset: Int
-    /// How many fields have variable width.
-    let variableCount: Int
     /// Offset of the variable part.
-    var variableOffset: Int { tableOffset + 4 * variableCount }
+    let variableOffset: Int
 
     /// Computes the places of `fields`, for rows of `entity`.
     init(number: UInt16, entityNumber: UInt16, fields: [Field], entity: Entity) {
@@ -106,13 +112,16 @@ final class RowLayout: Sendable {
         var byName: [String: Place] = [:]
         for (bit, field) in fields.enumerated() {
             let place = Place(
-                content: field.content, bit: bit, position: field.content.width == nil ? variables : offset)
+                content: field.content, bit: bit, position: field.content.width == nil ? variables : offset,
+                width: field.content.width ?? 0)
             if let width = field.content.width { offset += width } else { variables += 1 }
             places.append(place)
             byName[field.name] = place
         }
         self.places = places
-        (tableOffset, variableCount) = (offset, variables)
+        (tableOffset, variableOffset) = (offset, offset + 4 * variables)
+        referencePlaces = places.filter { $0.content == .reference }
+        variablePlaces = places.filter { $0.width == 0 }
         attributes = entity.attributes.map { attribute in
             byName[attribute.name].flatMap { $0.content == .attribute(attribute.type) ? $0 : nil }
         }

@@ -45,19 +45,16 @@ struct RowReader {
         let entityNumber = row.number(at: 2, as: UInt16.self)
         guard entityNumber == layout.entityNumber else { throw .wrongEntity(entityNumber, layout: number) }
         guard row.byteCount >= layout.variableOffset else { throw .tooShort(byteCount: row.byteCount) }
+        for place in layout.referencePlaces where !isNull(place, row) && reference(at: place, row) == nil {
+            throw .reference(field: layout.fields[place.bit].name)
+        }
         var end = 0
-        for place in layout.places {
-            if place.content == .reference {
-                guard isNull(place, row) || reference(at: place, row) != nil else {
-                    throw .reference(field: layout.fields[place.bit].name)
-                }
-            } else if place.content.width == nil {
-                let next = Int(row.number(at: layout.tableOffset + 4 * place.position, as: UInt32.self))
-                guard next >= end, next <= row.byteCount - layout.variableOffset else {
-                    throw .variablePart(field: layout.fields[place.bit].name)
-                }
-                end = next
+        for place in layout.variablePlaces {
+            let next = Int(row.number(at: layout.tableOffset + 4 * place.position, as: UInt32.self))
+            guard next >= end, next <= row.byteCount - layout.variableOffset else {
+                throw .variablePart(field: layout.fields[place.bit].name)
             }
+            end = next
         }
         guard row.byteCount == layout.variableOffset + end else {
             throw .length(byteCount: row.byteCount, expected: layout.variableOffset + end)
@@ -78,7 +75,7 @@ struct RowReader {
 
     /// The row's version.
     @inline(__always)
-    static func version(of row: RawSpan) -> UInt64 { row.number(at: 4) }
+    static func version(of row: RawSpan) -> UInt64 { row.number(at: RowLayout.versionOffset) }
 
     /// The value of the attribute in `slot` of a checked row.
     func value(at slot: Int, _ row: RawSpan) -> AttributeValue {

@@ -3,7 +3,8 @@
 // Invariants
 //   1. Slots are those of the concrete entity `id.entityName` in the store's model.
 //   2. A transient attribute reads `.null`; a to-many relationship has no value here (`PersistentStore.destinations`).
-//   3. A snapshot of encoded bytes decodes an attribute when it is read: making one costs no allocation.
+//   3. A snapshot of encoded bytes decodes an attribute when it is read: making one costs no allocation, copying one
+//      costs one reference count, whatever the row holds.
 
 public import EspalierModel
 
@@ -13,12 +14,8 @@ public struct ObjectSnapshot: Sendable {
     public let id: ObjectID
     /// How often the row has been saved; the first save makes it 1.
     public let version: UInt64
-    private let storage: Storage
-
-    private enum Storage: Sendable {
-        case values([AttributeValue], destinations: [ObjectID?])
-        case encoded(EncodedRow)
-    }
+    private let content: any RowContent
+    private let place: RowPlace
 
     /// A snapshot of values that are decoded already.
     ///
@@ -26,29 +23,53 @@ public struct ObjectSnapshot: Sendable {
     ///   - values: one for each attribute slot.
     ///   - destinations: one for each relationship slot; `nil` for to-many relationships and for empty to-one ones.
     public init(id: ObjectID, version: UInt64, values: [AttributeValue], destinations: [ObjectID?]) {
-        (self.id, self.version, storage) = (id, version, .values(values, destinations: destinations))
+        self.init(
+            id: id, version: version, content: DecodedRow(values: values, destinations: destinations),
+            place: RowPlace(offset: 0, byteCount: 0))
     }
 
-    /// A snapshot of the bytes of a row.
-    init(id: ObjectID, version: UInt64, row: EncodedRow) {
-        (self.id, self.version, storage) = (id, version, .encoded(row))
+    /// A snapshot of a row that lies at `place` in `content`.
+    init(id: ObjectID, version: UInt64, content: any RowContent, place: RowPlace) {
+        (self.id, self.version, self.content, self.place) = (id, version, content, place)
     }
 
     /// The value of the attribute in `slot`.
     ///
     /// - Complexity: O(1) in the number of attributes.
-    public func value(at slot: Int) -> AttributeValue {
-        switch storage {
-        case .values(let values, _): values[slot]
-        case .encoded(let row): row.value(at: slot)
-        }
-    }
+    public func value(at slot: Int) -> AttributeValue { content.value(at: slot, of: place) }
 
     /// The destination of the to-one relationship in `slot`.
-    public func destination(at slot: Int) -> ObjectID? {
-        switch storage {
-        case .values(_, let destinations): destinations[slot]
-        case .encoded(let row): row.destination(at: slot)
-        }
+    public func destination(at slot: Int) -> ObjectID? { content.destination(at: slot, of: place) }
+
+    /// Replaces `row` by the encoded row; returns `false` if there is none.
+    func copyRow(to row: inout [UInt8]) -> Bool { content.copyRow(at: place, to: &row) }
+}
+
+/// Where a row lies within what holds it.
+struct RowPlace: Sendable {
+    let offset: UInt32
+    let byteCount: UInt32
+}
+
+/// What holds the values of one row or of many.
+protocol RowContent: AnyObject, Sendable {
+    func value(at slot: Int, of place: RowPlace) -> AttributeValue
+    func destination(at slot: Int, of place: RowPlace) -> ObjectID?
+    func copyRow(at place: RowPlace, to row: inout [UInt8]) -> Bool
+}
+
+/// One row as values.
+private final class DecodedRow: RowContent {
+    private let values: [AttributeValue]
+    private let destinations: [ObjectID?]
+
+    init(values: [AttributeValue], destinations: [ObjectID?]) {
+        (self.values, self.destinations) = (values, destinations)
     }
+
+    func value(at slot: Int, of place: RowPlace) -> AttributeValue { values[slot] }
+
+    func destination(at slot: Int, of place: RowPlace) -> ObjectID? { destinations[slot] }
+
+    func copyRow(at place: RowPlace, to row: inout [UInt8]) -> Bool { false }
 }

@@ -49,6 +49,8 @@ struct FetchPlan {
     let offset: Int
     /// The greatest number of rows.
     let limit: Int?
+    /// More candidates than this are not worth reading one by one: all rows in order are cheaper then.
+    let candidateCountMax: Int
 }
 
 /// Where the keys of candidate rows come from.

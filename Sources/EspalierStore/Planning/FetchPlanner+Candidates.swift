@@ -26,7 +26,7 @@ extension FetchPlanner {
             guard !found.answered.isEmpty else { return nil }
             let estimate = estimate(found, group, rowCount: Double(hierarchyCount(of: entity)))
             return Choice(
-                source: .index(group: index, found.ranges), answered: Set(found.answered), estimate: estimate,
+                source: .index(group: index, found.ranges), answered: found.answered, estimate: estimate,
                 cost: estimate * 2 + 3, isExact: found.isExact && !statistics.cutGroups.contains(index))
         }
     }

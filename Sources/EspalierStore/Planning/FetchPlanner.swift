@@ -24,8 +24,8 @@ struct FetchPlanner {
     /// A way to get at rows, with what is known about it.
     struct Choice {
         var source: CandidateSource
-        /// Positions of the conditions it answers.
-        var answered: Set<Int>
+        /// Positions of the conditions it answers; few, so a list is searched faster than a set.
+        var answered: [Int]
         /// How many rows it may find.
         var estimate: Double
         /// How many entries are read to find them.
@@ -41,19 +41,18 @@ struct FetchPlanner {
     func plan(_ fetch: StoreFetch, wantsRows: Bool) -> FetchPlan {
         let conditions =
             fetch.predicate?.conjuncts.filter { if case .constant(true) = $0 { false } else { true } } ?? []
-        var isWanted = [Bool](repeating: false, count: context.entities.count)
-        for index in fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index] {
-            isWanted[Int(context.entityNumbers[index])] = true
-        }
+        let hierarchyCount = hierarchyCount(of: fetch.entity)
+        let rowCount = Double(hierarchyCount)
         var plan = FetchPlan(
-            entity: fetch.entity, isWanted: isWanted, access: .rows, residual: conditions, condition: conditions,
-            isExact: conditions.isEmpty, order: fetch.sort.isEmpty ? .primaryKey : .sorted(fetch.sort),
-            offset: fetch.offset, limit: fetch.limit)
+            entity: fetch.entity,
+            isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities), access: .rows,
+            residual: conditions, condition: conditions, isExact: conditions.isEmpty,
+            order: fetch.sort.isEmpty ? .primaryKey : .sorted(fetch.sort), offset: fetch.offset, limit: fetch.limit,
+            candidateCountMax: max(1000, Int(clamping: hierarchyCount / 3)))
         if conditions.contains(where: { if case .constant(false) = $0 { true } else { false } }) || fetch.limit == 0 {
             plan.access = .nothing
             return plan
         }
-        let rowCount = Double(hierarchyCount(of: fetch.entity))
         let terms = conditions.map { PlanTerm($0) }
         let best = choices(conditions, terms, fetch.entity).min { $0.cost < $1.cost }
         let candidates = best.flatMap { $0.cost < max(rowCount, 1) ? $0 : nil }
@@ -71,16 +70,19 @@ struct FetchPlanner {
         return plan
     }
 
-    /// Rows in the hierarchy of `entity`.
+    /// Rows in the hierarchy of `entity`; the counters come from the file, so their sum may be anything.
     func hierarchyCount(of entity: Entity) -> UInt64 {
-        schema.model.entities[entity.root].family.reduce(0) { $0 + statistics.rowCounts[$1] }
+        schema.model.entities[entity.root].family.reduce(0) { sum, index in
+            let (sum, overflow) = sum.addingReportingOverflow(statistics.rowCounts[index])
+            return overflow ? .max : sum
+        }
     }
 
     // MARK: Order from an index
 
     private struct OrderedAccess {
         let access: FetchPlan.Access
-        let answered: Set<Int>
+        let answered: [Int]
         let isExact: Bool
     }
 
@@ -97,7 +99,7 @@ struct FetchPlanner {
                 let isReversed = direction(
                     of: fetch.sort, in: schema.groups[group], after: isRanged ? found.fixedCount : 0)
             else { continue }
-            let answered = found.isExact ? Set(found.answered) : []
+            let answered = found.isExact ? found.answered : []
             let answersAll = answered.count == conditions.count
             // Going along the index reads each row by its key: worth it if it ends early, or if no row is read at all.
             guard fetch.limit != nil || (!wantsRows && answersAll) || (isRanged && answersAll) else { continue }

@@ -31,14 +31,11 @@ struct GroupRanges {
         self.group = group
         self.context = context
         for element in group.elements {
-            let matching = terms.indices.filter { position in
-                terms[position].map { Self.concerns($0, element) } ?? false
-            }
-            guard let (position, operation) = Self.best(matching, terms) else { break }
+            guard let (position, operation) = Self.best(element, terms) else { break }
             answered.append(position)
             guard case .oneOf(let values) = operation, values.count == 1, isPossible(values[0]) else {
                 take(operation, element)
-                if case .between = operation { narrow(matching.filter { $0 != position }, terms, element, operation) }
+                if case .between = operation { narrow(position, terms, element, operation) }
                 return
             }
             GroupKey.append(values[0], element, context, to: &prefix)
@@ -65,8 +62,8 @@ struct GroupRanges {
         }
     }
 
-    /// The most selective of the terms: one value, a list, a prefix, a range.
-    private static func best(_ positions: [Int], _ terms: [PlanTerm?]) -> (Int, PlanOperation)? {
+    /// The most selective of the terms that concern `element`: one value, a list, a prefix, a range.
+    private static func best(_ element: KeyGroup.Element, _ terms: [PlanTerm?]) -> (Int, PlanOperation)? {
         func rank(_ operation: PlanOperation) -> Int {
             switch operation {
             case .oneOf(let values): values.count <= 1 ? 0 : 1
@@ -74,8 +71,12 @@ struct GroupRanges {
             case .between: 3
             }
         }
-        return positions.compactMap { position in terms[position]?.operation.map { (position, $0) } }
-            .min { rank($0.1) < rank($1.1) }
+        var best: (position: Int, operation: PlanOperation)?
+        for case (let position, let term?) in terms.enumerated() where concerns(term, element) {
+            guard let operation = term.operation else { continue }
+            if best.map({ rank(operation) < rank($0.operation) }) ?? true { best = (position, operation) }
+        }
+        return best
     }
 
     private mutating func take(_ operation: PlanOperation, _ element: KeyGroup.Element) {
@@ -101,13 +102,13 @@ struct GroupRanges {
         }
     }
 
-    /// Takes a second bound, of another term on the same property, into the one range there is.
+    /// Takes a second bound, of another term than the `first` on the same property, into the one range there is.
     private mutating func narrow(
-        _ others: [Int], _ terms: [PlanTerm?], _ element: KeyGroup.Element, _ taken: PlanOperation
+        _ first: Int, _ terms: [PlanTerm?], _ element: KeyGroup.Element, _ taken: PlanOperation
     ) {
         guard case .between(let lower, let upper) = taken, lower == nil || upper == nil else { return }
-        for position in others {
-            guard case .between(let otherLower, let otherUpper)? = terms[position]?.operation,
+        for case (let position, let term?) in terms.enumerated() where position != first {
+            guard Self.concerns(term, element), case .between(let otherLower, let otherUpper)? = term.operation,
                 (lower == nil) == (otherLower != nil), (upper == nil) == (otherUpper != nil)
             else { continue }
             answered.append(position)

@@ -10,6 +10,8 @@ internal import EspalierModel
 
 struct PreparedSave {
     struct Insertion {
+        /// The ID in the request, which may be temporary.
+        let requestedID: ObjectID
         let id: ObjectID
         let entity: Entity
         var values: [AttributeValue]
@@ -40,7 +42,7 @@ struct PreparedSave {
     private(set) var deletions: [Deletion] = []
     private(set) var locks: [Deletion] = []
     private(set) var links: [LinkChange] = []
-    private(set) var permanentIDs: [ObjectID: ObjectID] = [:]
+    private var permanentIDs = ObjectIDTable<ObjectID>()
 
     private let schema: StoreSchema
     private let storeTag: UInt32
@@ -66,7 +68,7 @@ struct PreparedSave {
 
     /// `conflicts` with the IDs that the request knows: a row that is not inserted keeps its temporary one.
     func asRequested(_ conflicts: [ConstraintConflict]) -> [ConstraintConflict] {
-        let temporary = Dictionary(permanentIDs.map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        let temporary = Dictionary(insertions.map { ($0.id, $0.requestedID) }, uniquingKeysWith: { first, _ in first })
         return conflicts.map { conflict in
             ConstraintConflict(
                 entityName: conflict.entityName, properties: conflict.properties, values: conflict.values,
@@ -96,8 +98,8 @@ struct PreparedSave {
             guard permanentIDs[insertion.id] == nil else {
                 throw .invalidRequest(reason: "\(insertion.id) is inserted twice")
             }
-            permanentIDs[insertion.id] = ObjectID(
-                storeTag: storeTag, entityTag: insertion.id.entityTag, key: try newKey(entity))
+            let id = ObjectID(storeTag: storeTag, entityTag: insertion.id.entityTag, key: try newKey(entity))
+            permanentIDs.set(id, for: insertion.id)
         }
     }
 
@@ -127,7 +129,9 @@ struct PreparedSave {
                 let permanent = try checked(destination, for: entity.relationships[slot], inline: true)
                 if permanent != destination { destinations[slot] = permanent }
             }
-            insertions.append(Insertion(id: id, entity: entity, values: values, destinations: destinations))
+            insertions.append(
+                Insertion(
+                    requestedID: insertion.id, id: id, entity: entity, values: values, destinations: destinations))
         }
     }
 

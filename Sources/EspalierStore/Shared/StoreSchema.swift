@@ -52,6 +52,9 @@ package final class StoreSchema: Sendable {
     package let groupsByEntity: [[Int]]
     /// For each entity, the to-many relationships without inverse that may lead to its rows.
     package let oneWayLinksTo: [[Relationship]]
+    /// For each entity, by slot: whether a group has the attribute, or the relationship.
+    private let indexedAttributes: [[Bool]]
+    private let indexedRelationships: [[Bool]]
     private let entityByTag: [UInt32: ManagedObjectModel.EntityIndex]
 
     package init(model: ManagedObjectModel) {
@@ -61,6 +64,18 @@ package final class StoreSchema: Sendable {
         self.groups = groups
         groupsByEntity = model.entities.map { entity in
             groups.indices.filter { entity.isKind(of: model.entities[groups[$0].entity]) }
+        }
+        func isIndexed(_ property: Entity.Property, in entity: Entity) -> Bool {
+            groups.contains { group in
+                entity.isKind(of: model.entities[group.entity])
+                    && group.elements.contains { $0.property == property }
+            }
+        }
+        indexedAttributes = model.entities.map { entity in
+            entity.attributes.indices.map { isIndexed(.attribute($0), in: entity) }
+        }
+        indexedRelationships = model.entities.map { entity in
+            entity.relationships.indices.map { isIndexed(.relationship($0), in: entity) }
         }
         let oneWay = model.entities.flatMap { entity in
             entity.relationships.filter { $0.declaredBy == entity.index && $0.isToMany && $0.inverse == nil }
@@ -74,6 +89,12 @@ package final class StoreSchema: Sendable {
 
     /// The entity of the row `id` names, if the model has it.
     package func entity(of id: ObjectID) -> Entity? { entityByTag[id.entityTag].map { model.entities[$0] } }
+
+    /// Whether `update` names a property that some group has.
+    func isIndexed(_ update: PreparedSave.Update) -> Bool {
+        update.values.contains { indexedAttributes[update.entity.index][$0.slot] }
+            || update.destinations.contains { indexedRelationships[update.entity.index][$0.slot] }
+    }
 
     private static func groups(declaredBy entity: Entity) -> [KeyGroup] {
         let description = entity.description

@@ -112,12 +112,17 @@ enum ToolError: Error, CustomStringConvertible {
     /// Damage is 1 in every verb, not only in `check`; a lock is 4; all other failures of a file are 3.
     static func exitCode(of error: StorageError) -> ExitCode {
         switch error {
-        case .corruption, .logCorrupt, .notAStore(.damagedSuperblock), .notAStore(.textMangled): .difference
-        case .storeBusy: .locked
-        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noEntry, .invalidOption: .usage
+        case .corruption, .logCorrupt, .superblockDamaged, .notAStore(.damagedSuperblock), .notAStore(.textMangled),
+            .backup(.damaged):
+            .difference
+        case .storeBusy, .snapshotExpired, .storeReplaced: .locked
+        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noSuchSavepoint, .treeNotEmpty,
+            .keysNotAscending, .noEntry, .invalidOption, .backup(.notABackup), .backup(.otherStore),
+            .backup(.otherBase), .backup(.missingIncrement):
+            .usage
         case .io, .notAStore, .unsupportedFormat, .unsupportedFeatures, .noSuchStore, .readOnly, .closed,
             .transactionsOpen, .transactionEnded, .transactionFailed, .poisoned, .commitOutcomeUnknown,
-            .snapshotExpired, .diskFull, .logFull, .notClean:
+            .diskFull, .logFull, .notClean, .destinationExists, .cancelled, .backup(.unfinished), .changesGone:
             .unavailable
         }
     }

@@ -11,13 +11,17 @@ struct OpenStore {
     private let store: any PersistentStore
 
     /// Opens the store at `path` with its own model, never writing to it.
+    ///
+    /// Everything that is read through it is one view, also if another process writes the store meanwhile.
     init(_ path: String) throws(ToolError) {
         self.path = path
         var options = DatabaseOptions()
         options.access = .readOnly
-        store = try naming(path) { () throws(StoreError) in
+        let store = try naming(path) { () throws(StoreError) in
             try BTreeStore.openWithStoredModel(path: path, options: options)
         }
+        store.database.stopFollowing()
+        self.store = store
     }
 
     /// Takes a store that is open already.

@@ -19,15 +19,16 @@ final class StoreImage {
     let pageSize: Int
     /// What stands in page 0.
     let page0: Page0
-    private let file: FileHandle
+    private let file: FileBytes
 
     /// Opens the file.
     ///
     /// - Throws: `ToolError.storage` if it cannot be read or was never a store.
     init(path: String) throws(ToolError) {
         self.path = path
-        (file, byteCount) = try Self.open(path)
-        let head = try Self.read(file, from: 0, count: StoreGeometry.pageSizes.upperBound, path)
+        file = try FileBytes(path: path)
+        byteCount = try file.count()
+        let head = try file.bytes(from: 0, count: StoreGeometry.pageSizes.upperBound)
         let hasLog = FileManager.default.fileExists(atPath: path + "-wal")
         page0 = try naming(path) { () throws(StorageError) in try Page0(head, hasLog: hasLog) }
         pageSize = page0.superblock?.pageSize ?? 4096
@@ -48,46 +49,7 @@ final class StoreImage {
                 UsageError(
                     message: "\(path) has no page \(number): its pages are 0 to \(DisplayText.grouped(pageCount - 1))"))
         }
-        let bytes = try Self.read(file, from: number * UInt64(pageSize), count: pageSize, path)
+        let bytes = try file.bytes(from: number * UInt64(pageSize), count: pageSize)
         return PageImage(number: short, bytes: bytes, pageSize: pageSize, storeSeed: page0.superblock?.hashSeed)
-    }
-
-    private static func open(_ path: String) throws(ToolError) -> (FileHandle, UInt64) {
-        guard FileManager.default.fileExists(atPath: path) else { throw .storage(.noSuchStore, path: path) }
-        let kind = try? URL(fileURLWithPath: path).resourceValues(forKeys: [.isDirectoryKey])
-        guard kind?.isDirectory != true else { throw .storage(.notAStore(.directory), path: path) }
-        do {
-            let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-            let byteCount = try file.seekToEnd()
-            guard byteCount > 0 else { throw StorageError.notAStore(.empty) }
-            return (file, byteCount)
-        } catch let error as StorageError {
-            throw .storage(error, path: path)
-        } catch {
-            throw .file(path: path, reason: FileFailure.reason(error))
-        }
-    }
-
-    private static func read(
-        _ file: FileHandle, from offset: UInt64, count: Int, _ path: String
-    ) throws(ToolError) -> [UInt8] {
-        do {
-            try file.seek(toOffset: offset)
-            return [UInt8](try file.read(upToCount: count) ?? Data())
-        } catch {
-            throw .file(path: path, reason: FileFailure.reason(error))
-        }
-    }
-}
-
-/// What Foundation says of a failed file operation, in one sentence.
-enum FileFailure {
-    /// The operating system's words where there are some.
-    static func reason(_ error: any Error) -> String {
-        let cocoa = error as NSError
-        guard let system = cocoa.userInfo[NSUnderlyingErrorKey] as? NSError, system.domain == NSPOSIXErrorDomain else {
-            return cocoa.localizedDescription
-        }
-        return Platform.message(of: Int32(system.code))
     }
 }

@@ -14,7 +14,8 @@ enum DumpVerb: Verb {
         options: [.json],
         discussion: """
             With --json each row is one line: entity, key, version, attributes, relationships. A relationship to many
-            is listed only where no to-one relationship on the other side says the same.
+            is listed only where no to-one relationship on the other side says the same. All rows are of one moment;
+            exit code 4: another process writes the store, and overwrote rows before they could be printed.
             """,
         examples: [
             .init(command: "dbtool dump chinook.espalier Genre", meaning: "the rows of one entity as a table"),

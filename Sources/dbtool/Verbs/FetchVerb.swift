@@ -40,6 +40,12 @@ enum FetchVerb: Verb {
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
+        // Each question is asked before anything is printed.
+        try unlessOutrun { () throws(ToolError) in try answer(arguments, console) }
+        return .ok
+    }
+
+    private static func answer(_ arguments: Arguments, _ console: Console) throws(ToolError) {
         let store = try OpenStore(arguments.required("FILE"))
         let entity = try store.entity(named: arguments.required("ENTITY"))
         let request = try request(for: entity, in: store, arguments)
@@ -54,7 +60,6 @@ enum FetchVerb: Verb {
             try printRows(request, of: store, asJSON: arguments.wantsJSON, to: console)
         }
         try store.close()
-        return .ok
     }
 
     private static func request(

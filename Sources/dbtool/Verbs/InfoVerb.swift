@@ -18,8 +18,10 @@ enum InfoVerb: Verb {
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         let path = arguments.required("FILE")
-        let database = try openForReading(path)
-        let trees = try naming(path) { () throws(StorageError) in try database.beginRead().trees() }
+        let (database, trees) = try unlessOutrun { () throws(ToolError) in
+            let database = try openForReading(path)
+            return (database, try naming(path) { () throws(StorageError) in try database.beginRead().trees() })
+        }
         if arguments.wantsJSON {
             console.print(json(database, trees))
         } else {

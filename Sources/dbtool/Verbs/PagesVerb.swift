@@ -1,6 +1,7 @@
 // `dbtool pages`: the map of a store file, one character for each page, and how full each tree's pages are.
 
 import EspalierEngine
+import Foundation
 
 /// The verb `pages`.
 enum PagesVerb: Verb {
@@ -10,20 +11,29 @@ enum PagesVerb: Verb {
         discussion: """
             Reads the file's bytes and opens no database, so it works on damaged files too. Shows the file as of the
             last checkpoint; newer versions of pages may lie in the log. A damaged page is shown as "!".
+            Exit code 1: a page is damaged; 4: another process writes the store, and was at it each time.
             """,
         examples: [
             .init(command: "dbtool pages chinook.espalier", meaning: "the map, its legend and one line for each tree")
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
-        let image = try StoreImage(path: arguments.required("FILE"))
-        let map = try PageMap(image, console)
+        let path = arguments.required("FILE")
+        let first = try PageMap(StoreImage(path: path), console)
+        var (map, hasChanged) = (first, false)
+        // What looks damaged may be half of a checkpoint that another process is making: it is looked at again.
+        for attempt in 1..<readAttemptMax where !map.isIntact && map.hasNewerLog {
+            Thread.sleep(forTimeInterval: 0.02 * Double(attempt))
+            map = try PageMap(StoreImage(path: path), console)
+            hasChanged = hasChanged || map.newestSlot != first.newestSlot
+        }
         if arguments.wantsJSON {
             console.print(map.json)
         } else {
             map.print(to: console)
         }
-        return map.isIntact ? .ok : .difference
+        if map.isIntact { return .ok }
+        return hasChanged ? .locked : .difference
     }
 }
 
@@ -72,10 +82,13 @@ struct PageMap {
         names = TreeNames.read(image.path)
         var progress = Progress(console)
         let freePages = try Self.freePages(image)
+        // What a checkpoint that is not complete has put behind the last one's pages counts for nothing.
+        let endOfStore = image.page0.newestSlot.map { UInt64($0.pageCount) } ?? .max
         for number in 0..<image.pageCount {
             progress.show("reading pages", number, of: image.pageCount)
             let page = try image.page(number)
-            let use = number == 0 ? superblockUse : Self.use(of: page, isFree: freePages.contains(number))
+            let isFree = freePages.contains(number) || number >= endOfStore
+            let use = number == 0 ? superblockUse : Self.use(of: page, isFree: isFree)
             uses.append(use)
             count(page, as: use)
         }
@@ -84,6 +97,12 @@ struct PageMap {
 
     /// Whether no page is damaged.
     var isIntact: Bool { !uses.contains(.damaged) }
+
+    /// Whether pages of the log may have to go to the file yet.
+    var hasNewerLog: Bool { image.hasNewerLog }
+
+    /// The last checkpoint.
+    var newestSlot: CheckpointSlot? { image.page0.newestSlot }
 
     private var superblockUse: Use { image.page0.problems.isEmpty ? .superblock : .damaged }
 

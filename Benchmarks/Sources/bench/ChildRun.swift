@@ -1,0 +1,91 @@
+// Work that is measured in a process of its own: start-up, and memory beside cost as stores grow.
+//
+//   bench --child start CONTENDER FOLDER        opens the store and gets one value
+//   bench --child scale CONTENDER COUNT FOLDER  loads, reads, scans, overwrites; prints a figure a line
+//
+// Invariants
+//   1. A child prints `name figure` lines only; whoever started it reads them.
+
+import BenchKit
+import Foundation
+import Peers
+
+enum ChildRun {
+    /// The contenders this machine has, by name.
+    static var contenders: [any KeyValueContender.Type] {
+        var types: [any KeyValueContender.Type] = [EspalierContender.self]
+        if SQLite.shared != nil { types.append(SQLiteContender.self) }
+        if LMDB.shared != nil { types.append(LMDBContender.self) }
+        return types
+    }
+
+    /// Does what the arguments after `--child` say.
+    static func run(_ arguments: [String]) throws {
+        let arguments = arguments.filter { $0 != "--cpu-time" }
+        guard arguments.count >= 3, let type = contenders.first(where: { $0.name == arguments[1] }) else {
+            // The bare process, by which the other start-ups are judged.
+            if arguments.first == "start" { return }
+            throw UsageError("--child start|scale CONTENDER ... is for bench itself")
+        }
+        if arguments[0] == "scale", arguments.count == 4, let count = Int(arguments[2]) {
+            return try scale(type, count, arguments[3])
+        }
+        let store = try type.init(folder: arguments[2], shape: .integer, sync: .never, cacheByteCount: 32 << 20)
+        print("sum \(try store.get([17], transactionPerRead: false))")
+        try store.close()
+    }
+
+    /// Runs this program again with `--child` and returns the figures it printed.
+    static func start(_ arguments: [String]) throws -> [String: Double] {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        process.arguments = ["--child"] + arguments + (countsProcessorTime ? ["--cpu-time"] : [])
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        try process.run()
+        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw ChildFailure(arguments: arguments) }
+        let pairs = text.split(separator: "\n").compactMap { line -> (String, Double)? in
+            guard let space = line.lastIndex(of: " "), let figure = Double(line[line.index(after: space)...]) else {
+                return nil
+            }
+            return (String(line[..<space]), figure)
+        }
+        return Dictionary(pairs) { $1 }
+    }
+
+    private static func scale(_ type: any KeyValueContender.Type, _ count: Int, _ folder: String) throws {
+        let value = (0..<100).map { UInt8(truncatingIfNeeded: $0 &* 37) }
+        let operations = 100_000
+        var generator = SplitMix64(state: 31)
+        let keys = (0..<operations).map { _ in UInt64.random(in: 1...UInt64(count), using: &generator) }
+        let cache = 64 << 20
+        var store = try type.init(folder: folder, shape: .integer, sync: .never, cacheByteCount: cache)
+        func figure(_ name: String, _ operations: Int, _ body: () throws -> Void) throws {
+            print("\(name) \(try nanoseconds(body) / Double(operations))")
+        }
+        try figure("fillseq", count) {
+            for first in stride(from: 1, through: count, by: 100_000) {
+                let block = Array(UInt64(first)...UInt64(min(first + 99_999, count)))
+                try store.put(block, value: value, batch: 1000)
+            }
+        }
+        try store.close()
+        print("memory after fillseq \(try MemoryRun.peakByteCount())")
+        print("file \(Double(try byteCount(ofFolder: folder)) / Double(count))")
+        store = try type.init(folder: folder, shape: .integer, sync: .never, cacheByteCount: cache)
+        blackHole(try store.get(keys, transactionPerRead: false))
+        try figure("readrandom", operations) { blackHole(try store.get(keys, transactionPerRead: false)) }
+        try figure("seekrandom", operations) { blackHole(try store.seek(keys, length: 10)) }
+        try figure("readseq", count) { blackHole(try store.scan(backward: false).sum) }
+        try figure("overwrite", operations) { try store.put(keys, value: value, batch: 1000) }
+        try store.close()
+        print("memory at the end \(try MemoryRun.peakByteCount())")
+    }
+}
+
+/// A process that this program started did not end well.
+struct ChildFailure: Error {
+    let arguments: [String]
+}

@@ -1,0 +1,101 @@
+// Cost of an operation, and memory, as stores grow; and the start of a process that gets one value.
+//
+// Invariants
+//   1. Every store size runs in a process of its own, so that its peak memory is its own.
+
+import BenchKit
+import Foundation
+
+struct ScaleLines {
+    let counts: [Int]
+    let folder: URL
+
+    /// A table of lines for each store size, one line a figure.
+    func all() -> [() -> Line] {
+        let time: [(String, String)] = [
+            ("fillseq", "ascending keys, 1000 a transaction, not synced"),
+            ("readrandom", "100,000 reads, one transaction"),
+            ("seekrandom", "seek and 10 entries"), ("readseq", "the whole tree"),
+            ("overwrite", "100,000 random keys, 1000 a transaction, not synced"),
+        ]
+        let bytes: [(String, String)] = [
+            ("file", "bytes a row of 108 after fillseq"),
+            ("memory after fillseq", "peak resident bytes; cache 64 MiB; LMDB's counts its mapped file"),
+            ("memory at the end", "the same, after reads and overwrites"),
+        ]
+        let runs = Runs(folder: folder)
+        func lines(_ figures: [(String, String)], _ unit: Line.Unit) -> [() -> Line] {
+            figures.flatMap { figure, note in
+                counts.map { count in
+                    {
+                        Line(
+                            "\(figure) \(count)", note: note, unit: unit,
+                            contenders: ChildRun.contenders.map { type in
+                                Line.Contender(type.name) { try runs.figure(figure, type.name, count) }
+                            })
+                    }
+                }
+            }
+        }
+        return lines(time, .time) + lines(bytes, .bytes)
+    }
+
+    /// The figures of the processes that have run.
+    private final class Runs {
+        private let folder: URL
+        private var figures: [String: [String: Double]] = [:]
+
+        init(folder: URL) { self.folder = folder }
+
+        func figure(_ figure: String, _ contender: String, _ count: Int) throws -> Double {
+            let key = "\(contender)-\(count)"
+            if figures[key] == nil {
+                let place = folder.appendingPathComponent("scale-" + key)
+                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+                defer { try? FileManager.default.removeItem(at: place) }
+                figures[key] = try ChildRun.start(["scale", contender, "\(count)", place.path])
+            }
+            guard let value = figures[key]?[figure] else { throw ChildFailure(arguments: [figure, key]) }
+            return value
+        }
+    }
+}
+
+extension EngineLines {
+    /// A process that opens the loaded store and gets one value, beside one that does nothing.
+    func startLines() -> [() -> Line] {
+        [
+            {
+                let places = contenderTypes.map { type in
+                    LazyPlace { try placeOfLoaded(type, .integer) }
+                }
+                var contenders = zip(contenderTypes, places).map { type, place in
+                    Line.Contender(type.name) {
+                        let path = try place.value
+                        return try wallNanoseconds { _ = try ChildRun.start(["start", type.name, path]) }
+                    }
+                }
+                contenders.append(
+                    Line.Contender("bare process") { try wallNanoseconds { _ = try ChildRun.start(["start"]) } })
+                return Line("start a process, get one value", note: "wall clock, open to exit", contenders: contenders)
+            }
+        ]
+    }
+}
+
+/// A folder that is filled when it is first needed.
+private final class LazyPlace {
+    private let make: () throws -> String
+    private var made: String?
+
+    init(_ make: @escaping () throws -> String) { self.make = make }
+
+    var value: String {
+        get throws {
+            if let made { return made }
+            let place = try make()
+            made = place
+            return place
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// Sections 6 and 9: bitmap pages, and free pages against pages that are referred to. Rules 50 to 53 and 91 to 93.
+//
+// Invariants
+//   1. The check ends with the first bitmap page that has no bytes, so a forged page count costs no time.
+
+/// The comparison of what is free with what is used.
+struct FreeSpaceCheck {
+    /// Free pages by the bitmaps.
+    private(set) var freeCount: UInt64 = 0
+    private var isComplete = true
+
+    /// - Parameter usesAreComplete: whether every reference is known; if not, nobody can say that a page is lost.
+    mutating func run(
+        _ pages: PageImages, _ uses: PageUses, usesAreComplete: Bool, _ findings: inout AuditFindings
+    ) throws(AuditFailure) {
+        let range = BitmapPage.rangeCount(pages.superblock.pageSize)
+        let pageCount = pages.state.pageCount
+        for base in stride(from: 0, to: UInt64(pageCount) - 1, by: UInt64.Stride(range)) {
+            let number = UInt32(base + 1)
+            guard let image = try pages.page(number) else {
+                return findings.add(4, .page(number, offset: 0), "neither file holds the bitmap page")
+            }
+            do throws(Breach) {
+                let header = try PageHeader.verified(image, number: number, in: pages)
+                let bitmap = try BitmapPage(image, header, pageCount: pageCount)
+                freeCount += UInt64(bitmap.freeCount)
+                let end = UInt32(min(base + range, UInt64(pageCount)))
+                compare(bitmap, UInt32(base)..<end, uses, usesAreComplete, &findings)
+            } catch {
+                isComplete = false
+                findings.add(error.rule, .page(number, offset: error.offset), error.text)
+            }
+        }
+        if isComplete, freeCount != UInt64(pages.state.freePageCount) {
+            findings.add(
+                93, .page(1, offset: 32),
+                "\(freeCount) pages are free, and the newest commit counts \(pages.state.freePageCount)")
+        }
+    }
+
+    private func compare(
+        _ bitmap: BitmapPage, _ range: Range<UInt32>, _ uses: PageUses, _ usesAreComplete: Bool,
+        _ findings: inout AuditFindings
+    ) {
+        // Page 0 and the bitmap page itself are rule 53's.
+        for number in range where number != 0 && number != (range.lowerBound + 1) {
+            let index = Int(number - range.lowerBound)
+            let place = AuditFinding.Place.page(
+                range.lowerBound + 1, offset: BitmapPage.bitsOffset + index / 8)
+            switch (bitmap.isFree(index), uses.contains(number)) {
+            case (true, true): findings.add(91, place, "page \(number) is free, and something refers to it")
+            case (false, false):
+                if usesAreComplete { findings.add(92, place, "page \(number) is not free, and nothing refers to it") }
+            case (true, false), (false, true): break
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// Section 8: the walk over the log, from the slot that counts to the last valid commit, and the question whether the
+// log ends there or is damaged.
+
+/// What the log adds to the store file.
+struct LogWalk {
+    /// The state after the last valid commit.
+    private(set) var state: StoreState
+    /// Where the newest frame of each page begins in the log file.
+    private(set) var frames: [UInt32: UInt64] = [:]
+    /// The end of the last valid commit.
+    private(set) var commitLSN: UInt64
+    /// Commits that count.
+    private(set) var commitCount = 0
+    /// Where the walk ended in the log file, and the bytes found there.
+    private var end: UInt64 = 0
+    private var endBytes: [UInt8] = []
+
+    let log: any ByteSource
+    let header: LogHeader
+    let segments: SegmentTable
+    private let superblock: Superblock
+    private var pending: [(page: UInt32, offset: UInt64)] = []
+
+    /// Walks the log that belongs to `slot`.
+    init(
+        _ log: any ByteSource, _ header: LogHeader, _ superblock: Superblock, _ slot: CheckpointSlot,
+        _ findings: inout AuditFindings
+    ) throws(AuditFailure) {
+        (self.log, self.header, self.superblock) = (log, header, superblock)
+        (state, commitLSN) = (slot.state, slot.lsn)
+        segments = try SegmentTable(log, header, superblock)
+        try walk(from: slot, &findings)
+        endBytes = try bytesAtEnd()
+    }
+
+    private mutating func walk(from slot: CheckpointSlot, _ findings: inout AuditFindings) throws(AuditFailure) {
+        guard let first = header.lsn(ofSegment: slot.firstSegment) else {
+            return findings.add(11, .page(0, offset: 0), "the newest slot names a segment beyond counting")
+        }
+        var lsn = max(slot.lsn, first - UInt64(SegmentHeader.byteCount))
+        var chain = slot.chain
+        while true {
+            do throws(LogFrameFailure) {
+                let segment = try segment(at: &lsn, chain: chain)
+                end = header.offset(of: lsn, in: segment)
+                let frame = try LogFrame(log, at: end, expectation(segment, lsn, chain))
+                try take(frame, at: end, lsn: lsn)
+                (chain, lsn) = (frame.chain, lsn + UInt64(frame.byteCount))
+            } catch {
+                guard case .breach(let breach) = error else {
+                    guard case .unreadable(let failure) = error else { return }
+                    throw failure
+                }
+                if try hasAcknowledgedCommit(behind: lsn) {
+                    findings.add(
+                        breach.rule, .log(offset: end + UInt64(breach.offset)),
+                        "\(breach.text), and a later commit says that this was durable")
+                }
+                return
+            }
+        }
+    }
+
+    /// The segment that holds the next frame, and, where a segment ends or begins, where that is; rule 61.
+    private mutating func segment(at lsn: inout UInt64, chain: UInt64) throws(LogFrameFailure) -> SegmentHeader {
+        let byteCount = UInt64(header.segmentByteCount)
+        if byteCount - lsn % byteCount < UInt64(LogFrame.headerByteCount) { lsn = (lsn / byteCount + 1) * byteCount }
+        guard let segment = segments.headers[lsn / byteCount] else {
+            end = header.offset(ofPlace: segments.unreadable.first?.place ?? 0)
+            throw .breach(segments.unreadable.first?.breach ?? Breach(61, 0, "the next segment is not there"))
+        }
+        if lsn < segment.firstLSN {
+            lsn = segment.firstLSN
+            guard segment.chain == chain else {
+                end = header.offset(ofPlace: segment.place)
+                throw .breach(Breach(61, 32, "segment \(segment.sequence) does not continue the chain"))
+            }
+        }
+        return segment
+    }
+
+    private func expectation(_ segment: SegmentHeader, _ lsn: UInt64, _ chain: UInt64) -> LogFrame.Expectation {
+        let byteCount = UInt64(header.segmentByteCount)
+        return LogFrame.Expectation(
+            lsn: lsn, salt: segment.salt, chain: chain, room: Int(byteCount - lsn % byteCount),
+            pageSize: superblock.pageSize, seed: superblock.seed)
+    }
+
+    private mutating func take(_ frame: LogFrame, at offset: UInt64, lsn: UInt64) throws(LogFrameFailure) {
+        switch frame.kind {
+        case .page:
+            pending.append((frame.page, offset))
+        case .commit:
+            do throws(Breach) {
+                let record = try CommitRecord.verified(
+                    frame.payload, end: lsn + UInt64(frame.byteCount), pageFrameCount: pending.count, after: state)
+                (state, commitLSN) = (record.state, record.commitLSN)
+                // What stands before them belongs to a transaction that was given up.
+                for frame in pending.suffix(Int(record.pageFrameCount)) { frames[frame.page] = frame.offset }
+            } catch {
+                throw .breach(error)
+            }
+            pending.removeAll()
+            commitCount += 1
+        case .padding, .segmentStart: break
+        }
+    }
+
+    // MARK: The newest version of a page
+
+    /// The newest version of a page, if the log holds one.
+    func page(_ number: UInt32) throws(AuditFailure) -> [UInt8]? {
+        guard let offset = frames[number] else { return nil }
+        let frame = try log.read(at: offset, count: LogFrame.headerByteCount)
+        let payload = try log.read(at: offset + UInt64(LogFrame.headerByteCount), count: Int(frame.u32(8)))
+        return LogFrame.pageImage(payload, frame.u16(12)..<frame.u16(12) + frame.u16(14))
+    }
+
+    /// Whether the bytes where the walk ended have changed since: then somebody has appended.
+    func hasGrown() throws(AuditFailure) -> Bool { try bytesAtEnd() != endBytes }
+
+    private func bytesAtEnd() throws(AuditFailure) -> [UInt8] {
+        try log.read(at: end, count: LogFrame.headerByteCount)
+    }
+}

@@ -1,0 +1,65 @@
+// Section 5: the chain of pages that holds one value. Rules 3, 41, 43, 70, 90.
+//
+// Invariants
+//   1. A chain that is longer than its value, or that comes back to itself, ends at the first page too many.
+
+/// The walk over the pages of one value.
+struct OverflowChain {
+    private let pages: PageImages
+    private let tree: UInt32
+    private let keepsBytes: Bool
+    private(set) var bytes: [UInt8] = []
+    private(set) var pageCount: UInt64 = 0
+    /// Whether every page of the chain is as it should be.
+    private(set) var isComplete = false
+
+    init(_ pages: PageImages, tree: UInt32, keepsBytes: Bool) {
+        (self.pages, self.tree, self.keepsBytes) = (pages, tree, keepsBytes)
+    }
+
+    mutating func walk(
+        _ reference: OverflowReference, from place: AuditFinding.Place, _ uses: inout PageUses,
+        _ findings: inout AuditFindings
+    ) throws(AuditFailure) {
+        var (number, place, rest) = (reference.first, place, reference.byteCount)
+        // How long the run is that the page before has announced.
+        var announced: UInt32?
+        while true {
+            guard let image = try uses.claim(number, from: place, pages, &findings) else { return }
+            do throws(Breach) {
+                let page = try verified(image, number: number, announced: announced)
+                pageCount += 1
+                let count = UInt64(page.content.count)
+                guard count <= rest, (page.next == 0) == (count == rest) else {
+                    throw Breach(43, 32, "the chain does not hold the \(reference.byteCount) bytes of its value")
+                }
+                if keepsBytes { bytes += image[page.content] }
+                rest -= count
+                if page.next == 0 {
+                    isComplete = true
+                    return
+                }
+                announced = page.runLength > 1 ? page.runLength - 1 : nil
+                place = .page(number, offset: 32)
+                number = page.next
+            } catch {
+                return findings.add(error.rule, .page(number, offset: error.offset), error.text)
+            }
+        }
+    }
+
+    private func verified(_ image: [UInt8], number: UInt32, announced: UInt32?) throws(Breach) -> OverflowPage {
+        let header = try PageHeader.verified(image, number: number, in: pages)
+        if header.kind != .overflow, header.kind != .bitmap, header.kind != .free {
+            // What it is broken as comes before what it should be.
+            _ = try TreePage(image, header)
+        }
+        guard header.kind == .overflow else { throw Breach(3, 12, "no overflow page, where one is referred to") }
+        if header.tree != tree { throw Breach(70, 24, "a page of tree \(header.tree) in tree \(tree)") }
+        let page = try OverflowPage(image, header)
+        if let announced, page.runLength != announced {
+            throw Breach(41, 36, "a run of \(page.runLength) pages, where the page before leaves \(announced)")
+        }
+        return page
+    }
+}

@@ -1,0 +1,132 @@
+// The independent check of a store: every rule of the format document, on the newest state of its two files.
+//
+// It is written from the document alone and shares no code with the engine, so that a misunderstanding of the one is
+// not one of the other as well. The build holds that: this module may import nothing of ours.
+
+/// What an audit found and counted.
+package struct AuditReport: Sendable {
+    /// A tree of the store.
+    package struct Tree: Sendable {
+        package let name: [UInt8]
+        package let number: UInt32
+        package let hasIntegerKeys: Bool
+        package let counts: TreeCounts
+    }
+
+    /// What is wrong.
+    package fileprivate(set) var findings = AuditFindings()
+    /// The trees in the order of their names, without the catalog.
+    package fileprivate(set) var trees: [Tree] = []
+    package fileprivate(set) var pageSize = 0
+    package fileprivate(set) var pageCount: UInt32 = 0
+    package fileprivate(set) var freePageCount: UInt64 = 0
+    /// The newest transaction.
+    package fileprivate(set) var transaction: UInt64 = 0
+    /// Commits that were read from the log.
+    package fileprivate(set) var logCommitCount = 0
+    /// Whether the files changed while they were read: then findings may come from mixed states.
+    package fileprivate(set) var hasChanged = false
+
+    /// Whether no rule is broken.
+    package var isOK: Bool { findings.count == 0 }
+}
+
+/// The independent check.
+package enum StoreAudit {
+    /// Audits the newest state of a store.
+    ///
+    /// - Parameters:
+    ///   - store: the file of pages.
+    ///   - log: the log beside it, if there is one.
+    /// - Throws: why nothing can be said.
+    /// - Complexity: each page that is referred to is read once; a byte for each page is kept.
+    package static func run(
+        store: any ByteSource, log: (any ByteSource)?
+    ) throws(AuditFailure) -> AuditReport {
+        var report = AuditReport()
+        let page0 = try store.read(at: 0, count: 4096)
+        let superblock = try Superblock(page0, &report.findings)
+        report.pageSize = superblock.pageSize
+        let slot = CheckpointSlot.newest(in: page0, hasLog: log != nil, &report.findings)
+        guard superblock.hasValidPageSize, let slot else { return report }
+        try checkRest(of: store, superblock, &report.findings)
+        let walk = try logWalk(log, superblock, slot, &report.findings)
+        let state = walk?.state ?? slot.state
+        let pages = PageImages(
+            store: store, log: walk, superblock: superblock, state: state, commitLSN: walk?.commitLSN ?? slot.lsn,
+            filePageCount: try store.byteCount() / UInt64(superblock.pageSize))
+        (report.pageCount, report.transaction) = (state.pageCount, state.transaction)
+        report.logCommitCount = walk?.commitCount ?? 0
+        if UInt64(slot.state.pageCount) > pages.filePageCount {
+            report.findings.add(
+                94, .page(0, offset: 0),
+                "the file has \(pages.filePageCount) pages, and the newest slot counts \(slot.state.pageCount)")
+        }
+        try checkTrees(pages, &report)
+        report.hasChanged = try hasChanged(store, since: page0, walk)
+        return report
+    }
+
+    /// What page 0 does not use is reserved.
+    private static func checkRest(
+        of store: any ByteSource, _ superblock: Superblock, _ findings: inout AuditFindings
+    ) throws(AuditFailure) {
+        let page = try store.read(at: 0, count: superblock.pageSize)
+        if let stray = page.firstNonzero(in: Superblock.usedByteCount..<superblock.pageSize) {
+            findings.add(5, .page(0, offset: stray), "a reserved byte is not zero")
+        }
+    }
+
+    /// The walk over the log, if it counts.
+    private static func logWalk(
+        _ log: (any ByteSource)?, _ superblock: Superblock, _ slot: CheckpointSlot, _ findings: inout AuditFindings
+    ) throws(AuditFailure) -> LogWalk? {
+        guard !slot.isClosedCleanly else { return nil }
+        guard let log else {
+            findings.add(60, .log(offset: 0), "the store was not closed cleanly, and its log is missing")
+            return nil
+        }
+        let bytes = try log.read(at: 0, count: Int(LogHeader.byteCount))
+        let header: LogHeader
+        do throws(Breach) {
+            header = try LogHeader(bytes, superblock, slot)
+        } catch {
+            findings.add(error.rule, .log(offset: UInt64(error.offset)), error.text)
+            return nil
+        }
+        return try LogWalk(log, header, superblock, slot, &findings)
+    }
+
+    private static func checkTrees(_ pages: PageImages, _ report: inout AuditReport) throws(AuditFailure) {
+        var uses = PageUses(filePageCount: pages.filePageCount)
+        var catalog = Catalog(pages)
+        try catalog.walk(&uses, &report.findings)
+        var isComplete = catalog.isComplete
+        for record in catalog.records {
+            let identity = TreeIdentity(
+                tree: record.tree, hasIntegerKeys: record.hasIntegerKeys, name: record.name)
+            var walk = TreeWalk(pages, identity)
+            try walk.run(root: record.root, from: record.place, &uses, &report.findings)
+            if walk.isComplete {
+                record.compare(with: walk, &report.findings)
+            } else {
+                isComplete = false
+            }
+            report.trees.append(
+                AuditReport.Tree(
+                    name: record.name, number: record.tree, hasIntegerKeys: record.hasIntegerKeys,
+                    counts: walk.counts))
+        }
+        var freeSpace = FreeSpaceCheck()
+        try freeSpace.run(pages, uses, usesAreComplete: isComplete, &report.findings)
+        report.freePageCount = freeSpace.freeCount
+    }
+
+    /// Whether a writer has been at work: its checkpoints change page 0, its commits the end of the log.
+    private static func hasChanged(
+        _ store: any ByteSource, since page0: [UInt8], _ walk: LogWalk?
+    ) throws(AuditFailure) -> Bool {
+        if try store.read(at: 0, count: page0.count) != page0 { return true }
+        return try walk?.hasGrown() ?? false
+    }
+}

@@ -1,0 +1,150 @@
+// Changes of many entries at once: removing intervals of keys, and filling an empty tree.
+
+extension WriteTransaction {
+    // MARK: Removing
+
+    /// Removes the entries whose keys are in `keys`; returns how many there were.
+    ///
+    /// - Throws: `wrongKeyKind` for a tree of bytes keys.
+    /// - Complexity: O(log n) for each leaf page that is touched.
+    @discardableResult
+    public mutating func removeAll(_ keys: KeyRange<UInt64>, from tree: Tree) throws(StorageError) -> UInt64 {
+        try changing(tree, .integer) { operations, record throws(StorageError) in
+            guard let (low, end) = keys.limits else { return 0 }
+            return try operations.removeRange(from: TreeKey(low), to: end.map { TreeKey($0) }, in: &record)
+        }
+    }
+
+    /// Removes the entries whose keys are in `keys`; returns how many there were.
+    ///
+    /// - Throws: `wrongKeyKind` for a tree of bytes keys.
+    /// - Complexity: O(log n) for each leaf page that is touched.
+    @discardableResult
+    public mutating func removeAll(_ keys: Range<UInt64>, from tree: Tree) throws(StorageError) -> UInt64 {
+        try removeAll(KeyRange(keys), from: tree)
+    }
+
+    /// Removes the entries whose keys are in `keys`; returns how many there were.
+    ///
+    /// - Throws: `wrongKeyKind` for a tree of bytes keys.
+    /// - Complexity: O(log n) for each leaf page that is touched.
+    @discardableResult
+    public mutating func removeAll(_ keys: ClosedRange<UInt64>, from tree: Tree) throws(StorageError) -> UInt64 {
+        try removeAll(KeyRange(keys), from: tree)
+    }
+
+    /// Removes the entries whose keys are in `keys`; returns how many there were.
+    ///
+    /// - Throws: `wrongKeyKind` for a tree of integer keys.
+    /// - Complexity: O(log n) for each leaf page that is touched.
+    @discardableResult
+    public mutating func removeAll(_ keys: KeyRange<[UInt8]>, from tree: Tree) throws(StorageError) -> UInt64 {
+        try changing(tree, .bytes) { operations, record throws(StorageError) in
+            guard let (low, end) = keys.limits else { return 0 }
+            let lowKey = OwnedKey(low)
+            guard let end else { return try operations.removeRange(from: lowKey.key, to: nil, in: &record) }
+            let endKey = OwnedKey(end)
+            return try operations.removeRange(from: lowKey.key, to: endKey.key, in: &record)
+        }
+    }
+
+    /// Removes all entries of `tree`, which stays; returns how many there were.
+    ///
+    /// - Complexity: O(pages of the tree).
+    @discardableResult
+    public mutating func removeAll(from tree: Tree) throws(StorageError) -> UInt64 {
+        try changing(tree, tree.kind) { operations, record throws(StorageError) in
+            try operations.removeAll(from: &record)
+        }
+    }
+
+    // MARK: Loading
+
+    /// Fills an empty tree with entries whose keys ascend; returns how many there were.
+    ///
+    /// Writes each page once, and full: the fastest way to put many entries in, and the most compact. The entries are
+    /// taken one by one, so a lazy sequence need not fit into memory. After an error the tree is empty, the
+    /// transaction as it was before, and usable.
+    ///
+    /// - Throws: `treeNotEmpty`; `keysNotAscending` if a key is not above the one before it; `wrongKeyKind`,
+    ///   `valueTooLarge`; what writing throws.
+    /// - Complexity: O(entries).
+    @inlinable
+    @discardableResult
+    public mutating func load<Entries: Sequence>(
+        _ entries: Entries, into tree: Tree
+    ) throws(StorageError) -> UInt64 where Entries.Element == (UInt64, [UInt8]) {
+        var iterator = entries.makeIterator()
+        return try loadIntegers(into: tree) { iterator.next() }
+    }
+
+    /// Fills an empty tree with entries whose keys ascend; returns how many there were.
+    ///
+    /// Writes each page once, and full: the fastest way to put many entries in, and the most compact. The entries are
+    /// taken one by one, so a lazy sequence need not fit into memory. After an error the tree is empty, the
+    /// transaction as it was before, and usable.
+    ///
+    /// - Throws: `treeNotEmpty`; `keysNotAscending` if a key is not above the one before it; `wrongKeyKind`,
+    ///   `keyTooLong`, `valueTooLarge`; what writing throws.
+    /// - Complexity: O(entries).
+    @inlinable
+    @discardableResult
+    public mutating func load<Entries: Sequence>(
+        _ entries: Entries, into tree: Tree
+    ) throws(StorageError) -> UInt64 where Entries.Element == ([UInt8], [UInt8]) {
+        var iterator = entries.makeIterator()
+        return try loadBytes(into: tree) { iterator.next() }
+    }
+
+    /// `load` for one type: callers in other modules specialize only the wrapper.
+    @usableFromInline
+    mutating func loadIntegers(
+        into tree: Tree, _ next: () -> (UInt64, [UInt8])?
+    ) throws(StorageError) -> UInt64 {
+        try loading(tree, .integer) { load throws(StorageError) in
+            guard let (key, value) = next() else { return false }
+            // SAFETY: the array outlives the closure.
+            return unsafe try value.span.bytes.withUnsafeBytes { bytes throws(StorageError) in
+                guard try load.append(TreeKey(key), unsafe ByteString(bytes)) else { throw .keysNotAscending }
+                return true
+            }
+        }
+    }
+
+    /// `load` for one type: callers in other modules specialize only the wrapper.
+    @usableFromInline
+    mutating func loadBytes(
+        into tree: Tree, _ next: () -> ([UInt8], [UInt8])?
+    ) throws(StorageError) -> UInt64 {
+        try loading(tree, .bytes) { load throws(StorageError) in
+            guard let (key, value) = next() else { return false }
+            // SAFETY: the arrays outlive the closures.
+            return unsafe try key.span.bytes.withUnsafeBytes { key throws(StorageError) in
+                unsafe try value.span.bytes.withUnsafeBytes { value throws(StorageError) in
+                    guard try load.append(TreeKey(unsafe ByteString(key)), unsafe ByteString(value)) else {
+                        throw .keysNotAscending
+                    }
+                    return true
+                }
+            }
+        }
+    }
+
+    /// Loads what `step` appends, until it says `false`, or changes nothing.
+    private mutating func loading(
+        _ tree: Tree, _ kind: KeyKind,
+        _ step: (inout BulkLoad<WritePages>) throws(StorageError) -> Bool
+    ) throws(StorageError) -> UInt64 {
+        try nested { transaction throws(StorageError) in
+            try transaction.changing(tree, kind) { operations, record throws(StorageError) in
+                guard record.entryCount == 0 else { throw .treeNotEmpty(tree.id) }
+                // Entries that were removed may have left empty pages behind.
+                if record.height > 1 { _ = try operations.removeAll(from: &record) }
+                var load = BulkLoad(operations.source, record, name: tree.name)
+                while try step(&load) {}
+                record = try load.finish()
+                return record.entryCount
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// The stream of changes: commits as the log holds them, in order, each once, when they are durable.
+//
+// The consumer pulls. A commit never waits for it: while a feed lives, the log keeps what it has not read, up to the
+// log's soft cap. Who falls further behind, or comes after the store was closed, gets `changesGone`, and goes on from
+// an increment.
+//
+// Invariants
+//   1. A change is delivered only after a sync covered it, so no crash can take it back.
+//   2. A frame counts only if it stands where its position says, with the salt of its segment and the right hash: what
+//      was recycled during the walk is noticed, and is `changesGone`.
+
+import Synchronization
+
+/// Delivers the commits of an open store, oldest first.
+///
+/// Use it from one thread at a time.
+public final class ChangeFeed {
+    /// The newest commit that was delivered; in the beginning the one that was given.
+    public private(set) var point: BackupPoint
+    private let engine: Engine
+    private let name: UInt64
+
+    init(_ engine: Engine, after point: BackupPoint) throws(StorageError) {
+        let state = engine.board.state
+        let here = BackupPoint(engine.superblock, origin: engine.superblock.storeIdentifier, state, increments: 0)
+        guard point.isOfSameStore(as: here) else { throw .backup(.otherStore) }
+        guard point.lsn <= here.lsn, point.transactionID <= here.transactionID else { throw .backup(.otherBase) }
+        self.engine = engine
+        self.point = point
+        name = engine.feeds.add(point.lsn)
+    }
+
+    deinit { engine.feeds.remove(name) }
+
+    /// The durable commits after `point`, oldest first; none if there is nothing new.
+    ///
+    /// - Parameter byteCount: after so many bytes of pages the rest is left to the next call; one commit comes whole.
+    /// - Throws: `changesGone`, `closed`, `io`.
+    /// - Complexity: O(bytes delivered).
+    public func next(upTo byteCount: Int = 16 << 20) throws(StorageError) -> [CommittedChange] {
+        let end = min(engine.board.state.commitLSN, engine.queue.durablePosition)
+        guard end > point.lsn else { return [] }
+        guard let log = engine.log else { throw .changesGone }
+        var walk = LogWalk(log, after: point, storeSeed: engine.superblock.hashSeed)
+        var changes: [CommittedChange] = []
+        var left = byteCount
+        while left > 0, let change = try walk.nextCommit(before: end) {
+            left -= change.pages.reduce(1) { $0 + $1.bytes.count }
+            changes.append(change)
+        }
+        guard let last = changes.last else { throw .changesGone }
+        point = last.point
+        engine.feeds.move(name, to: point.lsn)
+        return changes
+    }
+}
+
+/// How far the feeds of a store have read.
+final class FeedBoard: Sendable {
+    private struct Shared {
+        var positions: [UInt64: UInt64] = [:]
+        var nextName: UInt64 = 0
+    }
+
+    private let shared = Mutex(Shared())
+
+    func add(_ lsn: UInt64) -> UInt64 {
+        shared.withLock { shared in
+            shared.nextName += 1
+            shared.positions[shared.nextName] = lsn
+            return shared.nextName
+        }
+    }
+
+    func move(_ name: UInt64, to lsn: UInt64) {
+        shared.withLock { if $0.positions[name] != nil { $0.positions[name] = lsn } }
+    }
+
+    func remove(_ name: UInt64) { shared.withLock { $0.positions[name] = nil } }
+
+    /// Keeps nothing any more for anyone: the log must be emptied.
+    func removeAll() { shared.withLock { $0.positions.removeAll() } }
+
+    /// From which position on the log is to be kept, if `byteCount` bytes before `end` are not exceeded.
+    func keptPosition(before end: UInt64, byteCount: Int) -> UInt64? {
+        let lowest = shared.withLock { shared in
+            shared.positions.values.filter { $0 + UInt64(byteCount) >= end }.min()
+        }
+        return lowest
+    }
+}
+
+extension Database {
+    /// The commits that follow `point`, which is where a backup of this store ends.
+    ///
+    /// - Throws: `backup(.otherStore)`, `backup(.otherBase)`, `readOnly`, `closed`.
+    public func changes(after point: BackupPoint) throws(StorageError) -> ChangeFeed {
+        try checkOpen()
+        guard !engine.isReadOnly else { throw .readOnly }
+        return try ChangeFeed(engine, after: point)
+    }
+}

@@ -1,0 +1,59 @@
+// A commit as the stream of changes delivers it.
+
+/// One commit of a store: which pages it changed, and what the store was before and after it.
+public struct CommittedChange: Sendable {
+    /// A page as a commit left it.
+    public struct Page: Sendable, Hashable {
+        /// The page's number.
+        public let number: PageNumber
+        /// All bytes of the page, sealed.
+        public let bytes: [UInt8]
+    }
+
+    /// The commit before this one.
+    public let base: BackupPoint
+    /// This commit.
+    public let point: BackupPoint
+    /// The pages it changed, in ascending order; some may be free after it.
+    public let pages: [Page]
+    /// When it was made, in nanoseconds since 1970.
+    public let wallClock: UInt64
+    let state: StoreState
+
+    /// Pages of the store after the commit.
+    public var pageCount: UInt32 { state.pageCount }
+    /// How many of them are free.
+    public var freePageCount: UInt32 { state.freeCount }
+}
+
+extension Database {
+    /// Brings the full backup at `path`, which nobody may have open for writing, forward by commits of its original.
+    ///
+    /// All of `changes`, which follow each other, become visible together. An interrupted update is finished as
+    /// ``bringForward(_:by:)-(_,String)`` describes: by the same changes, more of them, or an increment.
+    ///
+    /// - Throws: `backup`, `storeBusy`, `corruption`, `noSuchStore`, `diskFull`, `io`.
+    /// - Complexity: O(pages of the changes).
+    public static func bringForward(_ path: String, by changes: [CommittedChange]) throws(StorageError) {
+        try bringForward(path, by: changes, in: PosixFileSystem.shared)
+    }
+
+    /// Brings a backup of any file system forward.
+    package static func bringForward(
+        _ path: String, by changes: [CommittedChange], in fileSystem: any FileSystem
+    ) throws(StorageError) {
+        guard let first = changes.first, let last = changes.last else { return }
+        for (before, after) in zip(changes, changes.dropFirst()) { try after.base.checkContinues(before.point) }
+        try CopyUpdate(base: first.base, state: last.state).apply(to: path, in: fileSystem) {
+            store throws(StorageError) in
+            let size = first.base.pageSize
+            let buffer = ScratchBytes(byteCount: size)
+            for change in changes {
+                for page in change.pages where page.number < last.state.pageCount {
+                    buffer.store(page.bytes, at: 0)
+                    try buffer.write(0..<size, to: store, at: UInt64(page.number) * UInt64(size))
+                }
+            }
+        }
+    }
+}

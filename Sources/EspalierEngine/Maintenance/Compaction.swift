@@ -1,0 +1,144 @@
+// Compaction: every tree is loaded anew in the order of its keys, with full leaves, into a file without free pages.
+//
+// Invariants
+//   1. Names, numbers, kinds and contents of trees stay, as do the numbers of transactions and of the next tree.
+//   2. All pages are new, so they get a hash seed of their own: no page, frame or increment of the old file can be
+//      taken for one of the new.
+
+/// Loads the trees of a snapshot into a new file.
+struct Compaction {
+    let pages: ReadPages
+    let watcher: CopyWatcher?
+
+    /// Writes the whole of the new store; `superblock` says what it is.
+    func write(to file: any StorageFile, superblock: Superblock) throws(StorageError) -> CopyReceipt {
+        let source = pages.versions.state
+        let target = try FreshPages(
+            file: file, pageSize: superblock.pageSize, storeSeed: superblock.hashSeed)
+        let report = CopyReport(watcher: watcher, pageCount: UInt64(source.pageCount - source.freeCount))
+        let catalog = TreeRecord(
+            treeID: FixedPlace.catalogTreeID, root: FixedPlace.catalogRoot, kind: .bytes)
+        var load = BulkLoad(target, catalog, name: "")
+        for tree in try Catalog(pages, root: source.catalogRoot).list() {
+            let record = try copy(tree.record, name: tree.name, to: target, report)
+            let key = OwnedKey([UInt8](tree.name.utf8))
+            let value = OwnedKey(record.encoded())
+            guard try load.append(key.key, value.key.bytes) else {
+                throw .corrupt(.keyOrder, page: source.catalogRoot, tree: FixedPlace.catalogTreeID)
+            }
+        }
+        _ = try load.finish()
+        try target.finish()
+        var state = source
+        (state.pageCount, state.freeCount, state.catalogRoot) = (target.pageCount, 0, FixedPlace.catalogRoot)
+        // No copy of another store: nothing could be the base of increments for these pages.
+        let head = CopyHead(superblock: superblock, state: state, origin: [UInt8](repeating: 0, count: 16))
+        try head.write(to: file)
+        return CopyReceipt(
+            transactionID: state.transactionID, lsn: state.commitLSN, pagesWritten: UInt64(state.pageCount),
+            byteCount: UInt64(state.pageCount) * UInt64(superblock.pageSize))
+    }
+
+    private func copy(
+        _ record: TreeRecord, name: String, to target: FreshPages, _ report: CopyReport
+    ) throws(StorageError) -> TreeRecord {
+        let root = try target.allocate(near: 0, count: 1).first
+        let empty = TreeRecord(
+            treeID: record.treeID, root: root, kind: record.kind, createdTransaction: record.createdTransaction)
+        var load = BulkLoad(target, empty, name: name)
+        let cursor = TreeCursor(pages, record)
+        var isOnEntry = try cursor.first()
+        var reported: UInt32 = 0
+        while isOnEntry {
+            let owned = OwnedKey(record.kind == .bytes ? cursor.bytesKey : [])
+            let key = record.kind == .integer ? TreeKey(cursor.integerKey) : owned.key
+            let outcome = try cursor.withValue { value -> Result<Bool, StorageError> in
+                // SAFETY: the bytes are used only within the closure.
+                unsafe value.withUnsafeBytes { bytes in
+                    do throws(StorageError) {
+                        return .success(try load.append(key, unsafe ByteString(bytes)))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            guard try outcome?.get() == true else {
+                throw .corrupt(.keyOrder, page: record.root, tree: record.treeID)
+            }
+            isOnEntry = try cursor.next()
+            if target.pageCount - reported >= 256 {
+                reported = target.pageCount
+                try report.advance(to: UInt64(reported))
+            }
+        }
+        return try load.finish()
+    }
+}
+
+extension Database {
+    /// Writes the newest commit to a new, compact store at `path`, while readers and the writer go on.
+    ///
+    /// Trees lie in the order of their keys with full leaves, long values in one piece each, and no page is free. The
+    /// new store has an identifier of its own, and its increments begin with a backup of its own.
+    ///
+    /// - Parameter progress: called now and then; returning `false` ends the work with `cancelled`.
+    /// - Throws: `destinationExists`, `cancelled`, `snapshotExpired`, `corruption`, `closed`, `diskFull`, `io`.
+    /// - Complexity: O(entries).
+    @discardableResult
+    public func compact(to path: String, progress: CopyWatcher? = nil) throws(StorageError) -> CopyReceipt {
+        try checkOpen()
+        let pages = try engine.beginRead(label: "compaction")
+        defer { pages.end() }
+        let superblock = engine.superblock.copied(in: engine.fileSystem)
+        return try Self.compact(
+            pages, to: path, as: superblock, replacing: false, in: engine.copyFileSystem, progress: progress)
+    }
+
+    /// Replaces the store at `path`, which nobody may have open for writing, by a compact one.
+    ///
+    /// The new file takes the name of the old in one step: whatever happens, one of them is there, whole. The store
+    /// keeps its identifier; backups made before cannot be continued with increments. Who has the old file open for
+    /// reading goes on with it until its next transaction, which ends with `storeReplaced`.
+    ///
+    /// - Parameter progress: called now and then; returning `false` ends the work with `cancelled`.
+    /// - Throws: `storeBusy`, `noSuchStore`, `cancelled`, `corruption`, `diskFull`, `io`, and what `open` throws.
+    /// - Complexity: O(entries); space for both files.
+    @discardableResult
+    public static func compact(at path: String, progress: CopyWatcher? = nil) throws(StorageError) -> CopyReceipt {
+        try compact(at: path, in: PosixFileSystem.shared, options: DatabaseOptions(), progress: progress)
+    }
+
+    /// Compacts the store at `path` of any file system.
+    @discardableResult
+    package static func compact(
+        at path: String, in fileSystem: any FileSystem, options: DatabaseOptions, progress: CopyWatcher? = nil
+    ) throws(StorageError) -> CopyReceipt {
+        var options = options
+        (options.access, options.createIfMissing) = (.readWrite, false)
+        // Holds the lock of the old file until the new one has its name; recovers and so leaves no log that counts.
+        let engine = try Engine.open(path, in: fileSystem, options: options)
+        let receipt: CopyReceipt
+        do throws(StorageError) {
+            let pages = try engine.beginRead(label: "compaction")
+            defer { pages.end() }
+            receipt = try compact(
+                pages, to: path, as: engine.superblock, replacing: true, in: fileSystem, progress: progress)
+        } catch {
+            do throws(StorageError) { try engine.close() } catch {}
+            throw error
+        }
+        try engine.close()
+        return receipt
+    }
+
+    private static func compact(
+        _ pages: ReadPages, to path: String, as superblock: Superblock, replacing: Bool,
+        in fileSystem: any FileSystem, progress: CopyWatcher?
+    ) throws(StorageError) -> CopyReceipt {
+        var superblock = superblock
+        superblock.hashSeed = pages.versions.engine.fileSystem.random()
+        return try WholeFile.write(path, replacing: replacing, in: fileSystem) { file throws(StorageError) in
+            try Compaction(pages: pages, watcher: progress).write(to: file, superblock: superblock)
+        }
+    }
+}

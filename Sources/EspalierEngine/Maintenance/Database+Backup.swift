@@ -1,0 +1,52 @@
+// Backing up a store that is in use: one snapshot, while the writer goes on.
+
+extension Database {
+    /// Copies the newest commit to a new store file at `path`, while readers and the writer go on.
+    ///
+    /// The copy is one snapshot, is never begun anew, and is a store like any other: closed cleanly, with an identifier
+    /// of its own. It appears under its name when it is whole and durable. Until it is first opened for writing it can
+    /// be the base of increments (``backUpChanges(since:to:progress:)``). A store in memory is copied to the disk.
+    ///
+    /// The snapshot keeps the log from being used again, as every reader's does: if so much is written meanwhile
+    /// that the log reaches its cap, the backup ends with `snapshotExpired`.
+    ///
+    /// - Parameter progress: called now and then; returning `false` ends the backup with `cancelled`.
+    /// - Throws: `destinationExists`, `cancelled`, `snapshotExpired`, `corruption`, `closed`, `poisoned`, `diskFull`,
+    ///   `io`.
+    /// - Complexity: O(pages); memory for 1 MiB beside the cache.
+    @discardableResult
+    public func backUp(to path: String, progress: CopyWatcher? = nil) throws(StorageError) -> CopyReceipt {
+        try checkOpen()
+        let pages = try engine.beginDurableRead()
+        defer { pages.end() }
+        let state = pages.versions.state
+        let head = CopyHead(
+            superblock: engine.superblock.copied(in: engine.fileSystem), state: state,
+            origin: engine.superblock.storeIdentifier)
+        let written = try WholeFile.write(path, replacing: false, in: engine.copyFileSystem) {
+            file throws(StorageError) in
+            try pages.writeCopy(to: file, head: head, watcher: progress)
+        }
+        return CopyReceipt(
+            transactionID: state.transactionID, lsn: state.commitLSN, pagesWritten: written,
+            byteCount: UInt64(state.pageCount) * UInt64(pageSize))
+    }
+}
+
+extension Engine {
+    /// A snapshot whose commits survive a power loss: what is copied elsewhere must not vanish here, or its log
+    /// positions would be used a second time.
+    func beginDurableRead() throws(StorageError) -> ReadPages {
+        let pages = try beginRead(label: "backup")
+        if let log {
+            try queue.makeDurable(log)
+        } else if let log = files.log {
+            // The log of another process.
+            try log.sync(.durable)
+        }
+        return pages
+    }
+
+    /// Where copies are written: beside the store, or on the disk if the store is in memory.
+    var copyFileSystem: any FileSystem { fileSystem is MemoryFileSystem ? PosixFileSystem.shared : fileSystem }
+}

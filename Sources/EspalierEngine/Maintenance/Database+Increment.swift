@@ -1,0 +1,138 @@
+// Increments: what changed since a backup, and putting backups and increments together again.
+
+extension Database {
+    /// Writes the pages that changed since `point` to an increment at `path`, while readers and the writer go on.
+    ///
+    /// `point` is where the last backup or increment ends (`BackupPoint(of:)`). Which pages changed only the pages
+    /// themselves tell, so all pages in use are read; what is written is what changed.
+    ///
+    /// - Parameter progress: called now and then; returning `false` ends the backup with `cancelled`.
+    /// - Throws: `backup(.otherStore)`, `backup(.otherBase)`, and what ``backUp(to:progress:)`` throws.
+    /// - Complexity: O(pages of the store).
+    @discardableResult
+    public func backUpChanges(
+        since point: BackupPoint, to path: String, progress: CopyWatcher? = nil
+    ) throws(StorageError) -> CopyReceipt {
+        try checkOpen()
+        let pages = try engine.beginDurableRead()
+        defer { pages.end() }
+        let state = pages.versions.state
+        let here = BackupPoint(
+            engine.superblock, origin: engine.superblock.storeIdentifier, state, increments: point.increments)
+        guard point.isOfSameStore(as: here) else { throw .backup(.otherStore) }
+        guard point.lsn <= here.lsn, point.transactionID <= here.transactionID,
+            point.lsn < here.lsn || point.transactionID == here.transactionID, point.increments < .max - 1
+        else { throw .backup(.otherBase) }
+        let report = CopyReport(watcher: progress, pageCount: UInt64(state.pageCount))
+        return try WholeFile.write(path, replacing: false, in: engine.copyFileSystem) { file throws(StorageError) in
+            let writer = IncrementWriter(file, IncrementHeader(base: point, state: state))
+            let sweep = PageSweep(pages)
+            try sweep.run { first, isInUse throws(StorageError) in
+                for index in isInUse.indices where isInUse[index] && sweep.view(index).lsn >= point.lsn {
+                    try writer.append(sweep.view(index))
+                }
+                try report.advance(to: UInt64(first) + UInt64(isInUse.count))
+            }
+            let header = try writer.finish()
+            return CopyReceipt(
+                transactionID: state.transactionID, lsn: state.commitLSN, pagesWritten: UInt64(header.changedCount),
+                byteCount: header.fileByteCount)
+        }
+    }
+
+    /// Makes a store at `path` of a full backup and increments of it, oldest first.
+    ///
+    /// Neither the backup nor the increments are changed. The result is a backup, too, from which further increments
+    /// can go on.
+    ///
+    /// - Parameter backup: the path of a store that was closed cleanly; with increments, one that `backUp` made.
+    /// - Parameter keepsIdentifier: whether the new store has the identifier of the original, so that what the
+    ///   application keeps of it outside stays valid. Then the original must be gone, and backups that were made of it
+    ///   later than this one must not be continued with increments of the new store: nothing would notice.
+    /// - Parameter progress: called now and then; returning `false` ends the work with `cancelled`.
+    /// - Throws: `backup`, `destinationExists`, `cancelled`, `notClean`, `corruption`, `noSuchStore`, `diskFull`, `io`.
+    /// - Complexity: O(pages of the backup and of the increments).
+    @discardableResult
+    public static func restore(
+        _ backup: String, increments: [String] = [], to path: String, keepsIdentifier: Bool = false,
+        progress: CopyWatcher? = nil
+    ) throws(StorageError) -> CopyReceipt {
+        try restore(
+            backup, increments: increments, to: path, keepsIdentifier: keepsIdentifier, in: PosixFileSystem.shared,
+            progress: progress)
+    }
+
+    /// Makes a store of a backup and increments in any file system.
+    @discardableResult
+    package static func restore(
+        _ backup: String, increments: [String], to path: String, keepsIdentifier: Bool = false,
+        in fileSystem: any FileSystem, progress: CopyWatcher? = nil
+    ) throws(StorageError) -> CopyReceipt {
+        var options = DatabaseOptions()
+        options.access = .immutable
+        let engine = try Engine.open(backup, in: fileSystem, options: options)
+        defer { do throws(StorageError) { try engine.close() } catch {} }
+        guard engine.slot.isUntouchedCopy || increments.isEmpty && !keepsIdentifier else { throw .backup(.notABackup) }
+        let files = try follow(increments, engine, in: fileSystem)
+        var head = CopyHead(
+            superblock: engine.superblock.copied(in: fileSystem),
+            state: files.last?.header.state ?? StoreState(engine.slot),
+            origin: engine.slot.logIdentifier)
+        if keepsIdentifier { head.superblock.storeIdentifier = engine.slot.logIdentifier }
+        return try WholeFile.write(path, replacing: false, in: fileSystem) { file throws(StorageError) in
+            let pages = try engine.beginRead()
+            defer { pages.end() }
+            var written = try pages.writeCopy(to: file, head: head, watcher: progress)
+            for increment in files {
+                try increment.write(to: file)
+                try increment.close()
+                written += UInt64(increment.header.changedCount)
+            }
+            // Cuts what the increments no longer hold.
+            try head.write(to: file)
+            return CopyReceipt(
+                transactionID: head.state.transactionID, lsn: head.state.commitLSN, pagesWritten: written,
+                byteCount: UInt64(head.state.pageCount) * UInt64(head.superblock.pageSize))
+        }
+    }
+
+    /// Opens and checks increments, each of which must begin where the one before ends.
+    private static func follow(
+        _ paths: [String], _ engine: Engine, in fileSystem: any FileSystem
+    ) throws(StorageError) -> [IncrementFile] {
+        var files: [IncrementFile] = []
+        var end = BackupPoint(
+            engine.superblock, origin: engine.slot.logIdentifier, StoreState(engine.slot), increments: 0)
+        for path in paths {
+            let file = try IncrementFile.open(path, in: fileSystem)
+            try file.header.base.checkContinues(end)
+            try file.check()
+            end = file.header.end
+            files.append(file)
+        }
+        return files
+    }
+
+    /// Brings the full backup at `path`, which nobody may have open for writing, forward by an increment.
+    ///
+    /// Who has the copy open for reading sees the new state from its next transaction on; a transaction that is open
+    /// meanwhile ends with `snapshotExpired`, one that begins meanwhile with `backup(.unfinished)`. If the power goes
+    /// off, the copy opens again when the same increment, or a later one with the same base, was applied.
+    ///
+    /// - Throws: `backup`, `storeBusy`, `corruption`, `noSuchStore`, `diskFull`, `io`.
+    /// - Complexity: O(pages of the increment).
+    public static func bringForward(_ path: String, by increment: String) throws(StorageError) {
+        try bringForward(path, by: increment, in: PosixFileSystem.shared)
+    }
+
+    /// Brings a backup of any file system forward.
+    package static func bringForward(
+        _ path: String, by increment: String, in fileSystem: any FileSystem
+    ) throws(StorageError) {
+        let file = try IncrementFile.open(increment, in: fileSystem)
+        try file.check()
+        let update = CopyUpdate(base: file.header.base, state: file.header.state)
+        try update.apply(to: path, in: fileSystem) { store throws(StorageError) in try file.write(to: store) }
+        try file.close()
+    }
+}

@@ -1,0 +1,81 @@
+// All pages of a snapshot that are in use, in the order of the file, read in large pieces past the cache.
+//
+// Invariants
+//   1. Every page that is handed out is the snapshot's version, and was verified.
+//   2. What a large read brought counts only for pages whose version was in the store file *before* the read: a
+//      checkpoint may be writing the others. Whatever is doubtful is read once more, the way every reader does.
+//   3. The cache keeps what it holds: only pages that are in the log, or were doubtful, pass through it.
+
+import Synchronization
+
+/// A walk over the pages of a snapshot.
+final class PageSweep {
+    /// Bytes that are read with one call.
+    private static let pieceByteCount = 1 << 20
+
+    private let pages: ReadPages
+    /// The pages of the piece that `body` is called for, one behind the other.
+    let buffer: ScratchBytes
+
+    init(_ pages: ReadPages) {
+        self.pages = pages
+        buffer = ScratchBytes(byteCount: max(Self.pieceByteCount, pages.pageSize))
+    }
+
+    /// The page at place `index` of the piece.
+    func view(_ index: Int) -> PageView { buffer.view(at: index * pages.pageSize, byteCount: pages.pageSize) }
+
+    /// Calls `body` for each piece with its first page, and for each of its pages whether it is in use.
+    ///
+    /// Page 0 is not among them. The bytes of pages that are not in use mean nothing.
+    func run(_ body: (PageNumber, [Bool]) throws(StorageError) -> Void) throws(StorageError) {
+        let per = pages.versions.files.geometry.pagesPerBitmap
+        var first = 0
+        while first < Int(pages.pageCount) {
+            let count = min(
+                buffer.byteCount / pages.pageSize, per - first % per, Int(pages.pageCount) - first)
+            let isInUse = try use(of: PageNumber(first), count: count)
+            try load(PageNumber(first), isInUse)
+            try body(PageNumber(first), isInUse)
+            first += count
+        }
+    }
+
+    /// Which pages are in use, as their bitmap page says.
+    private func use(of first: PageNumber, count: Int) throws(StorageError) -> [Bool] {
+        let geometry = pages.versions.files.geometry
+        let bitmap = try pages.pin(geometry.bitmapPage(of: first))
+        guard bitmap.view.typeByte == PageType.bitmap.rawValue else {
+            throw .corrupt(.pageType, page: bitmap.number, byteOffset: PageLayout.type)
+        }
+        let bit = geometry.bitmapBit(of: first)
+        return (0..<count).map { index in
+            first + PageNumber(index) != FixedPlace.superblock && !bitmap.view.bitmapIsFree(bit + index)
+        }
+    }
+
+    private func load(_ first: PageNumber, _ isInUse: [Bool]) throws(StorageError) {
+        try pages.checkUsable()
+        let versions = pages.versions
+        let checkpoint = versions.engine.checkpointLSN.load(ordering: .acquiring)
+        let byteCount = try buffer.read(
+            0..<isInUse.count * pages.pageSize, from: versions.files.store, at: UInt64(first) * UInt64(pages.pageSize))
+        for index in isInUse.indices where isInUse[index] {
+            let page = first + PageNumber(index)
+            let place = versions.index.newest(of: page, before: versions.state.commitLSN)
+            let wasInStore = place.lsn == 0 || place.lsn < checkpoint
+            if wasInStore, (index + 1) * pages.pageSize <= byteCount, isSound(page, view(index)) { continue }
+            let pin = try pages.pin(page)
+            view(index).copy(from: pin.view, at: 0, to: 0, count: pages.pageSize)
+        }
+    }
+
+    private func isSound(_ page: PageNumber, _ view: PageView) -> Bool {
+        do throws(StorageError) {
+            try pages.versions.files.verify(view, number: page, file: .store)
+            return view.lsn < pages.versions.state.commitLSN || view.lsn == 0
+        } catch {
+            return false
+        }
+    }
+}

@@ -1,0 +1,202 @@
+// Shrinking in place: pages from the end of the store move to the lowest free places, and the store ends earlier.
+//
+// Which page refers to a page is not written anywhere. Of a tree page its low fence tells the way down from the root.
+// Overflow pages have none: the leaves of their tree are searched for the values they belong to.
+//
+// Invariants
+//   1. It is a change of the write transaction like others: snapshots see the pages where they were, and a crash, a
+//      rollback or going back to a savepoint leaves nothing of it.
+//   2. A page that moves keeps its bytes, but for its number and, in a chain, its links. What refers to it is changed
+//      with it: its parent, the cell or page before it, or for a root the record in the catalog.
+//   3. The file is cut by the next checkpoint that makes a slot with fewer pages durable (rule F2).
+
+/// Moves pages within a write transaction.
+struct Shrink {
+    private let pages: WritePages
+    /// Pages from here on move; below it there is a free place for each.
+    private let floor: PageNumber
+    /// What is to move, from the end on.
+    private let tail: [PageNumber]
+    private var trees: [UInt32: (name: String, record: TreeRecord)] = [:]
+    private(set) var moveCount = 0
+
+    /// Looks for what is to move: at most `pageMax` pages, none that may stay when all is done.
+    init(_ pages: WritePages, pageMax: Int) throws(StorageError) {
+        self.pages = pages
+        let inUse = pages.writes.state.pageCount - pages.writes.state.freeCount
+        tail = try pages.lastPagesInUse(pageMax, from: inUse)
+        floor = tail.last ?? pages.writes.state.pageCount
+        let catalog = TreeRecord(treeID: FixedPlace.catalogTreeID, root: FixedPlace.catalogRoot, kind: .bytes)
+        trees[catalog.treeID] = ("", catalog)
+        for tree in try Catalog(pages).list() { trees[tree.record.treeID] = tree }
+    }
+
+    /// Whether these were the last pages to move.
+    func isComplete(pageMax: Int) -> Bool { tail.count < pageMax || moveCount == 0 }
+
+    /// Moves what is to move, and lets the store end behind its last page in use.
+    mutating func run() throws(StorageError) {
+        var overflowCounts: [UInt32: Int] = [:]
+        for page in tail {
+            let (type, treeID) = try describe(page)
+            switch type {
+            case .leafBytes, .leafInteger, .interiorBytes, .interiorInteger: try moveTreePage(page, of: treeID)
+            case .overflow: overflowCounts[treeID, default: 0] += 1
+            case .bitmap, .free, nil: throw .corrupt(.pageType, page: page, byteOffset: PageLayout.type)
+            }
+        }
+        for (treeID, count) in overflowCounts.sorted(by: { $0.key < $1.key }) {
+            var left = count
+            let record = try record(treeID, of: tail[0])
+            try moveOverflow(below: record.root, record, expectedLevel: -1, &left)
+        }
+        try pages.trimEnd()
+    }
+
+    private func describe(_ page: PageNumber) throws(StorageError) -> (type: PageType?, treeID: UInt32) {
+        let pin = try pages.pin(page)
+        return (PageType(rawValue: pin.view.typeByte), pin.view.treeID)
+    }
+
+    private func record(_ treeID: UInt32, of page: PageNumber) throws(StorageError) -> TreeRecord {
+        guard let tree = trees[treeID] else { throw .corrupt(.pageLost, page: page, tree: treeID) }
+        return tree.record
+    }
+
+    /// Moves a page to the lowest free place; answers the place, `nil` if there is none below the floor.
+    private mutating func move(_ page: PageNumber) throws(StorageError) -> PageNumber? {
+        guard let place = try pages.takeLowest(below: floor) else { return nil }
+        try copy(page, to: place)
+        // No pinned page is ever free.
+        try pages.free(page)
+        moveCount += 1
+        return place
+    }
+
+    private func copy(_ page: PageNumber, to place: PageNumber) throws(StorageError) {
+        let source = try pages.pin(page)
+        let target = try pages.edit(place)
+        target.view.copy(from: source.view, at: 0, to: 0, count: pages.pageSize)
+        target.view.set(place, at: PageLayout.number)
+    }
+
+    // MARK: Tree pages
+
+    private mutating func moveTreePage(_ page: PageNumber, of treeID: UInt32) throws(StorageError) {
+        let record = try record(treeID, of: page)
+        if page == record.root { return try moveRoot(page, of: treeID) }
+        let (parent, index) = try parent(of: page, record)
+        guard let place = try move(page) else { return }
+        let pin = try pages.edit(parent)
+        pin.view.setChild(index, to: place)
+    }
+
+    private mutating func moveRoot(_ page: PageNumber, of treeID: UInt32) throws(StorageError) {
+        guard var tree = trees[treeID], let place = try move(page) else { return }
+        tree.record.root = place
+        trees[treeID] = tree
+        try Catalog(pages).store(tree.record, as: tree.name)
+        pages.trees.move(treeID, to: place)
+    }
+
+    /// The page that refers to `page`, and the child that it is there.
+    private func parent(
+        of page: PageNumber, _ record: TreeRecord
+    ) throws(StorageError) -> (page: PageNumber, index: Int) {
+        let child = try pages.pin(page)
+        var low = KeyBuffer(byteCount: pages.pageSize)
+        low.setLeast(record.kind)
+        if let fence = child.view.lowFenceKey { low.copy(fence, isInteger: record.kind == .integer) }
+        var (above, expectedLevel) = (record.root, -1)
+        while true {
+            let pin = try pages.pin(above)
+            try BTree(pages).check(pin.view, above, record, expectedLevel)
+            guard pin.view.level > child.view.level else { break }
+            let index = pin.view.position(of: low.key).childIndex
+            let next = pin.view.child(index)
+            if next == page { return (above, index) }
+            (above, expectedLevel) = (next, pin.view.level - 1)
+        }
+        throw .corrupt(.pageLost, page: page, tree: record.treeID)
+    }
+
+    // MARK: Long values
+
+    /// Moves overflow pages of the values below `page`, until `left` of them have moved.
+    private mutating func moveOverflow(
+        below page: PageNumber, _ record: TreeRecord, expectedLevel: Int, _ left: inout Int
+    ) throws(StorageError) {
+        let (level, count) = try look(page, record, expectedLevel)
+        guard level > 0 else {
+            for index in 0..<count where left > 0 { try moveChain(index, of: page, record, &left) }
+            return
+        }
+        for index in 0...count where left > 0 {
+            try moveOverflow(below: try child(index, of: page), record, expectedLevel: level - 1, &left)
+        }
+    }
+
+    private func look(
+        _ page: PageNumber, _ record: TreeRecord, _ expectedLevel: Int
+    ) throws(StorageError) -> (level: Int, count: Int) {
+        let pin = try pages.pin(page)
+        try BTree(pages).check(pin.view, page, record, expectedLevel)
+        return (pin.view.level, pin.view.cellCount)
+    }
+
+    private func child(_ index: Int, of page: PageNumber) throws(StorageError) -> PageNumber {
+        let pin = try pages.pin(page)
+        return pin.view.child(index)
+    }
+
+    private mutating func moveChain(
+        _ index: Int, of leaf: PageNumber, _ record: TreeRecord, _ left: inout Int
+    ) throws(StorageError) {
+        guard let (first, byteCount) = try overflow(index, of: leaf) else { return }
+        let runs = try BTree(pages).overflowRuns(first, byteCount: byteCount, treeID: record.treeID)
+        guard runs.contains(where: { $0.upperBound > floor }) else { return }
+        // What will be changed is read page by page, and verified.
+        var chain: [PageNumber] = []
+        try BTree(pages).forEachOverflowPage(first, byteCount: byteCount, treeID: record.treeID) { view in
+            chain.append(view.storedNumber)
+        }
+        var places = chain
+        for (number, page) in chain.enumerated() where page >= floor {
+            guard let place = try move(page) else { break }
+            places[number] = place
+            left -= 1
+        }
+        try link(places)
+        guard places[0] != first else { return }
+        let pin = try pages.edit(leaf)
+        _ = pin.view.replaceValue(index, .overflow(first: places[0], byteCount: byteCount))
+    }
+
+    private func overflow(
+        _ index: Int, of leaf: PageNumber
+    ) throws(StorageError) -> (first: PageNumber, byteCount: UInt64)? {
+        let pin = try pages.pin(leaf)
+        guard case .overflow(let first, let byteCount) = pin.view.value(index) else { return nil }
+        return (first, byteCount)
+    }
+
+    /// Links the pages of a chain, from its end on because runs are counted from there.
+    private func link(_ places: [PageNumber]) throws(StorageError) {
+        var next: PageNumber = 0
+        var runLength = 0
+        for place in places.reversed() {
+            runLength = next == place + 1 ? runLength + 1 : 1
+            if try !isLinked(place, next, runLength) {
+                let pin = try pages.edit(place)
+                pin.view.set(next, at: OverflowLayout.next)
+                pin.view.set(UInt32(runLength), at: OverflowLayout.runLength)
+            }
+            next = place
+        }
+    }
+
+    private func isLinked(_ place: PageNumber, _ next: PageNumber, _ runLength: Int) throws(StorageError) -> Bool {
+        let pin = try pages.pin(place)
+        return pin.view.overflowNext == next && pin.view.overflowRunLength == runLength
+    }
+}

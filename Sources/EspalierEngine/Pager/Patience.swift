@@ -1,0 +1,31 @@
+// How long a reader doubts what looks damaged, because another process may be in the middle of writing it.
+//
+// Invariants
+//   1. Ends: after half a second, whatever the other process does, damage is believed.
+//   2. Where nobody holds the lock for writing, damage is believed as soon as it was seen twice.
+
+/// The doubts about one read.
+struct Patience {
+    /// So many times at once, since most writes are over in microseconds; then with waits.
+    private static let quickMax = 20
+    private static let waitMax = 50
+    private static let waitMilliseconds = 10
+
+    private let store: any StorageFile
+    private var attempts = 0
+
+    /// Doubts about what is read of the store in `store`, or of its log.
+    init(_ store: any StorageFile) { self.store = store }
+
+    /// Whether to read again; waits until then.
+    mutating func readsAgain() -> Bool {
+        attempts += 1
+        guard attempts == 1 || attempts < Self.quickMax + Self.waitMax && store.isLockedByWriter else { return false }
+        if attempts < Self.quickMax {
+            Platform.yield()
+        } else {
+            Platform.pause(milliseconds: Self.waitMilliseconds)
+        }
+        return true
+    }
+}

@@ -1,0 +1,79 @@
+// The end of the store: what a shrink needs to know of free space, and letting the store end earlier.
+//
+// Invariants
+//   1. A page that is no more part of the store is marked as in use where its group's bitmap page stays, so pages at
+//      or beyond the page count are never marked free. A group goes with its bitmap page.
+//   2. What goes is noted for savepoints like any other change: going back brings it again.
+
+extension WritePages {
+    /// The last pages in use that can be moved: at most `count`, none before `limit`, from the end on.
+    func lastPagesInUse(_ count: Int, from limit: PageNumber) throws(StorageError) -> [PageNumber] {
+        let geometry = versions.files.geometry
+        var found: [PageNumber] = []
+        var page = writes.state.pageCount
+        while page > limit, found.count < count {
+            page -= 1
+            if !geometry.isBitmapPage(page), try !isFree(page) { found.append(page) }
+        }
+        return found
+    }
+
+    /// Takes the lowest free page, if it is below `limit`.
+    func takeLowest(below limit: PageNumber) throws(StorageError) -> PageNumber? {
+        writes.changeCount &+= 1
+        let per = versions.files.geometry.pagesPerBitmap
+        guard let group = try loadedFreeCounts().firstIndex(where: { $0 > 0 }), group * per < Int(limit) else {
+            return nil
+        }
+        let run = try lowestFree(ofBitmap: PageNumber(group * per + 1))
+        guard let bit = run.first, group * per + bit < Int(limit) else { return nil }
+        return try take(run, ofGroup: group).first
+    }
+
+    private func lowestFree(ofBitmap page: PageNumber) throws(StorageError) -> Range<Int> {
+        let bitmap = try pin(page)
+        return bitmap.view.freeRun(from: bitmap.view.bitmapHint, wanted: 1)
+    }
+
+    private func isFree(_ page: PageNumber) throws(StorageError) -> Bool {
+        let geometry = versions.files.geometry
+        let bitmap = try pin(geometry.bitmapPage(of: page))
+        guard bitmap.view.typeByte == PageType.bitmap.rawValue else {
+            throw .corrupt(.pageType, page: bitmap.number, byteOffset: PageLayout.type)
+        }
+        return bitmap.view.bitmapIsFree(geometry.bitmapBit(of: page))
+    }
+
+    /// Lets the store end behind its last page in use.
+    func trimEnd() throws(StorageError) {
+        let before = writes.state.pageCount
+        _ = try loadedFreeCounts()
+        while writes.state.pageCount > FixedPlace.initialPageCount {
+            let last = writes.state.pageCount - 1
+            // A bitmap page goes with the first page of its group, the only other one that is left.
+            let goesWithGroup = versions.files.geometry.isBitmapPage(last)
+            guard try isFree(goesWithGroup ? last - 1 : last) else { break }
+            if goesWithGroup { try trimGroup(bitmap: last) } else { try trimPage(last) }
+        }
+        // A commit is made only of pages that changed.
+        if writes.state.pageCount < before { _ = try editBitmap(FixedPlace.firstBitmap) }
+    }
+
+    private func trimPage(_ last: PageNumber) throws(StorageError) {
+        let geometry = versions.files.geometry
+        let bitmap = try editBitmap(geometry.bitmapPage(of: last))
+        bitmap.view.setBitmap(geometry.bitmapBit(of: last), isFree: false)
+        bitmap.view.setBitmap(freeCount: bitmap.view.bitmapFreeCount - 1, hint: bitmap.view.bitmapHint)
+        try adjustFreeCount(ofGroup: Int(last) / geometry.pagesPerBitmap, by: -1)
+        writes.state.pageCount = last
+    }
+
+    private func trimGroup(bitmap last: PageNumber) throws(StorageError) {
+        try adjustFreeCount(ofGroup: Int(last) / versions.files.geometry.pagesPerBitmap, by: -1)
+        _ = keep(last)
+        if let copy = writes.removeCopy(of: last) { release(copy) }
+        writes.forget(last)
+        writes.freeCounts?.removeLast()
+        writes.state.pageCount = last - 1
+    }
+}

@@ -1,0 +1,184 @@
+// The pages of a damaged store: where they lie, and whether they can be believed.
+//
+// What has to be known to read a page (page size, hash seed) stands in the superblock, in its copy, in the log's header
+// and in the header of each of its segments. If all of that is lost, the page size shows in the numbers that pages
+// carry; the seed does not, so then no checksum can be verified.
+//
+// Invariants
+//   1. Of the versions of a page in store file and log, the one with the highest LSN among the intact ones counts.
+//   2. Two calls with the same number give the same answer, as long as nobody changes the files.
+
+/// A damaged store file and its log.
+final class DamagedStore {
+    /// What reading a page came to.
+    enum Reading {
+        /// It is whole: checksum and structure are right.
+        case intact
+        /// Its structure is sound, but its checksum is wrong or cannot be verified.
+        case sound
+        /// It cannot be used.
+        case damaged
+        /// It was never written: all its bytes are zero.
+        case blank
+    }
+
+    let key: SalvageKey
+    let geometry: StoreGeometry
+    /// `nil`: no checksum can be verified.
+    let storeSeed: UInt64?
+    /// The superblock or its copy, if one of them is intact.
+    let superblock: Superblock?
+    /// Whole pages that the file has room for.
+    let storedPageCount: UInt32
+    /// Pages beyond those that are in the log, ascending: a number there may be any.
+    let pagesBeyond: [PageNumber]
+    /// What the newest commit says, or the newest slot; `nil` = neither is left.
+    let newestState: StoreState?
+    private let store: any StorageFile
+    private let log: DamagedLog?
+    private let other: ScratchPage
+
+    /// Opens the files of the store at `path` for reading, and finds out how to read them.
+    init(_ path: String, in fileSystem: any FileSystem, _ options: SalvageOptions) throws(StorageError) {
+        store = try fileSystem.open(path, role: .store, mode: .readOnly)
+        let head = try Head(store)
+        let logFile = try Engine.openIfPresent(
+            Engine.logPath(of: path), role: .log, mode: .readOnly, in: fileSystem)
+        var layout: DamagedLog.Layout?
+        if let logFile { layout = try DamagedLog.Layout(of: logFile) }
+        superblock = head.superblock
+        storeSeed = head.superblock?.hashSeed ?? layout?.storeSeed
+        if let superblock = head.superblock {
+            (key, geometry) = (head.isCopy ? .copy : .superblock, StoreGeometry(pageSize: superblock.pageSize))
+        } else if let pageSize = try Self.pageSize(of: layout?.header, store) {
+            (key, geometry) = (storeSeed == nil ? .guess : .log, StoreGeometry(pageSize: pageSize))
+        } else {
+            throw head.failure
+        }
+        guard storeSeed != nil || options.acceptsDamaged else {
+            throw .corrupt(.superblockChecksum, page: FixedPlace.superblock)
+        }
+        if let logFile, let layout, let storeSeed {
+            log = try DamagedLog(
+                logFile, layout, geometry, storeSeed, storeIdentifier: head.superblock?.storeIdentifier,
+                slot: head.slot, includesUncommitted: options.includesUncommitted)
+        } else {
+            log = nil
+        }
+        let stored = UInt32(clamping: try store.size() / UInt64(geometry.pageSize))
+        storedPageCount = stored
+        pagesBeyond = (log?.versions.keys.filter { $0 >= stored } ?? []).sorted()
+        if let commit = log?.newestCommit, commit.transactionID > head.slot?.transactionID ?? 0 {
+            newestState = StoreState(commit, chain: 0)
+        } else {
+            newestState = head.slot.map { StoreState($0) }
+        }
+        other = ScratchPage(byteCount: geometry.pageSize)
+    }
+
+    /// How many pages there are to look at.
+    var countOfPages: Int { Int(storedPageCount) + pagesBeyond.count }
+
+    /// Whether the version of `page` that counts is in the log.
+    private(set) var isFromLog = false
+
+    /// Reads the version of page `number` that counts.
+    func read(_ number: PageNumber, to view: PageView) throws(StorageError) -> Reading {
+        isFromLog = false
+        let stored = try readStored(number, to: view)
+        guard let log, let place = log.versions[number] else { return stored }
+        if stored == .intact, view.lsn >= place.lsn { return stored }
+        guard try log.read(number, at: place, to: other.view) else { return stored }
+        isFromLog = true
+        view.copy(from: other.view, at: 0, to: 0, count: view.byteCount)
+        return .intact
+    }
+
+    private func readStored(_ number: PageNumber, to view: PageView) throws(StorageError) -> Reading {
+        // SAFETY: `view` views a whole page of memory.
+        let buffer = unsafe UnsafeMutableRawBufferPointer(start: view.base, count: view.byteCount)
+        let offset = UInt64(number) * UInt64(geometry.pageSize)
+        let count = unsafe try store.readFully(into: buffer, at: offset)
+        if count < view.byteCount { view.clear(count..<view.byteCount) }
+        let isSound = Self.isSound(view, number)
+        if isSound, let storeSeed, view.storedChecksum == view.computedChecksum(number: number, storeSeed: storeSeed) {
+            return .intact
+        }
+        if isSound { return .sound }
+        return view.isZero ? .blank : .damaged
+    }
+
+    /// Whether the bytes in `view` keep the rules that a page on its own can break, but for the checksum.
+    static func isSound(_ view: PageView, _ number: PageNumber) -> Bool {
+        do throws(StorageError) {
+            try PageValidation.validate(view, number: number, depth: .sealed)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private static func pageSize(of header: LogHeader?, _ store: any StorageFile) throws(StorageError) -> Int? {
+        if let header { return header.pageSize }
+        return try guessPageSize(of: store)
+    }
+
+    /// The page size for which most pages of the file are where their numbers say.
+    private static func guessPageSize(of store: any StorageFile) throws(StorageError) -> Int? {
+        let (stride, enough) = (UInt64(StoreGeometry.pageSizes.lowerBound), 1000)
+        let header = ScratchBytes(byteCount: PageLayout.headerByteCount)
+        var votes: [Int: Int] = [:]
+        var offset = stride
+        let size = try store.size()
+        while offset < size, votes.values.max() ?? 0 < enough {
+            let count = try header.read(0..<header.byteCount, from: store, at: offset)
+            let (type, number) = header.with(0..<header.byteCount) { bytes in
+                (bytes.loadUInt8(at: PageLayout.type), UInt64(bytes.loadUInt32(at: PageLayout.number)))
+            }
+            if count == header.byteCount, PageType(rawValue: type) != nil, number > 0, offset % number == 0,
+                let pageSize = Int(exactly: offset / number), StoreGeometry.isValid(pageSize: pageSize)
+            {
+                votes[pageSize, default: 0] += 1
+            }
+            offset += stride
+        }
+        return votes.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
+    }
+}
+
+/// The beginning of a store file.
+private struct Head {
+    var superblock: Superblock?
+    var isCopy = false
+    var slot: CheckpointSlot?
+    /// Why the superblock cannot be read.
+    var failure = StorageError.notAStore(.damagedSuperblock)
+
+    init(_ store: any StorageFile) throws(StorageError) {
+        let bytes = ScratchBytes(byteCount: 4096)
+        let count = try bytes.read(0..<4096, from: store, at: 0)
+        for offset in [0, SuperblockLayout.mirror] where superblock == nil && offset <= count {
+            do throws(StorageError) {
+                superblock = try bytes.withThrowing(offset..<count) { span throws(StorageError) in
+                    try Superblock(decoding: span)
+                }
+                isCopy = offset != 0
+            } catch {
+                // What an intact superblock says of a newer format is to be believed; damage is what we are here for.
+                switch error {
+                case .notAStore, .corruption: if offset == 0 { failure = error }
+                default: throw error
+                }
+            }
+        }
+        slot = bytes.with(0..<count) { span in try? CheckpointSlot.newest(in: span) }
+    }
+}
+
+extension PageView {
+    /// Whether all bytes are zero.
+    fileprivate var isZero: Bool {
+        for offset in stride(from: 0, to: byteCount, by: 8) where u64(offset) != 0 { return false }
+        return true
+    }
+}

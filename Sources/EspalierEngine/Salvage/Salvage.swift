@@ -1,0 +1,78 @@
+// Salvage: makes a new, sound store of what is left of a damaged one.
+//
+// A leaf holds all that its rows need: whole keys (with the page's prefix), the number of its tree, and the range of
+// keys it stands for. So no interior page is needed. A row belongs to the newest leaf in whose range its key lies: a
+// leaf that was given up hands its range to leaves that are written later. Leaves are therefore taken in the order of
+// their LSNs, and each first clears its range in the new tree.
+//
+// Invariants
+//   1. The damaged files are only read.
+//   2. Total: any bytes give a sound store or a typed error; work and memory are bounded by the files' sizes.
+//   3. The new store appears under its name when it is complete, closed and durable, and never replaces a file.
+// Memory: 24 bytes per leaf, 8 per overflow page and 24 per page version in the log, beside the cache.
+
+extension Database {
+    /// Makes a new store at `newPath` of what can be read of the store at `path` and the log beside it.
+    ///
+    /// No other process may be writing the damaged store meanwhile. Trees keep their numbers; one whose name is lost is
+    /// called `lost+found/<number>`.
+    ///
+    /// - Throws: `noSuchStore`; `corruption` with rule 10 if the hash seed is lost, so that nothing can be verified
+    ///   (`acceptsDamaged` does without); `notAStore` if nothing in the file looks like a page; `unsupportedFormat`,
+    ///   `unsupportedFeatures`; `io`, also if there is a file at `newPath`; `diskFull`. Damage is reported, not thrown.
+    /// - Complexity: O(bytes of the files), O(n log n) in the number of rows.
+    public static func salvage(
+        from path: String, into newPath: String, options: SalvageOptions = .init()
+    ) throws(StorageError) -> SalvageReport {
+        try salvage(from: path, into: newPath, in: PosixFileSystem.shared, options: options)
+    }
+
+    /// Salvages within any file system.
+    package static func salvage(
+        from path: String, into newPath: String, in fileSystem: any FileSystem, options: SalvageOptions,
+        storeOptions: DatabaseOptions = .init()
+    ) throws(StorageError) -> SalvageReport {
+        let exists = IOFailure(operation: .rename, file: .store, errno: Platform.exists)
+        guard try fileSystem.identity(of: newPath) == nil else { throw .io(exists) }
+        let damaged = try DamagedStore(path, in: fileSystem, options)
+        let survey = try SalvageSurvey(damaged, options)
+        let temporary = newPath + ".tmp-" + String(fileSystem.random(), radix: 36)
+        do throws(StorageError) {
+            let report = try write(survey, of: damaged, to: temporary, fileSystem, options, storeOptions)
+            guard try fileSystem.renameExclusively(temporary, to: newPath) else { throw .io(exists) }
+            try fileSystem.syncDirectory(of: newPath)
+            return report
+        } catch {
+            // Files that have no name that counts; what cannot be removed does no harm.
+            for name in [temporary, Engine.logPath(of: temporary)] {
+                do throws(StorageError) { try fileSystem.remove(name) } catch {}
+            }
+            throw error
+        }
+    }
+
+    private static func write(
+        _ survey: SalvageSurvey, of damaged: DamagedStore, to path: String, _ fileSystem: any FileSystem,
+        _ options: SalvageOptions, _ storeOptions: DatabaseOptions
+    ) throws(StorageError) -> SalvageReport {
+        var storeOptions = storeOptions
+        storeOptions.pageSize = damaged.geometry.pageSize
+        storeOptions.access = .readWrite
+        storeOptions.createIfMissing = true
+        // Nothing counts before the store is closed, which makes all of it durable.
+        storeOptions.durability = .ordered
+        // A single leaf may lead to more than any cap allows.
+        storeOptions.logByteCountMax = .max
+        storeOptions.applicationID = options.applicationID ?? damaged.superblock?.applicationID ?? 0
+        storeOptions.applicationVersion = options.applicationVersion ?? damaged.superblock?.applicationVersion ?? 0
+        let database = try Database.open(path, in: fileSystem, options: storeOptions)
+        do throws(StorageError) {
+            let report = try SalvageWriter(survey, damaged, database, options).write()
+            try database.close()
+            return report
+        } catch {
+            do throws(StorageError) { try database.close() } catch {}
+            throw error
+        }
+    }
+}

@@ -1,0 +1,184 @@
+// The survey of a damaged store: every page is looked at once, and what counts of it is noted.
+//
+// Invariants
+//   1. A page is free if a bitmap page that can be used, and is newer than the page, says so: a page that was taken
+//      into use later than the bitmap was written is not.
+//   2. An overflow page belongs to one value only: that of the newest leaf which refers to it. Older references are
+//      left over from a leaf that was given up, and what they lead to may be another value by now.
+//   3. Memory follows the pages that are there.
+
+/// What was found in a damaged store.
+final class SalvageSurvey {
+    /// A leaf whose rows are to be taken.
+    struct Leaf {
+        let lsn: UInt64
+        let page: PageNumber
+        let treeID: UInt32
+        let isFree: Bool
+        let isInteger: Bool
+        let hasOverflow: Bool
+    }
+
+    /// What is known of a tree.
+    struct FoundTree {
+        var pageCount: UInt64 = 0
+        var damagedPageCount: UInt64 = 0
+        var integerLeafCount: UInt64 = 0
+        var bytesLeafCount: UInt64 = 0
+        var rootTag: UInt32?
+
+        /// What most of its leaves have.
+        var kind: KeyKind { integerLeafCount >= bytesLeafCount ? .integer : .bytes }
+    }
+
+    /// Leaves in the order in which their rows are to be written: free ones first, each by LSN.
+    private(set) var leaves: [Leaf] = []
+    private(set) var trees: [UInt32: FoundTree] = [:]
+    /// The first pages of whole chains of overflow pages, and the place in `leaves` of the leaf that each belongs to.
+    private(set) var chains: [PageNumber: Int] = [:]
+    private(set) var report = SalvageReport()
+    private let damaged: DamagedStore
+    private let options: SalvageOptions
+    private let page: ScratchPage
+    private let bitmap: ScratchPage
+    private var bitmapNumber: PageNumber = 0
+
+    /// Looks at every page of `damaged`.
+    init(_ damaged: DamagedStore, _ options: SalvageOptions) throws(StorageError) {
+        self.damaged = damaged
+        self.options = options
+        page = ScratchPage(byteCount: damaged.geometry.pageSize)
+        bitmap = ScratchPage(byteCount: damaged.geometry.pageSize)
+        report.key = damaged.key
+        report.pageSize = damaged.geometry.pageSize
+        report.pageCount = UInt64(damaged.storedPageCount)
+        for number in 1..<max(damaged.storedPageCount, 1) { try look(at: number) }
+        for number in damaged.pagesBeyond { try look(at: number) }
+        leaves.sort { ($0.isFree ? 0 : 1, $0.lsn, $0.page) < ($1.isFree ? 0 : 1, $1.lsn, $1.page) }
+        try claimChains()
+    }
+
+    // MARK: Pages
+
+    /// Whether a page that was read as `reading` is used.
+    private func isUsable(_ reading: DamagedStore.Reading) -> Bool {
+        switch reading {
+        case .intact: true
+        case .sound: options.acceptsDamaged
+        case .damaged, .blank: false
+        }
+    }
+
+    private func look(at number: PageNumber) throws(StorageError) {
+        let view = page.view
+        let reading = try damaged.read(number, to: view)
+        if damaged.isFromLog { report.loggedPageCount += 1 }
+        if reading == .blank { return }
+        if reading != .intact {
+            report.damagedPageCount += 1
+            if isUsable(reading) { report.acceptedPageCount += 1 }
+            if view.storedNumber == number, let tree = treeOfDamaged(view) {
+                trees[tree, default: FoundTree()].damagedPageCount += 1
+            }
+        }
+        guard isUsable(reading) else { return }
+        switch PageType(rawValue: view.typeByte) {
+        case .leafBytes, .leafInteger, .interiorBytes, .interiorInteger, .overflow: break
+        case .bitmap, .free, nil: return
+        }
+        let treeID = view.treeID
+        // The last number is never given out.
+        guard treeID >= FixedPlace.catalogTreeID, treeID < .max else { return }
+        let isFree = try isFree(number, lsn: view.lsn)
+        if isFree { report.freePageCount += 1 }
+        guard !isFree || options.includesDeleted else { return }
+        if !isFree { note(view, of: treeID) }
+        guard view.isLeaf, view.typeByte != PageType.overflow.rawValue else { return }
+        leaves.append(
+            Leaf(
+                lsn: view.lsn, page: number, treeID: treeID, isFree: isFree, isInteger: view.hasIntegerKeys,
+                hasOverflow: view.hasOverflowValues))
+    }
+
+    private func treeOfDamaged(_ view: PageView) -> UInt32? {
+        switch PageType(rawValue: view.typeByte) {
+        case .leafBytes, .leafInteger, .interiorBytes, .interiorInteger, .overflow:
+            // A number that no intact page carries is more likely damage than a tree.
+            trees[view.treeID] == nil ? nil : view.treeID
+        case .bitmap, .free, nil: nil
+        }
+    }
+
+    private func note(_ view: PageView, of treeID: UInt32) {
+        var tree = trees[treeID] ?? FoundTree()
+        tree.pageCount += 1
+        if view.typeByte == PageType.leafInteger.rawValue { tree.integerLeafCount += 1 }
+        if view.typeByte == PageType.leafBytes.rawValue { tree.bytesLeafCount += 1 }
+        if view.typeByte != PageType.overflow.rawValue, view.flags & PageFlags.root != 0 { tree.rootTag = view.rootTag }
+        trees[treeID] = tree
+    }
+
+    /// Invariant 1; so is what lies beyond the end of a state that is newer.
+    private func isFree(_ number: PageNumber, lsn: UInt64) throws(StorageError) -> Bool {
+        if let state = damaged.newestState, number >= state.pageCount, lsn < state.commitLSN { return true }
+        let place = damaged.geometry.bitmapPage(of: number)
+        if place != bitmapNumber {
+            bitmapNumber = place
+            let reading = try damaged.read(place, to: bitmap.view)
+            // Without a bitmap nothing is free.
+            if !isUsable(reading) || bitmap.view.typeByte != PageType.bitmap.rawValue {
+                bitmap.view.formatBitmap(number: place)
+            }
+        }
+        return bitmap.view.lsn > lsn && bitmap.view.bitmapIsFree(damaged.geometry.bitmapBit(of: number))
+    }
+
+    // MARK: Overflow pages
+
+    /// Invariant 2: newer leaves choose first.
+    private func claimChains() throws(StorageError) {
+        var claimed = PageSet(pageCount: .max)
+        for (place, leaf) in leaves.enumerated().reversed() where leaf.hasOverflow {
+            let reading = try damaged.read(leaf.page, to: page.view)
+            guard isUsable(reading) else { continue }
+            let references = (0..<page.view.cellCount).compactMap { index -> (PageNumber, UInt64)? in
+                guard case .overflow(let first, let byteCount) = page.view.value(index) else { return nil }
+                return (first, byteCount)
+            }
+            for (first, byteCount) in references {
+                let isWhole = try forEachChainPage(first, byteCount, leaf.treeID) { view in
+                    claimed.insert(view.storedNumber)
+                }
+                if isWhole { chains[first] = place }
+            }
+        }
+    }
+
+    /// Calls `body` with each page of a chain until it says `false`; returns whether the chain is whole.
+    func forEachChainPage(
+        _ first: PageNumber, _ byteCount: UInt64, _ treeID: UInt32, _ body: (PageView) -> Bool
+    ) throws(StorageError) -> Bool {
+        var (number, left) = (first, byteCount)
+        while left > 0 {
+            guard number != 0, isUsable(try damaged.read(number, to: page.view)) else { return false }
+            let view = page.view
+            guard view.typeByte == PageType.overflow.rawValue, view.treeID == treeID else { return false }
+            let length = UInt64(view.overflowPayload.count)
+            guard length <= left, body(view) else { return false }
+            left -= length
+            number = view.overflowNext
+        }
+        return number == 0
+    }
+}
+
+extension PageView {
+    /// Whether any value of this leaf lies in overflow pages.
+    fileprivate var hasOverflowValues: Bool {
+        guard isLeaf, typeByte == PageType.leafBytes.rawValue || typeByte == PageType.leafInteger.rawValue else {
+            return false
+        }
+        for index in 0..<cellCount where u16(cellOffset(index)) & TreeLayout.overflowFlag != 0 { return true }
+        return false
+    }
+}

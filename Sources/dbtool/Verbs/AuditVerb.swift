@@ -1,0 +1,104 @@
+// `dbtool audit`: a second opinion, by a checker that shares no code with the engine.
+
+import EspalierAudit
+import Foundation
+
+/// The verb `audit`.
+enum AuditVerb: Verb {
+    static let usage = Usage(
+        name: "audit", summary: "check a store by the format document alone, without the engine",
+        parameters: [.required("FILE", "the store")], options: [.json],
+        discussion: """
+            A second opinion: this checker was written from the document of the file format and shares no code with
+            the engine, so what both call whole is whole in two ways of reading. It reads store and log, verifies
+            every numbered rule on the newest committed state, and writes nothing.
+
+            Exit code 0: all in order; 1: a rule is broken; 4: another process writes the store, and it changed so
+            much while it was read that nothing can be said.
+            """,
+        examples: [
+            .init(command: "dbtool audit chinook.espalier", meaning: "\"ok\" and counts, or one line for each damage"),
+            .init(
+                command: "dbtool audit chinook.espalier --json",
+                meaning: "for programs: rule, place and sentence of each finding"),
+        ])
+
+    static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
+        let path = arguments.required("FILE")
+        var report = try audit(path)
+        for _ in 1..<readAttemptMax where report.hasChanged && !report.isOK { report = try audit(path) }
+        if arguments.wantsJSON {
+            console.print(json(report, path))
+        } else {
+            print(report, path, console)
+        }
+        if report.isOK { return .ok }
+        return report.hasChanged ? .locked : .difference
+    }
+
+    private static func audit(_ path: String) throws(ToolError) -> AuditReport {
+        let store = try FileBytes(path: path)
+        let hasLog = FileManager.default.fileExists(atPath: path + "-wal")
+        // An empty log is one that a crash left behind; the audit says what it means.
+        let log: (any ByteSource)? = hasLog ? try? FileBytes(path: path + "-wal") : nil
+        do throws(AuditFailure) {
+            return try StoreAudit.run(store: store, log: log ?? (hasLog ? [UInt8]() : nil))
+        } catch {
+            throw .file(path: path, reason: "\(error)")
+        }
+    }
+
+    private static func print(_ report: AuditReport, _ path: String, _ console: Console) {
+        for finding in report.findings.list { console.print("\(path): \(finding)") }
+        let count = report.findings.count
+        switch count {
+        case 0: console.print("\(path): ok")
+        case 1: console.print("\(path): 1 problem")
+        default: console.print("\(path): \(DisplayText.grouped(count)) problems")
+        }
+        if report.hasChanged {
+            console.print(
+                "Another process wrote the store while it was read; this is about transaction "
+                    + "\(DisplayText.grouped(report.transaction)).")
+        }
+        guard report.pageCount > 0 else { return }
+        let entries = report.trees.reduce(0) { $0 + $1.counts.entryCount }
+        console.print(
+            "\(DisplayText.grouped(report.pageCount)) pages (\(DisplayText.grouped(report.freePageCount)) free), "
+                + "\(report.trees.count) trees, \(DisplayText.grouped(entries)) entries; "
+                + "\(DisplayText.grouped(report.logCommitCount)) commits in the log")
+    }
+
+    private static func json(_ report: AuditReport, _ path: String) -> JSONValue {
+        [
+            "file": .string(path), "ok": .boolean(report.isOK), "changed": .boolean(report.hasChanged),
+            "pages": .count(report.pageCount), "freePages": .count(report.freePageCount),
+            "transaction": .count(report.transaction), "logCommits": .count(report.logCommitCount),
+            "problems": .count(report.findings.count), "findings": .array(report.findings.list.map(json)),
+            "trees": .array(
+                report.trees.map { tree in
+                    [
+                        "name": .string(String(decoding: tree.name, as: UTF8.self)), "id": .count(tree.number),
+                        "keys": .string(tree.hasIntegerKeys ? "integer" : "bytes"),
+                        "entries": .count(tree.counts.entryCount), "pages": .count(tree.counts.pageCount),
+                    ]
+                }),
+        ]
+    }
+
+    private static func json(_ finding: AuditFinding) -> JSONValue {
+        switch finding.place {
+        case .page(let page, let offset):
+            [
+                "rule": .count(finding.rule), "file": .string("store"), "page": .count(page),
+                "byteOffset": .count(offset),
+                "text": .string(finding.description),
+            ]
+        case .log(let offset):
+            [
+                "rule": .count(finding.rule), "file": .string("log"), "page": .null, "byteOffset": .count(offset),
+                "text": .string(finding.description),
+            ]
+        }
+    }
+}

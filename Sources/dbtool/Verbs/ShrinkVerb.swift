@@ -1,0 +1,55 @@
+// `dbtool shrink`: makes a store shorter where it lies, some pages at a time.
+
+import EspalierEngine
+
+/// The verb `shrink`.
+enum ShrinkVerb: Verb {
+    static let usage = Usage(
+        name: "shrink", summary: "move pages from the end of a store to free places, and cut the file",
+        parameters: [.required("FILE", "the store; nobody may have it open for writing")], options: [.json],
+        discussion: """
+            Needs no space for a second file, and increments of earlier backups can go on, other than with
+            'dbtool compact', which makes a smaller file still because it fills the pages anew. Each step is a
+            transaction: whatever happens, the store is whole, and a second run goes on where the first ended.
+            """,
+        examples: [
+            .init(command: "dbtool shrink music.espalier", meaning: "gives the free pages back to the system")
+        ])
+
+    static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
+        let path = arguments.required("FILE")
+        var progress = Progress(console)
+        var options = DatabaseOptions()
+        options.createIfMissing = false
+        let outcome = try naming(path) { () throws(StorageError) in
+            let database = try Database.open(path, options: options)
+            let (before, freeCount) = (database.statistics.pageCount, database.statistics.freePageCount)
+            var (pagesMoved, isComplete) = (0, false)
+            while !isComplete {
+                var write = try database.beginWrite()
+                let receipt = try write.shrink()
+                try write.commit()
+                pagesMoved += receipt.pagesMoved
+                isComplete = receipt.isComplete
+                progress.show("free pages gone", before - UInt64(receipt.pageCount), of: freeCount)
+            }
+            try database.checkpoint(.full)
+            let (after, pageSize) = (database.statistics.pageCount, UInt64(database.pageSize))
+            try database.close()
+            return (pagesMoved: pagesMoved, bytesBefore: before * pageSize, bytes: after * pageSize)
+        }
+        progress.finish()
+        guard arguments.wantsJSON else {
+            console.print(
+                "\(path): \(DisplayText.bytes(outcome.bytes)), before \(DisplayText.bytes(outcome.bytesBefore)), "
+                    + "\(DisplayText.grouped(outcome.pagesMoved)) pages moved")
+            return .ok
+        }
+        console.print(
+            [
+                "file": .string(path), "bytes": .count(outcome.bytes), "bytesBefore": .count(outcome.bytesBefore),
+                "pagesMoved": .count(outcome.pagesMoved),
+            ] as JSONValue)
+        return .ok
+    }
+}

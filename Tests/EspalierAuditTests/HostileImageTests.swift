@@ -1,0 +1,74 @@
+// No claim of a file costs memory or time beyond the measure of the file itself, and nothing traps.
+//
+// Each campaign runs in a process of its own: its peak of memory is the images' and nobody else's.
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import EspalierAudit
+
+@Suite struct HostileImageTests {
+    /// What a visit may take besides twice the files: caches, buffers and the simulated file system.
+    private static let freeByteCount = 8 << 20
+    private static let secondsMax = 30.0
+
+    @Test func `a file that claims huge things costs no memory beyond its size`() async {
+        await #expect(processExitsWith: .success) {
+            let images = try HostileImage.all(claimCount: campaignCount("ESPALIER_AUDIT_CLAIMS", default: 2))
+            precondition(images.count >= 100, "\(images.count) images")
+            let good = HostileImage(name: "good", files: try SampleStores.open())
+            good.visit()
+            for image in images {
+                let before = Self.resetPeak()
+                let begun = ContinuousClock.now
+                image.visit()
+                let growth = Self.peak() - before
+                let allowed = 2 * (image.files.store.count + (image.files.log?.count ?? 0)) + Self.freeByteCount
+                precondition(growth <= allowed, "\(image.name): \(growth) bytes, \(allowed) are allowed")
+                let seconds = (ContinuousClock.now - begun) / .seconds(1)
+                precondition(seconds < Self.secondsMax, "\(image.name): \(seconds) seconds")
+            }
+        }
+    }
+
+    /// The tool, if it is among what was built.
+    private static var tool: String? {
+        let path = Checkout.products.appending(path: "dbtool").path
+        return FileManager.default.isExecutableFile(atPath: path) ? path : nil
+    }
+
+    @Test(.enabled(if: tool != nil), arguments: ["audit", "check", "info", "pages", "page", "dump"])
+    func `no verb of the tool is killed, or takes a gigabyte, for what a file claims`(verb: String) throws {
+        let tool = try #require(Self.tool)
+        let images = try HostileImage.all(claimCount: 1)
+        let step = campaignCount("ESPALIER_AUDIT_TOOL_STEP", default: 23)
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "forged.espalier").path
+            for index in stride(from: 0, to: images.count, by: step) {
+                let image = images[index]
+                try Data(image.files.store).write(to: URL(fileURLWithPath: path))
+                try Data(image.files.log ?? []).write(to: URL(fileURLWithPath: path + "-wal"))
+                let page = verb == "page" ? " 3" : ""
+                let run = try Command("/bin/sh", ["-c", "ulimit -v 1048576; exec '\(tool)' \(verb) '\(path)'\(page)"])
+
+                #expect((0...4).contains(run.code), "\(verb), \(image.name): \(run.code) \(run.errors)")
+            }
+        }
+    }
+
+    /// Makes the present size of the process its peak, and says it.
+    private static func resetPeak() -> Int {
+        // "5" resets the peak of the resident set (proc(5)); where that is not allowed, the peak only grows.
+        try? Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
+        return peak()
+    }
+
+    /// The peak of the resident set in bytes.
+    private static func peak() -> Int {
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        let number = line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first
+        return (number.flatMap { Int($0) } ?? 0) << 10
+    }
+}

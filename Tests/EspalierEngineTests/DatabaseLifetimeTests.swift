@@ -1,0 +1,173 @@
+// Handles, transactions and the engine behind them: who keeps what open, and what is used again.
+
+import EspalierEngine
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct DatabaseLifetimeTests {
+    /// The store at `path` as another process would open it: its own descriptors and locks.
+    private func openElsewhere(_ path: String) throws -> Database {
+        try Database.open(path, in: DisguisedFileSystem(device: 1 << 40), options: DatabaseOptions())
+    }
+
+    private func makeStore(_ path: String) throws -> (Database, Tree) {
+        let database = try Database.open(path)
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        try write.put([1], for: 1, in: tree)
+        try write.commit()
+        return (database, tree)
+    }
+
+    @Test func `a store whose last handle was dropped closes cleanly with the last transaction`() throws {
+        try withStorePath { path in
+            var handle: Database?
+            let tree: Tree
+            (handle, tree) = try makeStore(path)
+            let read = try #require(handle).beginRead()
+            var write = try #require(handle).beginWrite()
+            try write.put([2], for: 2, in: tree)
+            handle = nil
+            // The holder's number is known to other processes only.
+            #expect(throws: StorageError.storeBusy(pid: 0)) { _ = try openElsewhere(path) }
+            #expect(try read.get(1, from: tree) == [1])
+            try write.commit()
+            #expect(try read.get(2, from: tree) == nil)
+            _ = consume read
+
+            #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+            let elsewhere = try openElsewhere(path)
+            #expect(try elsewhere.beginRead().get(2, from: tree) == [2])
+            try elsewhere.close()
+        }
+    }
+
+    @Test func `a store that is opened again before its last transaction ended stays open`() throws {
+        try withStorePath { path in
+            var handle: Database?
+            let tree: Tree
+            (handle, tree) = try makeStore(path)
+            var cursor = try #require(handle).beginRead().cursor(over: tree)
+            let read = try #require(handle).beginRead()
+            handle = nil
+            let again = try Database.open(path)
+            #expect(again.statistics.snapshotCount == 1)
+            _ = consume read
+            #expect(throws: StorageError.transactionEnded) { _ = try cursor.first() }
+            #expect(try again.beginRead().get(1, from: tree) == [1])
+            try again.close()
+            try openElsewhere(path).close()
+        }
+    }
+
+    @Test func `handles dropped while threads end their transactions leave nothing open`() throws {
+        try withStorePath { path in
+            try makeStore(path).0.close()
+            for _ in 0..<30 {
+                let handle = Shared(Mutex<Database?>(try Database.open(path)))
+                try onThreads(4) { number in
+                    if number == 0 {
+                        Thread.sleep(forTimeInterval: 0.0005)
+                        handle.value.withLock { $0 = nil }
+                    }
+                    while let database = handle.value.withLock({ $0 }) {
+                        if number == 1 {
+                            let write = try database.beginWrite()
+                            write.rollback()
+                        } else {
+                            _ = try database.beginRead()
+                        }
+                    }
+                }
+                try openElsewhere(path).close()
+            }
+        }
+    }
+
+    @Test func `a transaction sees the newest commit also when it uses again what another left`() throws {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        try write.commit()
+        for round in UInt8(1)...20 {
+            var write = try database.beginWrite()
+            try write.put([round], for: 1, in: tree)
+            try write.commit()
+            for _ in 0..<3 {
+                let one = try database.beginRead()
+                let two = try database.beginRead()
+                #expect(try one.get(1, from: tree) == [round] && two.get(1, from: tree) == [round])
+                #expect(database.statistics.snapshotCount == 2)
+            }
+            #expect(database.statistics.snapshotCount == 0)
+            #expect(try database.checkpoint(.full).isComplete)
+        }
+    }
+
+    @Test func `a cursor does not come to life again with the next transaction`() throws {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        try write.put([1], for: 1, in: tree)
+        try write.commit()
+        var cursor = try database.beginRead().cursor(over: tree)
+        let next = try database.beginRead()
+        #expect(throws: StorageError.transactionEnded) { _ = try cursor.next() }
+        #expect(try next.get(1, from: tree) == [1])
+    }
+
+    @Test func `short transactions on many threads each see one whole commit, not older than their begin`() throws {
+        var options = DatabaseOptions()
+        options.cacheByteCount = 64 << 10
+        options.logSegmentByteCount = 64 << 10
+        options.checkpointThreshold = 64 << 10
+        let database = try Database.inMemory(options: options)
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        for key in 0..<UInt64(200) { try write.put(Self.stamp(write.transactionID), for: key, in: tree) }
+        try write.commit()
+        let rounds = campaignCount("ESPALIER_THREAD_COMMITS", default: 80) * 5
+        let isDone = Shared(Atomic(false))
+        let newest = Shared(Atomic<UInt64>(1))
+        try onThreads(5) { number in
+            if number == 0 {
+                defer { isDone.value.store(true, ordering: .relaxed) }
+                for round in 0..<rounds {
+                    var write = try database.beginWrite()
+                    let stamp = Self.stamp(write.transactionID)
+                    for key in 0..<UInt64(10) { try write.put(stamp, for: key * 20, in: tree) }
+                    newest.value.store(try write.commit(.ordered).transactionID, ordering: .releasing)
+                    // Pauses in which transactions are taken up again.
+                    if round % 8 == 0 { Thread.sleep(forTimeInterval: 0.001) }
+                }
+                return
+            }
+            var chance = SeededGenerator(seed: UInt64(number))
+            while !isDone.value.load(ordering: .relaxed) {
+                if number == 1 {
+                    try database.checkpoint(.passive)
+                    Thread.sleep(forTimeInterval: 0.0005)
+                    continue
+                }
+                let floor = newest.value.load(ordering: .acquiring)
+                let read = try database.beginRead()
+                #expect(read.transactionID >= floor)
+                let expected = Self.stamp(read.transactionID)
+                for _ in 0..<3 {
+                    let key = UInt64.random(in: 0..<10, using: &chance) * 20
+                    #expect(try read.get(key, from: tree) == expected)
+                }
+            }
+        }
+        #expect(database.statistics.snapshotCount == 0)
+        #expect(database.statistics.checkpointCount > 0)
+        #expect(try database.check().isOK)
+        try database.close()
+    }
+
+    private static func stamp(_ transaction: UInt64) -> [UInt8] {
+        [UInt8](repeating: UInt8(truncatingIfNeeded: transaction &* 37), count: 300)
+    }
+}

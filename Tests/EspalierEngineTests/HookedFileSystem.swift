@@ -1,0 +1,76 @@
+// Files in memory, a call of which a test can hold up, count or make fail.
+
+import EspalierEngine
+import Synchronization
+
+/// Files in memory with a hook before each write, sync and reservation.
+final class HookedFileSystem: FileSystem {
+    enum Call { case write, sync, allocate }
+    typealias Hook = @Sendable (Call, FileRole) throws(StorageError) -> Void
+
+    private let files = MemoryFileSystem()
+    private let hook = Mutex<Hook?>(nil)
+
+    /// Calls `hook` before each call from now on; an error it throws is the call's.
+    func arm(_ hook: Hook?) { self.hook.withLock { $0 = hook } }
+
+    func will(_ call: Call, _ role: FileRole) throws(StorageError) {
+        if let hook = hook.withLock({ $0 }) { try hook(call, role) }
+    }
+
+    func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
+        HookedFile(try files.open(path, role: role, mode: mode), in: self)
+    }
+
+    func identity(of path: String) throws(StorageError) -> FileIdentity? { try files.identity(of: path) }
+
+    func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
+        try files.renameExclusively(path, to: newPath)
+    }
+
+    func rename(_ path: String, to newPath: String) throws(StorageError) { try files.rename(path, to: newPath) }
+    func remove(_ path: String) throws(StorageError) { try files.remove(path) }
+    func syncDirectory(of path: String) throws(StorageError) { try files.syncDirectory(of: path) }
+    func now() -> UInt64 { files.now() }
+    func random() -> UInt64 { files.random() }
+}
+
+private final class HookedFile: StorageFile {
+    private let file: any StorageFile
+    private let system: HookedFileSystem
+
+    init(_ file: any StorageFile, in system: HookedFileSystem) {
+        self.file = file
+        self.system = system
+    }
+
+    var role: FileRole { file.role }
+    var identity: FileIdentity { file.identity }
+    func size() throws(StorageError) -> UInt64 { try file.size() }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
+        // SAFETY: the caller's buffer is valid for the length of the call.
+        unsafe try file.read(into: buffer, at: offset)
+    }
+
+    func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
+        try system.will(.write, role)
+        // SAFETY: the caller's buffer is valid for the length of the call.
+        return unsafe try file.write(buffer, at: offset)
+    }
+
+    func sync(_ level: SyncLevel) throws(StorageError) {
+        try system.will(.sync, role)
+        try file.sync(level)
+    }
+
+    func truncate(to byteCount: UInt64) throws(StorageError) { try file.truncate(to: byteCount) }
+
+    func allocate(to byteCount: UInt64) throws(StorageError) {
+        try system.will(.allocate, role)
+        try file.allocate(to: byteCount)
+    }
+
+    func lockForWriting() throws(StorageError) { try file.lockForWriting() }
+    func close() throws(StorageError) { try file.close() }
+}

@@ -1,0 +1,112 @@
+// A transaction many times larger than the cache: it works, in memory that does not follow its size, and leaves nothing
+// behind, whether it is committed or not.
+//
+// Each runs in a process of its own (an exit test), because it is about the memory of a process.
+
+import EspalierEngine
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct LargeTransactionTests {
+    /// Bytes of values; the cache is a 32nd of it: 1024 is the 1 GiB transaction in a cache of 32 MiB.
+    private static let mebibytes = campaignCount("ESPALIER_TRANSACTION_MIB", default: 32)
+
+    private struct Refusal: Error {}
+
+    /// The most memory the process ever had, in bytes.
+    private static func peakByteCount() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+        return try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }) << 10
+    }
+
+    private static func value(_ key: UInt64) -> [UInt8] { [UInt8](repeating: UInt8(key % 251), count: 1000) }
+
+    private static func options(_ mebibytes: Int) -> DatabaseOptions {
+        var options = DatabaseOptions()
+        options.cacheByteCount = mebibytes << 15
+        return options
+    }
+
+    /// What a transaction may take beside the cache: a constant, and the places of its pages in the log.
+    private static func allowance(_ mebibytes: Int) -> Int { 16 << 20 + (mebibytes << 20) / 4096 * 200 }
+
+    static func fill(_ path: String, _ mebibytes: Int) throws {
+        let options = options(mebibytes)
+        let database = try Database.open(path, options: options)
+        let before = try peakByteCount()
+        let count = UInt64(mebibytes) << 10
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        // A part that is undone comes first: its log is given back at once.
+        #expect(throws: Refusal.self) {
+            try write.nested { write in
+                for key in 0..<count / 4 { try write.put([1, 2, 3], for: key * 17 % count, in: tree) }
+                throw Refusal()
+            }
+        }
+        for key in 0..<count { try write.put(value(key), for: key, in: tree) }
+        try write.commit()
+        let grown = try peakByteCount() - before
+        let logged = database.statistics.logByteCount
+        try database.checkpoint(.truncate)
+
+        #expect(grown <= options.cacheByteCount + allowance(mebibytes))
+        #expect(logged > count * 1000)
+        #expect(database.statistics.logByteCount == 0)
+        let read = try database.beginRead()
+        #expect(try read.count(of: tree) == count)
+        for key in stride(from: 0, to: count, by: 997) { #expect(try read.get(key, from: tree) == value(key)) }
+        print("\(mebibytes) MiB in a cache of \(options.cacheByteCount >> 10) KiB:", terminator: " ")
+        print("\(grown >> 10) KiB more memory, \(logged >> 20) MiB of log")
+    }
+
+    static func giveUp(_ path: String, _ mebibytes: Int) throws {
+        let options = options(mebibytes)
+        let database = try Database.open(path, options: options)
+        let count = UInt64(mebibytes) << 10
+        var first = try database.beginWrite()
+        let tree = try first.createTree(named: "t", kind: .integer)
+        for key in 0..<UInt64(2000) { try first.put(value(key), for: key, in: tree) }
+        try first.commit()
+        let (before, live) = (try peakByteCount(), database.statistics.logLiveByteCount)
+        var write = try database.beginWrite()
+        // Each level keeps the pages that the one before it left changed in memory.
+        for level in 0..<UInt64(100) {
+            _ = try write.savepoint()
+            for key in stride(from: level % 4, to: 2000, by: 4) { try write.put(value(level), for: key, in: tree) }
+        }
+        for key in 2000..<count { try write.put(value(key), for: key, in: tree) }
+        write.rollback()
+
+        #expect(try peakByteCount() - before <= options.cacheByteCount + allowance(mebibytes))
+        #expect(database.statistics.logLiveByteCount == live)
+        let read = try database.beginRead()
+        #expect(try read.count(of: tree) == 2000)
+        for key in 0..<UInt64(2000) { #expect(try read.get(key, from: tree) == value(key)) }
+        #expect(try database.check().isOK)
+    }
+
+    @Test func `a transaction of 32 times the cache works in the memory of the cache`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("espalier-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (path, mebibytes) = (folder.appendingPathComponent("large.espalier").path, Self.mebibytes)
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            [path = path as String, mebibytes = mebibytes as Int] in
+            try LargeTransactionTests.fill(path, mebibytes)
+        }
+        print(String(decoding: result?.standardOutputContent ?? [], as: UTF8.self))
+    }
+
+    @Test func `one that is given up, with a hundred savepoints, leaves store and log as they were`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("espalier-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (path, mebibytes) = (folder.appendingPathComponent("large.espalier").path, Self.mebibytes)
+        await #expect(processExitsWith: .success) { [path = path as String, mebibytes = mebibytes as Int] in
+            try LargeTransactionTests.giveUp(path, mebibytes)
+        }
+    }
+}

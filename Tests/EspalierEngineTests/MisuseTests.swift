@@ -1,0 +1,180 @@
+// What an application can do wrong with the engine: a defined error each time, and the transaction goes on if it can.
+//
+// A write in a read transaction, a second commit and the use of an ended transaction do not compile: transactions are
+// noncopyable and `commit` consumes them.
+
+import EspalierEngine
+import TestSupport
+import Testing
+
+@Suite struct MisuseTests {
+    private func makeStore() throws -> (Database, integers: Tree, names: Tree) {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let trees = (
+            try write.createTree(named: "integers", kind: .integer), try write.createTree(named: "names", kind: .bytes)
+        )
+        try write.put([1], for: 1, in: trees.0)
+        try write.put([1], for: bytes("one"), in: trees.1)
+        try write.commit()
+        return (database, trees.0, trees.1)
+    }
+
+    /// The error that `body` throws.
+    private func failure(_ body: () throws(StorageError) -> Void) -> StorageError? {
+        do throws(StorageError) { try body() } catch { return error }
+        return nil
+    }
+
+    @Test func `a cursor that outlives its read transaction says so`() throws {
+        let (database, integers, _) = try makeStore()
+        var cursor = try database.beginRead().cursor(over: integers)
+
+        #expect(failure { () throws(StorageError) in _ = try cursor.first() } == .transactionEnded)
+        #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .transactionEnded)
+    }
+
+    @Test func `a tree of another store or of the other kind is refused, and the transaction goes on`() throws {
+        let (database, integers, names) = try makeStore()
+        let other = try Database.inMemory()
+        var foreign = try other.beginWrite()
+        for number in 0..<5 { _ = try foreign.createTree(named: "x\(number)", kind: .integer) }
+        let created = try foreign.createTree(named: "foreign", kind: .integer)
+        foreign.rollback()
+        var write = try database.beginWrite()
+
+        #expect(
+            failure { () throws(StorageError) in try write.put([1], for: 1, in: created) } == .noSuchTree(created.id))
+        #expect(
+            failure { () throws(StorageError) in try write.put([1], for: 1, in: names) }
+                == .wrongKeyKind(tree: names.id))
+        #expect(
+            failure { () throws(StorageError) in _ = try write.remove([1], from: integers) }
+                == .wrongKeyKind(tree: integers.id))
+        #expect(
+            failure { () throws(StorageError) in _ = try write.get(1, from: names) } == .wrongKeyKind(tree: names.id))
+        try write.put([2], for: 2, in: integers)
+        try write.commit()
+        #expect(try database.beginRead().count(of: integers) == 2)
+    }
+
+    @Test func `keys and names that are too long are refused, and the transaction goes on`() throws {
+        let (database, integers, names) = try makeStore()
+        let long = [UInt8](repeating: 7, count: 1001)
+        var write = try database.beginWrite()
+
+        #expect(
+            failure { () throws(StorageError) in try write.put([1], for: long, in: names) }
+                == .keyTooLong(byteCount: 1001, maximum: 1000))
+        #expect(try write.get(long, from: names) == nil)
+        #expect(
+            failure { () throws(StorageError) in
+                _ = try write.createTree(named: String(repeating: "n", count: 1001), kind: .bytes)
+            } == .keyTooLong(byteCount: 1001, maximum: 1000))
+        #expect(
+            failure { () throws(StorageError) in _ = try write.createTree(named: "", kind: .bytes) }
+                == .keyTooLong(byteCount: 0, maximum: 1000))
+        #expect(
+            failure { () throws(StorageError) in _ = try write.createTree(named: "integers", kind: .bytes) }
+                == .treeExists(integers.id))
+        try write.put([1], for: [UInt8](repeating: 7, count: 1000), in: names)
+        try write.commit()
+        #expect(try database.beginRead().count(of: names) == 2)
+    }
+
+    @Test func `a cursor on no entry, or on one that was removed, has no value`() throws {
+        let (database, integers, _) = try makeStore()
+        var write = try database.beginWrite()
+        var cursor = try write.cursor(over: integers)
+        #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .noEntry)
+        #expect(failure { () throws(StorageError) in try cursor.withKey { _ in } } == .noEntry)
+        #expect(try cursor.first())
+        try write.remove(1, from: integers)
+
+        #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .noEntry)
+        #expect(try !cursor.next())
+        #expect(
+            failure { () throws(StorageError) in _ = try cursor.seek([1]) } == .wrongKeyKind(tree: integers.id))
+    }
+
+    @Test func `a dropped tree is gone for its own transaction and for later ones`() throws {
+        let (database, integers, _) = try makeStore()
+        var write = try database.beginWrite()
+        try write.dropTree(integers)
+        #expect(failure { () throws(StorageError) in _ = try write.get(1, from: integers) } == .noSuchTree(integers.id))
+        let again = try write.createTree(named: "integers", kind: .integer)
+        #expect(again.id != integers.id)
+        try write.commit()
+
+        #expect(throws: StorageError.noSuchTree(integers.id)) { _ = try database.beginRead().count(of: integers) }
+        #expect(try database.beginRead().count(of: again) == 0)
+    }
+
+    @Test func `a full checkpoint that an older snapshot hinders says so`() throws {
+        let (database, integers, _) = try makeStore()
+        do {
+            let read = try database.beginRead()
+            var write = try database.beginWrite()
+            try write.put([2], for: 2, in: integers)
+            try write.commit()
+
+            #expect(throws: StorageError.logFull) { try database.checkpoint(.full) }
+            #expect(try read.count(of: integers) == 1)
+        }
+        #expect(try database.checkpoint(.full).isComplete)
+    }
+
+    @Test func `a snapshot that was given up says so for every key, changed since or not`() throws {
+        var options = DatabaseOptions()
+        options.logSegmentByteCount = 64 << 10
+        options.logSoftCap = 128 << 10
+        options.logByteCountMax = 256 << 10
+        let database = try Database.inMemory(options: options)
+        var write = try database.beginWrite()
+        let still = try write.createTree(named: "still", kind: .integer)
+        let changing = try write.createTree(named: "changing", kind: .integer)
+        try write.put([1], for: 1, in: still)
+        try write.commit()
+        let read = try database.beginRead()
+        #expect(try read.get(1, from: still) == [1])
+        for round in UInt64(0)..<40 {
+            var write = try database.beginWrite()
+            try write.put([UInt8](repeating: 1, count: 20_000), for: round % 3, in: changing)
+            try write.commit()
+        }
+
+        #expect(failure { () throws(StorageError) in _ = try read.get(1, from: still) } == .snapshotExpired)
+        #expect(try database.beginRead().get(1, from: still) == [1])
+    }
+
+    @Test func `after a change that failed half-way a transaction can only be given up`() throws {
+        let system = SimulatedFileSystem(seed: 1)
+        var options = DatabaseOptions()
+        options.cacheByteCount = 0
+        let database = try Database.open("store", in: system, options: options)
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        for key in UInt64(0)..<3000 { try write.put([UInt8](repeating: 1, count: 100), for: key, in: tree) }
+        try write.commit()
+        var failing = try database.beginWrite()
+        // A page that is not in memory cannot be read.
+        system.arm(SimulatedFault(operation: system.operationCount + 1, kind: .inputOutput))
+        var failures: [StorageError?] = []
+        for key in UInt64(0)..<3000 where failures.isEmpty {
+            let error = failure { () throws(StorageError) in try failing.remove(key, from: tree) }
+            if let error { failures.append(error) }
+        }
+        system.arm(nil)
+        guard case .io = failures.first else {
+            Issue.record("removing gave \(failures)")
+            return
+        }
+
+        #expect(failure { () throws(StorageError) in try failing.put([1], for: 1, in: tree) } == .transactionFailed)
+        var refusal: StorageError?
+        do throws(StorageError) { try failing.commit() } catch { refusal = error }
+        #expect(refusal == .transactionFailed)
+        #expect(try database.beginRead().count(of: tree) == 3000)
+        #expect(try database.check().isOK)
+    }
+}

@@ -1,0 +1,91 @@
+// Half-written pages under a reader's eyes: of a writer that is slow, of one that never goes on, and of none.
+
+import EspalierEngine
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct PatienceTests {
+    /// A store whose pages are all half of what they were, and the bytes it should have.
+    private struct TornStore {
+        let path: String
+        private let whole: Data
+
+        init(in folder: URL) throws {
+            path = folder.appending(path: "torn.espalier").path
+            let database = try Database.open(path)
+            var write = try database.beginWrite()
+            let tree = try write.createTree(named: "t", kind: .integer)
+            for key in 0..<UInt64(100) { try write.put([UInt8](repeating: 7, count: 100), for: key, in: tree) }
+            try write.commit()
+            try database.close()
+            whole = try Data(contentsOf: URL(filePath: path))
+            var torn = whole
+            for page in 2..<whole.count / 4096 { torn.resetBytes(in: page * 4096 + 3000..<(page + 1) * 4096) }
+            try Self.write(torn, to: path)
+        }
+
+        /// What the writer does when it goes on.
+        func finish() throws { try Self.write(whole, to: path) }
+
+        /// Into the same file: a lock belongs to it.
+        private static func write(_ bytes: Data, to path: String) throws {
+            let file = try FileHandle(forUpdating: URL(filePath: path))
+            try file.write(contentsOf: bytes)
+            try file.close()
+        }
+
+        func read() throws -> [UInt8]? {
+            var options = DatabaseOptions()
+            options.access = .readOnly
+            let database = try Database.open(path, options: options)
+            let read = try database.beginRead()
+            return try read.tree(named: "t").flatMap { try read.get(50, from: $0) }
+        }
+
+        /// How long it takes until the damage is believed.
+        func timeToDamage() -> Duration {
+            ContinuousClock().measure {
+                #expect {
+                    _ = try read()
+                } throws: { error in
+                    if case StorageError.corruption = error { true } else { false }
+                }
+            }
+        }
+
+        /// The lock that a writing process holds.
+        func lock() throws -> any StorageFile {
+            let file = try PosixFileSystem.shared.open(path, role: .store, mode: .readWrite)
+            try file.lockForWriting()
+            return file
+        }
+    }
+
+    @Test func `a page that a writing process is slow to write is read when it is whole`() throws {
+        try withTemporaryFolder { folder in
+            let store = try TornStore(in: folder)
+            let lock = try store.lock()
+            Thread.detachNewThread {
+                Thread.sleep(forTimeInterval: 0.1)
+                try? store.finish()
+            }
+
+            #expect(try store.read() == [UInt8](repeating: 7, count: 100))
+            try lock.close()
+        }
+    }
+
+    @Test func `half a page is damage in the end if its writer is stuck, and at once if there is none`() throws {
+        try withTemporaryFolder { folder in
+            let store = try TornStore(in: folder)
+            let lock = try store.lock()
+            let stuck = store.timeToDamage()
+            #expect(stuck > .milliseconds(400) && stuck < .seconds(30))
+            try lock.close()
+
+            let times = (0..<5).map { _ in store.timeToDamage() }
+            #expect(try #require(times.min()) < .milliseconds(400))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+// Removing intervals of keys and filling empty trees, through the public interface.
+
+import EspalierEngine
+import TestSupport
+import Testing
+
+@Suite struct RangeAndLoadTests {
+    private func makeStore(_ kind: KeyKind) throws -> (Database, Tree) {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: kind)
+        try write.commit()
+        return (database, tree)
+    }
+
+    private func integers(_ tree: Tree, _ write: borrowing WriteTransaction) throws -> [UInt64] {
+        var cursor = try write.cursor(over: tree)
+        var keys: [UInt64] = []
+        while try cursor.next() { keys.append(cursor.integerKey) }
+        return keys
+    }
+
+    @Test func `an interval of integer keys has the ends it says`() throws {
+        let (database, tree) = try makeStore(.integer)
+        let all: [UInt64] = [0, 1, 5, 6, 7, .max - 1, .max]
+        let cases: [(KeyRange<UInt64>, gone: [UInt64])] = [
+            (KeyRange(5..<7), [5, 6]), (KeyRange(5...7), [5, 6, 7]), (KeyRange(2..<2), []),
+            (KeyRange(0...(.max)), all), (KeyRange(), all), (KeyRange(from: .excluding(1)), [5, 6, 7, .max - 1, .max]),
+            (KeyRange(from: .excluding(.max)), []), (KeyRange(from: .including(.max)), [.max]),
+            (KeyRange(to: .including(.max)), all), (KeyRange(to: .excluding(.max)), all.dropLast()),
+            (KeyRange(to: .excluding(0)), []), (KeyRange(to: .including(0)), [0]),
+            (KeyRange(from: .including(7), to: .including(5)), []),
+            (KeyRange(from: .excluding(5), to: .excluding(6)), []),
+        ]
+        for (range, gone) in cases {
+            var write = try database.beginWrite()
+            for key in all { try write.put([1], for: key, in: tree) }
+            #expect(try write.removeAll(range, from: tree) == UInt64(gone.count))
+            #expect(try integers(tree, write) == all.filter { !gone.contains($0) })
+            #expect(try write.count(of: tree) == UInt64(all.count - gone.count))
+            write.rollback()
+        }
+        var write = try database.beginWrite()
+        #expect(throws: StorageError.wrongKeyKind(tree: tree.id)) {
+            try write.removeAll(KeyRange(prefix: bytes("a")), from: tree)
+        }
+        #expect(try write.removeAll(1..<2, from: tree) + write.removeAll(1...2, from: tree) == 0)
+    }
+
+    @Test func `an interval of bytes keys has the ends it says`() throws {
+        let (database, tree) = try makeStore(.bytes)
+        let all: [[UInt8]] =
+            [[], [0], [0, 0]] + [bytes("a"), bytes("a") + [0], bytes("ab"), bytes("b")] + [[255], [255, 255]]
+        let long = [UInt8](repeating: 97, count: 9000)
+        let cases: [(KeyRange<[UInt8]>, gone: Range<Int>)] = [
+            (KeyRange(), 0..<9), (KeyRange(from: .including([])), 0..<9), (KeyRange(from: .excluding([])), 1..<9),
+            (KeyRange(to: .including([])), 0..<1), (KeyRange(to: .excluding([])), 0..<0),
+            (KeyRange(from: .including(bytes("a")), to: .excluding(bytes("b"))), 3..<6),
+            (KeyRange(from: .excluding(bytes("a")), to: .including(bytes("b"))), 4..<7),
+            (KeyRange(from: .including(bytes("b")), to: .excluding(bytes("a"))), 0..<0),
+            (KeyRange(prefix: bytes("a")), 3..<6), (KeyRange(prefix: []), 0..<9), (KeyRange(prefix: [255]), 7..<9),
+            (KeyRange(prefix: [0]), 1..<3), (KeyRange(from: .including(long)), 5..<9),
+            (KeyRange(to: .excluding(long)), 0..<5),
+        ]
+        for (range, gone) in cases {
+            var write = try database.beginWrite()
+            for key in all { try write.put([1], for: key, in: tree) }
+            #expect(try write.removeAll(range, from: tree) == UInt64(gone.count))
+            for (place, key) in all.enumerated() {
+                #expect(try write.get(key, from: tree) == (gone.contains(place) ? nil : [1]), "\(range), \(key)")
+            }
+            write.rollback()
+        }
+    }
+
+    @Test func `a loaded tree has what was given, in fewer pages than one that was filled by and by`() throws {
+        let (database, tree) = try makeStore(.bytes)
+        let entries = (0..<20_000).map { (bytes("key \(100_000 + $0)"), bytes("value \($0)")) }
+        var write = try database.beginWrite()
+        let other = try write.createTree(named: "other", kind: .bytes)
+        #expect(try write.load(entries, into: tree) == 20_000)
+        for number in 0..<20_000 {
+            let entry = entries[number * 7919 % 20_000]
+            try write.put(entry.1, for: entry.0, in: other)
+        }
+        try write.put([1], for: bytes("key 1"), in: tree)
+        try write.remove(bytes("key 1"), from: tree)
+        try write.commit()
+
+        let read = try database.beginRead()
+        var cursor = try read.cursor(over: tree)
+        for (key, value) in entries {
+            #expect(try cursor.next())
+            #expect(cursor.key == key)
+            #expect(try cursor.value() == value)
+        }
+        let pages = try read.trees().map(\.leafPageCount)
+        #expect(pages[1] * 5 < pages[0] * 4)
+        #expect(try database.check().isOK)
+    }
+
+    @Test func `a load that cannot be leaves an empty tree and a transaction that goes on`() throws {
+        let (database, tree) = try makeStore(.integer)
+        let pages = database.statistics.pageCount
+        let value = [UInt8](repeating: 1, count: 5000)
+        var write = try database.beginWrite()
+        let unsorted: [[UInt64]] = [[3, 1], Array(0..<500) + [499], Array(0..<800) + [7]]
+        for keys in unsorted {
+            let entries = keys.map { ($0, value) }
+            #expect(throws: StorageError.keysNotAscending) { try write.load(entries, into: tree) }
+            #expect(try integers(tree, write) == [])
+        }
+        let words = [(bytes("a"), value)]
+        #expect(throws: StorageError.wrongKeyKind(tree: tree.id)) { try write.load(words, into: tree) }
+        try write.put([1], for: 1, in: tree)
+        #expect(throws: StorageError.treeNotEmpty(tree.id)) {
+            try write.load([(UInt64(2), value)], into: tree)
+        }
+        try write.commit()
+
+        // Not one page is left of what was undone.
+        #expect(database.statistics.pageCount - database.statistics.freePageCount == pages)
+        #expect(try database.beginRead().get(1, from: tree) == [1])
+        #expect(try database.check().isOK)
+    }
+
+    @Test func `a tree that was emptied can be loaded`() throws {
+        let (database, tree) = try makeStore(.integer)
+        var write = try database.beginWrite()
+        for key in 0..<UInt64(20_000) { try write.put([UInt8](repeating: 1, count: 50), for: key, in: tree) }
+        for key in 0..<UInt64(20_000) { try write.remove(key, from: tree) }
+        #expect(try write.load((0..<UInt64(30_000)).lazy.map { ($0, [2]) }, into: tree) == 30_000)
+        #expect(try write.removeAll(from: tree) == 30_000)
+        #expect(try write.load((0..<UInt64(10)).lazy.map { ($0, [3]) }, into: tree) == 10)
+        try write.commit()
+
+        #expect(try database.beginRead().count(of: tree) == 10)
+        #expect(try database.check().isOK)
+    }
+}

@@ -1,0 +1,119 @@
+// The changes of a random run: single entries, intervals, loads, trees.
+
+import EspalierEngine
+import TestSupport
+import Testing
+
+extension SavepointRun {
+    mutating func change(_ write: inout WriteTransaction) throws {
+        let (name, kind) = Self.names[number(Self.names.count)]
+        let existed = content[name] != nil
+        let tree = try write.tree(named: name, orCreate: kind)
+        if !existed { content[name] = [:] }
+        switch number(20) {
+        case 0:
+            try write.dropTree(tree)
+            content[name] = nil
+        case 1: try removeRange(tree, &write)
+        case 2, 3: try load(tree, &write)
+        case 4...8:
+            for _ in 0..<number(40) { try remove(key(kind), tree, &write) }
+        default:
+            for _ in 0..<number(40) { try put(makeValue(), key(kind), tree, &write) }
+        }
+    }
+
+    private mutating func put(_ value: [UInt8], _ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction) throws {
+        let replaced =
+            tree.kind == .integer
+            ? try write.put(value, for: Self.integer(key), in: tree) : try write.put(value, for: key, in: tree)
+        #expect(replaced == (content[tree.name]?.updateValue(value, forKey: key) != nil))
+    }
+
+    private mutating func remove(_ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction) throws {
+        let existed =
+            tree.kind == .integer
+            ? try write.remove(Self.integer(key), from: tree) : try write.remove(key, from: tree)
+        #expect(existed == (content[tree.name]?.removeValue(forKey: key) != nil))
+    }
+
+    private mutating func removeRange(_ tree: Tree, _ write: inout WriteTransaction) throws {
+        let (low, high) = (bound(tree.kind), bound(tree.kind))
+        let removed =
+            tree.kind == .integer
+            ? try write.removeAll(KeyRange(from: Self.integer(low), to: Self.integer(high)), from: tree)
+            : try write.removeAll(KeyRange(from: low, to: high), from: tree)
+        let gone = (content[tree.name] ?? [:]).keys.filter { key in
+            let isAbove =
+                switch low {
+                case .unbounded: true
+                case .including(let bound): !key.lexicographicallyPrecedes(bound)
+                case .excluding(let bound): bound.lexicographicallyPrecedes(key)
+                }
+            return switch high {
+            case .unbounded: isAbove
+            case .including(let bound): isAbove && !bound.lexicographicallyPrecedes(key)
+            case .excluding(let bound): isAbove && key.lexicographicallyPrecedes(bound)
+            }
+        }
+        for key in gone { content[tree.name]?[key] = nil }
+        #expect(removed == UInt64(gone.count))
+    }
+
+    private mutating func bound(_ kind: KeyKind) -> KeyBound<[UInt8]> {
+        switch number(5) {
+        case 0: .unbounded
+        case 1, 2: .including(key(kind))
+        default: .excluding(key(kind))
+        }
+    }
+
+    /// Loads sorted entries, sometimes into a tree that has entries, sometimes with two that are not in order.
+    private mutating func load(_ tree: Tree, _ write: inout WriteTransaction) throws {
+        if number(3) > 0 {
+            #expect(try write.removeAll(from: tree) == UInt64(content[tree.name]?.count ?? 0))
+            content[tree.name] = [:]
+        }
+        let isEmpty = content[tree.name]?.isEmpty ?? true
+        let kind = tree.kind
+        var keys = Set((0..<number(300)).map { _ in key(kind) }).sorted { $0.lexicographicallyPrecedes($1) }
+        let isSorted = keys.count < 2 || number(4) > 0
+        if !isSorted { keys.swapAt(keys.count - 1, keys.count / 2 - 1) }
+        let entries = keys.map { ($0, makeValue()) }
+        do throws(StorageError) {
+            let count =
+                kind == .integer
+                ? try write.load(entries.lazy.map { (Self.integer($0.0), $0.1) }, into: tree)
+                : try write.load(entries, into: tree)
+            #expect(isEmpty && isSorted && count == UInt64(entries.count))
+            for (key, value) in entries { content[tree.name]?[key] = value }
+        } catch .treeNotEmpty(let id) {
+            #expect(!isEmpty && id == tree.id)
+        } catch .keysNotAscending {
+            #expect(isEmpty && !isSorted)
+        }
+    }
+
+    // MARK: Keys and values
+
+    private mutating func key(_ kind: KeyKind) -> [UInt8] {
+        let number = UInt64(number(2000))
+        if kind == .bytes { return bytes("\(number % 7) key \(number)") }
+        return (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
+    }
+
+    static func integer(_ key: [UInt8]) -> UInt64 { key.reduce(0) { $0 << 8 | UInt64($1) } }
+
+    static func integer(_ bound: KeyBound<[UInt8]>) -> KeyBound<UInt64> {
+        switch bound {
+        case .unbounded: .unbounded
+        case .including(let key): .including(integer(key))
+        case .excluding(let key): .excluding(integer(key))
+        }
+    }
+
+    private mutating func makeValue() -> [UInt8] {
+        let byteCount = [0, 10, 100, 100, 400, 400, 900, 9000][number(8)]
+        return [UInt8](repeating: UInt8(number(256)), count: byteCount)
+    }
+}

@@ -1,0 +1,97 @@
+// The shape of trees: pages that empty are merged, and leaves that do not follow each other are noticed by a walk.
+
+import EspalierEngine
+import TestSupport
+import Testing
+
+@Suite struct TreeShapeTests {
+    @Test(arguments: KeyKind.allCases)
+    func `a tree that lost most of its entries has few leaves`(_ kind: KeyKind) throws {
+        let oracle = try TreeOracle(kind)
+        func key(_ number: Int) -> TestKey {
+            kind == .integer ? .integer(UInt64(number)) : .bytes([UInt8]("entry \(1000 + number)".utf8))
+        }
+        for number in 0..<900 { try oracle.insert(key(number * 7 % 900), [UInt8](repeating: 1, count: 20)) }
+        let before = oracle.record.leafPageCount
+        for number in 0..<900 where number % 60 != 0 { try oracle.remove(key(number)) }
+
+        #expect(before > 40)
+        #expect(oracle.record.leafPageCount <= 4)
+        #expect(oracle.record.height <= 2)
+    }
+
+    @Test func `a run of insertions goes on after its leaf was merged away`() throws {
+        let oracle = try TreeOracle(.integer)
+        for number in 0..<200 { try oracle.insert(.integer(UInt64(number * 10)), [UInt8](repeating: 1, count: 20)) }
+        for round in 0..<20 {
+            let start = UInt64(round * 90 + 1)
+            for step in UInt64(0)..<4 { try oracle.insert(.integer(start + step), [UInt8](repeating: 2, count: 20)) }
+            for number in round * 9..<round * 9 + 9 { try oracle.remove(.integer(UInt64(number * 10))) }
+            for step in UInt64(0)..<4 { try oracle.remove(.integer(start + step)) }
+            try oracle.insert(.integer(start + 4), [3])
+        }
+        for key in oracle.keys {
+            let value = try key.with { (key) throws(StorageError) in
+                try oracle.tree.value(of: key, in: oracle.record)
+            }
+            #expect(value == oracle.values[key])
+        }
+    }
+
+    @Test func `a walk over leaves that do not follow each other ends with their page`() throws {
+        for isForward in [true, false] {
+            let oracle = try TreeOracle(.integer)
+            for number in 0..<120 { try oracle.insert(.integer(UInt64(number)), [UInt8](repeating: 1, count: 30)) }
+            let interior = oracle.pages.page(oracle.record.root)
+            try #require(interior.level == 1)
+            let (first, second) = (interior.child(1), interior.child(2))
+            interior.setChild(1, to: second)
+            interior.setChild(2, to: first)
+            var failure: StorageError?
+            do throws(StorageError) {
+                let cursor = TreeCursor(oracle.pages, oracle.record)
+                var isOnEntry = try isForward ? cursor.first() : cursor.last()
+                while isOnEntry { isOnEntry = try isForward ? cursor.next() : cursor.previous() }
+            } catch {
+                failure = error
+            }
+
+            guard case .corruption(let corruption) = failure else {
+                Issue.record("the walk gave \(String(describing: failure))")
+                continue
+            }
+            #expect(corruption.rule == .fencesOfChild)
+        }
+    }
+
+    @Test func `a chain that goes on behind its value is refused when the value is read`() throws {
+        let oracle = try TreeOracle(.integer)
+        try oracle.insert(.integer(1), [UInt8](repeating: 1, count: 1000))
+        try oracle.insert(.integer(2), [UInt8](repeating: 2, count: 1000))
+        guard case .overflow(let first, _) = oracle.pages.page(oracle.record.root).value(0),
+            case .overflow(let other, _) = oracle.pages.page(oracle.record.root).value(1)
+        else {
+            Issue.record("the values are not in overflow pages")
+            return
+        }
+        var last = oracle.pages.page(first)
+        while last.overflowNext != 0 { last = oracle.pages.page(last.overflowNext) }
+        // The last page becomes full and refers to the other chain; the entry's length still is what it was.
+        let root = oracle.pages.page(oracle.record.root)
+        let payload = UInt64(StoreGeometry(pageSize: 512).overflowByteCount)
+        let pageCount = (1000 + payload - 1) / payload
+        last.setContentStart(512)
+        last.set(other, at: OverflowLayout.next)
+        root.set(pageCount * payload, at: root.cellOffset(0) + TreeLayout.valueWordByteCount)
+        var failure: StorageError?
+        do throws(StorageError) { _ = try oracle.tree.value(of: TreeKey(1), in: oracle.record) } catch {
+            failure = error
+        }
+
+        guard case .corruption(let corruption) = failure else {
+            Issue.record("reading gave \(String(describing: failure))")
+            return
+        }
+        #expect(corruption.rule == .overflowLength)
+    }
+}

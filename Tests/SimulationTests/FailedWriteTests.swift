@@ -1,0 +1,201 @@
+// Writes and syncs that fail while the process goes on: what it does next must not rest on what failed.
+
+import EspalierEngine
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct FailedWriteTests {
+    private var options: DatabaseOptions {
+        var options = DatabaseOptions()
+        options.logSegmentByteCount = 64 << 10
+        options.logSoftCap = 128 << 10
+        options.checkpointThreshold = 64 << 20
+        options.cacheByteCount = 0
+        return options
+    }
+
+    /// Commits `byteCount` bytes under `key`; the error, if it fails.
+    @discardableResult
+    private func commit(
+        _ database: Database, _ key: UInt64, _ byteCount: Int, _ durability: Durability = .durable
+    ) -> StorageError? {
+        do throws(StorageError) {
+            var write = try database.beginWrite()
+            let tree = try write.tree(named: "t", orCreate: .integer)
+            try write.put([UInt8](repeating: UInt8(key), count: byteCount), for: key, in: tree)
+            try write.commit(durability)
+        } catch {
+            return error
+        }
+        return nil
+    }
+
+    /// The keys that a store holds, whose values must be whole.
+    private func keys(_ system: SimulatedFileSystem) throws -> [UInt64] {
+        let database = try Database.open("store", in: system, options: options)
+        let read = try database.beginRead()
+        guard let tree = try read.tree(named: "t") else { return [] }
+        var keys: [UInt64] = []
+        var cursor = try read.cursor(over: tree)
+        while try cursor.next() {
+            let key = cursor.integerKey
+            #expect(try cursor.value().allSatisfy { $0 == UInt8(key) })
+            keys.append(key)
+        }
+        #expect(try database.check().findings == [])
+        return keys
+    }
+
+    @Test func `a store that was made is there after a power loss`() throws {
+        let system = SimulatedFileSystem(seed: 1)
+        let database = try Database.open("store", in: system, options: options)
+
+        for seed in UInt64(0)..<20 {
+            #expect(try keys(system.afterPowerLoss(seed: seed)) == [], "seed \(seed)")
+            #expect(system.afterPowerLoss(seed: seed).contents(of: "store") != nil, "seed \(seed)")
+        }
+        try database.close()
+    }
+
+    @Test(arguments: [1000, 100_000])
+    func `after an append that failed the next commit follows the last good one`(byteCount: Int) throws {
+        for call in 1..<12 {
+            let system = SimulatedFileSystem(seed: UInt64(call))
+            let database = try Database.open("store", in: system, options: options)
+            #expect(commit(database, 1, byteCount) == nil)
+            system.arm(SimulatedFault(operation: system.operationCount + call, kind: .inputOutput))
+            let failure = commit(database, 2, byteCount)
+            system.arm(nil)
+            // A sync that failed is another matter.
+            guard failure != .commitOutcomeUnknown, failure != .poisoned(errno: Platform.ioError), failure != nil else {
+                continue
+            }
+            #expect(commit(database, 3, byteCount) == nil, "after \(String(describing: failure))")
+
+            for seed in UInt64(0)..<3 {
+                #expect(try keys(system.afterPowerLoss(seed: seed)) == [1, 3], "call \(call), seed \(seed)")
+            }
+        }
+    }
+
+    @Test func `a commit that needs more segments than are vacant gets them`() throws {
+        let system = SimulatedFileSystem(seed: 1)
+        let database = try Database.open("store", in: system, options: options)
+        #expect(commit(database, 1, 200_000) == nil)
+        try database.checkpoint()
+        #expect(commit(database, 2, 600_000) == nil)
+
+        #expect(try keys(system.afterPowerLoss(seed: 1)) == [1, 2])
+        #expect(system.violations == [])
+    }
+
+    @Test func `segments are used again only behind a durable checkpoint, whatever fails`() throws {
+        for call in 0..<24 {
+            let system = SimulatedFileSystem(seed: UInt64(call))
+            let database = try Database.open("store", in: system, options: options)
+            for key in UInt64(1)..<6 { #expect(commit(database, key, 30_000) == nil) }
+            // Of the calls of a checkpoint one fails: the pages', the slot's, or (0) none.
+            if call > 0 { system.arm(SimulatedFault(operation: system.operationCount + call, kind: .inputOutput)) }
+            do throws(StorageError) { try database.checkpoint() } catch {}
+            system.arm(nil)
+            var committed = Array(UInt64(1)..<6)
+            for key in UInt64(6)..<12 where commit(database, key, 30_000) == nil { committed.append(key) }
+
+            #expect(system.violations == [], "call \(call)")
+            #expect(try keys(system.afterPowerLoss(seed: 5)) == committed, "call \(call)")
+        }
+    }
+
+    @Test func `the segment in which a snapshot holds the checkpoint back is not used again`() throws {
+        let system = SimulatedFileSystem(seed: 1)
+        let database = try Database.open("store", in: system, options: options)
+        for key in UInt64(1)..<6 { #expect(commit(database, key, 30_000) == nil) }
+        let read = try database.beginRead()
+        for key in UInt64(6)..<13 { #expect(commit(database, key, 30_000) == nil) }
+        #expect(try !database.checkpoint().isComplete)
+        for key in UInt64(13)..<20 { #expect(commit(database, key, 30_000) == nil) }
+
+        #expect(system.violations == [])
+        #expect(try keys(system.afterPowerLoss(seed: 5)) == Array(1..<20))
+        #expect(read.transactionID == 5)
+    }
+
+    @Test func `ordered commits reach the store file only behind a sync of the log`() throws {
+        let system = SimulatedFileSystem(seed: 1)
+        let database = try Database.open("store", in: system, options: options)
+        for key in UInt64(1)..<6 {
+            #expect(commit(database, key, 5000, .ordered) == nil)
+            try database.checkpoint()
+        }
+
+        #expect(system.violations == [])
+    }
+
+    @Test
+    func `a power loss while commits of a failed sync are recovered loses nothing that was acknowledged`() throws {
+        // Frames whose sync failed are in the system's memory only, and marked as clean there. The next process finds
+        // them, and the power goes off at any moment of its recovery.
+        for round in UInt64(0)..<4 {
+            let system = SimulatedFileSystem(seed: round)
+            let database = try Database.open("store", in: system, options: options)
+            for key in UInt64(1)..<4 { #expect(commit(database, key, 3000) == nil) }
+            var isUnknown = false
+            for call in 1..<8 where !isUnknown {
+                // Then no frame but the lost ones would make a torn page whole again.
+                if round % 2 == 1 { try database.checkpoint() }
+                system.arm(SimulatedFault(operation: system.operationCount + call, kind: .syncForgets))
+                // The same keys again: recovery overwrites pages that hold what was acknowledged.
+                isUnknown = commit(database, 3, 4000) == .commitOutcomeUnknown
+                system.arm(nil)
+            }
+            #expect(isUnknown)
+            let images = Mutex<[SimulatedFileSystem]>([])
+            system.beforeEachChange { number in
+                for seed in UInt64(0)..<6 {
+                    let image = system.afterPowerLoss(seed: UInt64(number) * 100 + seed)
+                    images.withLock { $0.append(image) }
+                }
+            }
+            #expect(try keys(system) == [1, 2, 3])
+            system.beforeEachChange(nil)
+            for image in images.withLock({ $0 }) { #expect(try keys(image) == [1, 2, 3], "round \(round)") }
+            #expect(try keys(system.afterPowerLoss(seed: 9)) == [1, 2, 3])
+        }
+    }
+
+    @Test func `recovery keeps the log of the slot before one whose sync failed until another is durable`() throws {
+        let system = SimulatedFileSystem(seed: 1)
+        let database = try Database.open("store", in: system, options: options)
+        for key in UInt64(1)..<8 { #expect(commit(database, key, 30_000) == nil) }
+        let read = try database.beginRead()
+        // The checkpoint goes no further than the snapshot; nothing later says that this commit was durable.
+        #expect(commit(database, 8, 30_000) == nil)
+        let syncs = Mutex(0)
+        system.beforeEachCall { operation, role in
+            guard operation == .sync, role == .store else { return }
+            // The first is that of the pages, the second that of the slot.
+            if syncs.withLock({ count in
+                count += 1; return count == 2
+            }) {
+                system.arm(SimulatedFault(operation: system.operationCount, kind: .syncForgets))
+            }
+        }
+        #expect(throws: StorageError.poisoned(errno: Platform.ioError)) { try database.checkpoint() }
+        system.beforeEachCall(nil)
+        system.arm(nil)
+        #expect(read.transactionID == 7)
+
+        let next = system.afterKill()
+        let images = Mutex<[SimulatedFileSystem]>([])
+        next.beforeEachChange { number in
+            for seed in UInt64(0)..<4 {
+                let image = next.afterPowerLoss(seed: UInt64(number) * 100 + seed)
+                images.withLock { $0.append(image) }
+            }
+        }
+        #expect(try keys(next) == Array(1..<9))
+        next.beforeEachChange(nil)
+        for image in images.withLock({ $0 }) { #expect(try keys(image) == Array(1..<9)) }
+    }
+}

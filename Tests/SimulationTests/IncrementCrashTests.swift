@@ -1,0 +1,120 @@
+// The power goes off while increments are made and applied: the chain never breaks, and a copy is at one end of an
+// increment or the other, or says that it is unfinished and can be finished.
+
+import EspalierEngine
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct IncrementCrashTests {
+    private static let seeds = 0..<UInt64(campaignCount("ESPALIER_COPY_SEEDS", default: 3))
+
+    /// The content of the copy, which is finished first if it has to be.
+    private func finishedContent(
+        in image: SimulatedFileSystem, _ options: DatabaseOptions, finish: () throws(StorageError) -> Void
+    ) throws(StorageError) -> (content: StoreContent, wasUnfinished: Bool) {
+        var wasUnfinished = false
+        let database: Database
+        do throws(StorageError) {
+            database = try Database.open("copy", in: image, options: options)
+        } catch .backup(.unfinished) {
+            wasUnfinished = true
+            try finish()
+            database = try Database.open("copy", in: image, options: options)
+        }
+        let content = try Workload.content(of: database).content
+        if let finding = try database.check().findings.first { throw .corruption(finding.corruption) }
+        try database.close()
+        return (content, wasUnfinished)
+    }
+
+    @Test(arguments: seeds)
+    func `a copy is brought forward whole or says that it is unfinished`(seed: UInt64) throws {
+        let seed = testSeed(default: 3300) + seed
+        let system = SimulatedFileSystem(seed: seed)
+        let options = Workload.options(seed: seed)
+        var workload = Workload(seed: seed)
+        try workload.run(6, in: system)
+        let database = try Database.open(Workload.path, in: system, options: options)
+        try workload.transaction(database, commits: true)
+        try database.backUp(to: "copy")
+        let before = workload.content
+        let point = try BackupPoint(of: "copy", in: system)
+        let feed = try database.changes(after: point)
+        for _ in 0..<3 { try workload.transaction(database, commits: true) }
+        try database.backUpChanges(since: point, to: "increment")
+        // Empty if more was written than the log keeps for a feed: then only the increment finishes a copy.
+        let changes = (try? feed.next()) ?? []
+        let after = workload.content
+        let found = Mutex((images: 0, unfinished: 0, problems: [String]()))
+
+        system.beforeEachChange { operation in
+            let image = system.afterPowerLoss(seed: seed &+ UInt64(operation))
+            do throws(StorageError) {
+                let result = try finishedContent(in: image, options) { () throws(StorageError) in
+                    if operation % 2 == 0, !changes.isEmpty {
+                        try Database.bringForward("copy", by: changes, in: image)
+                    } else {
+                        try Database.bringForward("copy", by: "increment", in: image)
+                    }
+                }
+                let isRight = result.content == after || result.content == before && !result.wasUnfinished
+                found.withLock { found in
+                    found.images += 1
+                    if result.wasUnfinished { found.unfinished += 1 }
+                    if !isRight { found.problems.append("change \(operation): content of another moment") }
+                }
+            } catch {
+                found.withLock { $0.problems.append("change \(operation): \(error)") }
+            }
+        }
+        try Database.bringForward("copy", by: "increment", in: system)
+        system.beforeEachChange(nil)
+
+        let counts = found.withLock { $0 }
+        #expect(counts.problems.prefix(3).joined(separator: "\n") == "")
+        #expect(counts.images > 3 && counts.unfinished > 0)
+        let later = system.afterPowerLoss(seed: seed)
+        #expect(try finishedContent(in: later, options) { () throws(StorageError) in }.content == after)
+        try database.close()
+    }
+
+    @Test(arguments: seeds)
+    func `a chain of increments goes on over power losses of the original`(seed: UInt64) throws {
+        var chance = SeededGenerator(seed: testSeed(default: 3400) + seed)
+        let options = Workload.options(seed: seed)
+        var system = SimulatedFileSystem(seed: chance.next())
+        var increments: [String] = []
+        for round in 0..<6 {
+            let database = try Database.open(Workload.path, in: system, options: options)
+            if round == 0 { try database.backUp(to: "base") }
+            for _ in 0..<Int.random(in: 1..<6, using: &chance) { try scribble(database, &chance) }
+            let point = try BackupPoint(of: increments.last ?? "base", in: system)
+            increments.append("increment \(round)")
+            try database.backUpChanges(since: point, to: increments[round])
+            let content = try Workload.content(of: database).content
+            try Database.restore("base", increments: increments, to: "restored \(round)", in: system)
+            let restored = try Database.open("restored \(round)", in: system, options: options)
+            #expect(try Workload.content(of: restored).content == content)
+            #expect(try restored.check().isOK)
+            try restored.close()
+            // What is written behind the increment may be lost.
+            for _ in 0..<Int.random(in: 0..<3, using: &chance) { try scribble(database, &chance) }
+            let image = system.afterPowerLoss(seed: chance.next())
+            try database.close()
+            system = image
+        }
+    }
+
+    private func scribble(_ database: Database, _ chance: inout SeededGenerator) throws(StorageError) {
+        var write = try database.beginWrite()
+        let tree = try write.tree(named: "t", orCreate: .integer)
+        for _ in 0..<Int.random(in: 1..<30, using: &chance) {
+            let key = UInt64.random(in: 0..<100, using: &chance)
+            let size = [5, 100, 900, 6000].randomElement(using: &chance) ?? 0
+            if key % 3 == 0 { try write.remove(key, from: tree) }
+            try write.put([UInt8](repeating: UInt8(truncatingIfNeeded: chance.next()), count: size), for: key, in: tree)
+        }
+        try write.commit(Bool.random(using: &chance) ? .ordered : .durable)
+    }
+}

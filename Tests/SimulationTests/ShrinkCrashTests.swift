@@ -1,0 +1,86 @@
+// The power goes off, and calls fail, at every step of a shrink and of the checkpoint that cuts the file: nothing of
+// the content is lost, and the file is cut only behind a durable slot (`OrderMonitor`).
+
+import EspalierEngine
+import TestSupport
+import Testing
+
+@Suite struct ShrinkCrashTests {
+    private static let seeds = 0..<UInt64(campaignCount("ESPALIER_COPY_SEEDS", default: 3))
+
+    /// A store of which most is free, with long values at its end; and what it contains.
+    private func makeSparse(_ source: CopySource) throws(StorageError) -> (Database, StoreContent) {
+        let database = try Database.open(Workload.path, in: source.system, options: source.options)
+        var write = try database.beginWrite()
+        let filler = try write.createTree(named: "filler", kind: .integer)
+        for key in UInt64(0)..<150 { try write.put([UInt8](repeating: 1, count: 800), for: key, in: filler) }
+        let late = try write.createTree(named: "late", kind: .bytes)
+        for key in UInt8(0)..<6 { try write.put([UInt8](repeating: key, count: 9000), for: [key], in: late) }
+        try write.commit()
+        write = try database.beginWrite()
+        for key in UInt64(0)..<150 where key % 50 != 0 { try write.remove(key, from: filler) }
+        try write.commit()
+        return (database, try Workload.content(of: database).content)
+    }
+
+    private func shrink(_ database: Database, movingAtMost pageMax: Int) throws(StorageError) {
+        var write = try database.beginWrite()
+        try write.shrink(movingAtMost: pageMax)
+        try write.commit(.durable)
+    }
+
+    @Test(arguments: seeds)
+    func `a power loss while a store shrinks and is cut takes nothing from it`(seed: UInt64) throws {
+        let source = try CopySource(seed: testSeed(default: 3500) + seed, transactions: 6)
+        let (database, content) = try makeSparse(source)
+        let before = source.system.contents(of: Workload.path)?.count ?? 0
+        let sparse = CopySource(source, content: content)
+        let counts = try sparse.crashEverywhere(
+            imagesPerPoint: campaignCount("ESPALIER_CRASH_IMAGES", default: 1)
+        ) {
+            try shrink(database, movingAtMost: 10)
+            try database.checkpoint(.full)
+            try shrink(database, movingAtMost: 1000)
+            try database.checkpoint(.full)
+            try database.close()
+        } examine: { image in
+            sparse.problems(of: Workload.path, in: image)
+        }
+        #expect(counts.images > 10)
+        #expect(counts.problems.prefix(3).joined(separator: "\n") == "")
+        #expect(source.system.violations == [])
+        let after = source.system.contents(of: Workload.path)?.count ?? 0
+        #expect(after < before, "\(before) -> \(after)")
+    }
+
+    @Test func `a call that fails while a store shrinks costs the work and nothing else`() throws {
+        for kind in [SimulatedFault.Kind.inputOutput, .noSpace, .short, .syncForgets] {
+            var distance = 1
+            var isBeyond = false
+            while !isBeyond {
+                let source = try CopySource(seed: testSeed(default: 3600), transactions: 4)
+                let (database, content) = try makeSparse(source)
+                let start = source.system.operationCount
+                source.system.arm(SimulatedFault(operation: start + distance, kind: kind))
+                do throws(StorageError) {
+                    try shrink(database, movingAtMost: 1000)
+                    try database.checkpoint(.full)
+                } catch {}
+                do throws(StorageError) { try database.close() } catch {}
+                isBeyond = source.system.operationCount < start + distance
+                source.system.arm(nil)
+                let problems = CopySource(source, content: content).problems(of: Workload.path, in: source.system)
+                #expect(problems == [], "\(kind) at call \(distance)")
+                distance += 1
+            }
+            #expect(distance > 10)
+        }
+    }
+}
+
+extension CopySource {
+    /// The same store with another content.
+    fileprivate init(_ source: CopySource, content: StoreContent) {
+        (system, options, self.content) = (source.system, source.options, content)
+    }
+}

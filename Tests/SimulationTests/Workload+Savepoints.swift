@@ -1,0 +1,46 @@
+// The part of a workload that goes back within a transaction, and removes many entries at once.
+
+import EspalierEngine
+import TestSupport
+
+extension Workload {
+    /// Changes with savepoints among them: some are gone back to, once or again, some released.
+    mutating func goBackAndForth(_ write: inout WriteTransaction, _ size: Int) throws(StorageError) {
+        var stack: [(savepoint: Savepoint, content: StoreContent)] = []
+        for _ in 0..<4 {
+            stack.append((try write.savepoint(), content))
+            for _ in 0..<Int.random(in: 0...size, using: &chance) { try change(&write) }
+            let place = Int.random(in: 0..<stack.count, using: &chance)
+            switch Int.random(in: 0..<4, using: &chance) {
+            case 0:
+                try write.release(stack[place].savepoint)
+                stack.removeSubrange(place...)
+            case 1: break
+            default:
+                content = stack[place].content
+                try write.rollback(to: stack[place].savepoint)
+                stack.removeSubrange((place + 1)...)
+            }
+        }
+    }
+
+    /// Removes the entries from key `number` on, a few or many.
+    mutating func removeRange(_ number: UInt64, _ tree: Tree, _ write: inout WriteTransaction) throws(StorageError) {
+        let count = UInt64([3, 30, 300].randomElement(using: &chance) ?? 3)
+        let name = tree.name
+        let (low, high): ([UInt8], [UInt8])
+        let removed: UInt64
+        if tree.kind == .integer {
+            (low, high) = (Self.bytes(of: number), Self.bytes(of: number + count))
+            removed = try write.removeAll(number..<number + count, from: tree)
+        } else {
+            (low, high) = ([UInt8]("song \(number)".utf8), [UInt8]("song \(number + count)".utf8))
+            removed = try write.removeAll(KeyRange(from: .including(low), to: .excluding(high)), from: tree)
+        }
+        let gone = (content[name] ?? [:]).keys.filter { key in
+            !key.lexicographicallyPrecedes(low) && key.lexicographicallyPrecedes(high)
+        }
+        precondition(removed == UInt64(gone.count), "removing a range answered \(removed)")
+        for key in gone { content[name]?[key] = nil }
+    }
+}

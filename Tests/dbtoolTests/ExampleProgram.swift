@@ -1,0 +1,46 @@
+// Examples of the documentation, compiled and run as they stand there.
+
+import Foundation
+import TestSupport
+import Testing
+
+/// A program cut out of a document.
+struct ExampleProgram {
+    /// Its lines.
+    let source: String
+    /// The modules that it is linked with.
+    let modules: [String]
+
+    /// The first Swift code block of `document`.
+    init(firstOf document: String, modules: [String]) throws {
+        let start = try #require(document.firstRange(of: "```swift\n")).upperBound
+        let end = try #require(document[start...].firstRange(of: "\n```")).lowerBound
+        source = String(document[start..<end])
+        self.modules = modules
+    }
+
+    /// Compiles the program against this build's modules, links their objects, runs it in `folder`; what it prints.
+    func run(in folder: URL) throws -> String {
+        let products = Checkout.products
+        let file = folder.appending(path: "main.swift")
+        try Data(source.utf8).write(to: file)
+        var objects: [String] = []
+        for module in modules {
+            let build = products.appending(path: "\(module).build")
+            let names = try FileManager.default.contentsOfDirectory(atPath: build.path)
+            objects += names.filter { $0.hasSuffix(".o") }.map { build.appending(path: $0).path }
+        }
+        let program = folder.appending(path: "example")
+        let plugin = products.appending(path: "EspalierMacros-tool").path + "#EspalierMacros"
+        let build = try Command(
+            "swiftc",
+            [
+                "-swift-version", "6", "-I", products.appending(path: "Modules").path, "-load-plugin-executable",
+                plugin, file.path, "-o", program.path,
+            ] + objects, in: folder)
+        #expect(build.code == 0, "\(build.errors)\(build.output)")
+        let run = try Command(program.path, [], in: folder)
+        #expect(run.code == 0, "\(run.errors)")
+        return run.output
+    }
+}
