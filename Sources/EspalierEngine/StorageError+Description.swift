@@ -33,7 +33,8 @@ extension StorageError: CustomStringConvertible {
         case .commitOutcomeUnknown:
             "The sync of this commit failed: once the store is opened again the commit is there whole or not at all."
         case .snapshotExpired:
-            "The snapshot was given up because the log reached its cap; begin a new read transaction."
+            "The snapshot is gone: the log reached its cap, or another process wrote over what was being read; "
+                + "begin a new read transaction."
         case .diskFull: "The disk is full; the store can still be read, and written once there is room."
         case .logFull:
             "The log is full: an open snapshot keeps it from being emptied, or the transaction is larger than its cap; "

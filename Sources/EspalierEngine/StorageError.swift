@@ -38,7 +38,8 @@ public enum StorageError: Error, Equatable, Sendable {
     case poisoned(errno: Int32)
     /// The sync of this commit failed: after the next open it is there completely or not at all.
     case commitOutcomeUnknown
-    /// The log reached its cap and this snapshot, among the oldest, was given up; begin a new read transaction.
+    /// The snapshot is gone: the log reached its cap and the oldest were given up, or another process overwrote what
+    /// was being read; begin a new read transaction.
     case snapshotExpired
     /// The disk (or the page number space) is full; the store can be read, and written once there is room.
     case diskFull

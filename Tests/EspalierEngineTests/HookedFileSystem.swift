@@ -1,15 +1,17 @@
-// Files in memory, a call of which a test can hold up, count or make fail.
+// Files, in memory if not said otherwise, a call of which a test can hold up, count or make fail.
 
 import EspalierEngine
 import Synchronization
 
-/// Files in memory with a hook before each write, sync and reservation.
+/// Files with a hook before each read, write, sync and reservation.
 final class HookedFileSystem: FileSystem {
-    enum Call { case write, sync, allocate }
+    enum Call { case read, write, sync, allocate }
     typealias Hook = @Sendable (Call, FileRole) throws(StorageError) -> Void
 
-    private let files = MemoryFileSystem()
+    private let files: any FileSystem
     private let hook = Mutex<Hook?>(nil)
+
+    init(over files: any FileSystem = MemoryFileSystem()) { self.files = files }
 
     /// Calls `hook` before each call from now on; an error it throws is the call's.
     func arm(_ hook: Hook?) { self.hook.withLock { $0 = hook } }
@@ -49,8 +51,9 @@ private final class HookedFile: StorageFile {
     func size() throws(StorageError) -> UInt64 { try file.size() }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
+        try system.will(.read, role)
         // SAFETY: the caller's buffer is valid for the length of the call.
-        unsafe try file.read(into: buffer, at: offset)
+        return unsafe try file.read(into: buffer, at: offset)
     }
 
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {

@@ -2,6 +2,7 @@
 
 import EspalierEngine
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -87,5 +88,39 @@ import Testing
             let times = (0..<5).map { _ in store.timeToDamage() }
             #expect(try #require(times.min()) < .milliseconds(400))
         }
+    }
+
+    @Test func `a reader that is outrun by checkpoints begins anew, and calls nothing damage`() throws {
+        // The files as they are after one checkpoint and another, each with commits in the log.
+        let system = SimulatedFileSystem(seed: 3)
+        let database = try Database.open("store", in: system, options: LogImage.options)
+        let images = try (0..<UInt8(6)).map { value in
+            var write = try database.beginWrite()
+            try write.put(
+                [UInt8](repeating: value, count: 20_000), for: 1, in: write.tree(named: "t", orCreate: .integer))
+            try write.commit()
+            let image = try LogImage(system)
+            try database.checkpoint()
+            return image
+        }
+        let machine = images[0].machine
+        let hooked = HookedFileSystem(over: machine)
+        let next = Shared(Atomic(0))
+        hooked.arm { call, role in
+            guard call == .read, role == .log else { return }
+            // Nobody holds the lock: each of these writers was there and is gone.
+            let number = next.value.add(1, ordering: .relaxed).newValue
+            guard number < images.count else { return }
+            machine.replaceContents(of: "store", with: images[number].store)
+            machine.replaceContents(of: "store-wal", with: images[number].log)
+        }
+        var options = LogImage.options
+        options.access = .readOnly
+        let reader = try Database.open("store", in: hooked, options: options)
+        let read = try reader.beginRead()
+
+        #expect(next.value.load(ordering: .relaxed) >= images.count)
+        let tree = try #require(try read.tree(named: "t"))
+        #expect(try read.get(1, from: tree) == [UInt8](repeating: 5, count: 20_000))
     }
 }

@@ -95,7 +95,8 @@ public final class Database: Sendable {
     /// Never waits.
     ///
     /// - Parameter label: what `LogPressure` calls the transaction if it holds the log for too long.
-    /// - Throws: `closed`; for a store that another process writes also what reading its log can throw.
+    /// - Throws: `closed`; for a store that another process writes also what reading its log can throw, and
+    ///   `snapshotExpired` if its checkpoints are faster than the log can be read.
     /// - Complexity: O(1); without a label, and without a commit since the last one of this thread ended, it makes no
     ///   object and takes no lock.
     public func beginRead(label: String? = nil) throws(StorageError) -> ReadTransaction {

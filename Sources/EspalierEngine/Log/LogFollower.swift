@@ -7,12 +7,17 @@
 //      finds overwritten tells so by its LSN, and the snapshot has expired.
 //   3. What looks like damage may be half of a write that is going on: it is believed only when it stays so
 //      (`Patience`).
+//   4. While the slots go on, the writer is alive: a walk that a checkpoint outran begins anew from the newest slot, and
+//      whatever it met is never called damage.
 
 import Synchronization
 
 // SAFETY: @unchecked Sendable, because the variables are touched only while `lock` is held.
 /// Brings a read-only engine up to the newest commit of the process that writes.
 package final class LogFollower: @unchecked Sendable {
+    /// So many walks in a row may be outrun by checkpoints: each reads at most what lies between two of them.
+    private static let outrunMax = 1000
+
     private let path: String
     private let lock = Monitor()
     private var scan: LogScan?
@@ -24,16 +29,33 @@ package final class LogFollower: @unchecked Sendable {
     init(path: String) { self.path = path }
 
     /// Shows the newest commit on the engine's board.
+    ///
+    /// - Throws: `snapshotExpired` if checkpoints are faster than this process can walk the log; `storeReplaced`, what
+    ///   damage to page 0 and the log throws, `io`.
     func follow(_ engine: Engine) throws(StorageError) {
         try lock.withLock { () throws(StorageError) in
             var patience = Patience(engine.files.store)
+            var outrunCount = 0
             while true {
+                let newest = try newestSlot(engine)
+                if slot == newest, scan == nil { return }
+                var failure: StorageError?
                 do throws(StorageError) {
-                    return try refresh(engine)
+                    try walk(engine, from: newest)
                 } catch {
-                    scan = nil
-                    slot = nil
-                    guard Self.mayPass(error), patience.readsAgain() else { throw error }
+                    forget()
+                    guard Self.mayPass(error) else { throw error }
+                    failure = error
+                }
+                if try newestSlot(engine) == newest {
+                    guard let failure else { return show(newest, on: engine.board) }
+                    guard patience.readsAgain() else { throw failure }
+                } else {
+                    // Invariant 4: from the start, with new patience.
+                    forget()
+                    patience = Patience(engine.files.store)
+                    outrunCount += 1
+                    guard outrunCount < Self.outrunMax else { throw .snapshotExpired }
                 }
             }
         }
@@ -47,7 +69,8 @@ package final class LogFollower: @unchecked Sendable {
         }
     }
 
-    private func refresh(_ engine: Engine) throws(StorageError) {
+    /// The slot that counts now, in the file that is the store now.
+    private func newestSlot(_ engine: Engine) throws(StorageError) -> CheckpointSlot {
         guard try engine.fileSystem.identity(of: engine.path) == engine.files.store.identity else {
             throw .storeReplaced
         }
@@ -55,20 +78,30 @@ package final class LogFollower: @unchecked Sendable {
         guard superblock.storeIdentifier == engine.superblock.storeIdentifier else {
             throw .corrupt(.superblockField, page: 0, byteOffset: SuperblockLayout.storeIdentifier)
         }
+        return newest
+    }
+
+    /// Reads the log to its end, as it is now.
+    private func walk(_ engine: Engine, from newest: CheckpointSlot) throws(StorageError) {
         if slot != newest {
             scan = nil
             try begin(engine, at: newest)
-        } else if scan == nil {
-            return
         }
         try scan?.advance()
+    }
+
+    /// Lets the next walk begin at the checkpoint.
+    private func forget() {
+        scan = nil
+        slot = nil
+    }
+
+    /// What was walked is the newest commit from now on.
+    private func show(_ newest: CheckpointSlot, on board: SnapshotBoard) {
         if let state = scan?.state, let index = scan?.index {
-            // A checkpoint during the walk may have recycled what the walk read: then it is repeated.
-            let (_, now) = try Engine.readSuperblock(of: engine.files.store)
-            guard now == newest else { throw .corrupt(.logSegment, page: 0, file: .log) }
-            engine.board.follow(state, index: index)
+            board.follow(state, index: index)
         } else {
-            engine.board.follow(StoreState(newest), index: LogIndex(capacity: 64))
+            board.follow(StoreState(newest), index: LogIndex(capacity: 64))
         }
         slot = newest
     }

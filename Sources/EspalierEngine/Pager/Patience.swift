@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. Ends: after half a second, whatever the other process does, damage is believed.
-//   2. Where nobody holds the lock for writing, damage is believed as soon as it was seen twice.
+//   2. Where nobody held the lock for writing, neither before a read nor after it, what it found is believed at once.
 
 /// The doubts about one read.
 struct Patience {
@@ -13,6 +13,8 @@ struct Patience {
 
     private let store: any StorageFile
     private var attempts = 0
+    /// Whether another process held the lock before the last read; nobody asked before the first.
+    private var wasLocked = true
 
     /// Doubts about what is read of the store in `store`, or of its log.
     init(_ store: any StorageFile) { self.store = store }
@@ -20,7 +22,9 @@ struct Patience {
     /// Whether to read again; waits until then.
     mutating func readsAgain() -> Bool {
         attempts += 1
-        guard attempts == 1 || attempts < Self.quickMax + Self.waitMax && store.isLockedByWriter else { return false }
+        let isLocked = store.isLockedByWriter
+        defer { wasLocked = isLocked }
+        guard attempts < Self.quickMax + Self.waitMax, isLocked || wasLocked else { return false }
         if attempts < Self.quickMax {
             Platform.yield()
         } else {
