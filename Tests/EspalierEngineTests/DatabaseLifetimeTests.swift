@@ -44,6 +44,31 @@ import Testing
         }
     }
 
+    /// Copies of this process's descriptors of the file at `path`, as a child has them that was just forked.
+    private func copyDescriptors(of path: String) -> [Int32] {
+        var (wanted, found) = (stat(), stat())
+        // SAFETY: both structures live while they are filled.
+        guard unsafe stat(path, &wanted) == 0 else { return [] }
+        let descriptors = (0..<getdtablesize()).filter { descriptor in
+            unsafe fstat(descriptor, &found) == 0 && found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino
+        }
+        return descriptors.map { dup($0) }
+    }
+
+    @Test func `a closed store is free for others while a child process is just being started`() throws {
+        try withStorePath { path in
+            let (database, tree) = try makeStore(path)
+            let copies = copyDescriptors(of: path)
+            defer { for copy in copies { close(copy) } }
+            #expect(copies.count == 1)
+            try database.close()
+
+            let elsewhere = try openElsewhere(path)
+            #expect(try elsewhere.beginRead().get(1, from: tree) == [1])
+            try elsewhere.close()
+        }
+    }
+
     @Test func `a store that is opened again before its last transaction ended stays open`() throws {
         try withStorePath { path in
             var handle: Database?

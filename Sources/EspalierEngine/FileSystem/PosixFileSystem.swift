@@ -101,7 +101,16 @@ final class PosixFile: StorageFile {
     }
 
     deinit {
-        if !isClosed.load(ordering: .relaxed) { _ = Platform.close(descriptor) }
+        if !isClosed.load(ordering: .relaxed) { _ = release() }
+    }
+
+    /// Gives up lock and descriptor.
+    ///
+    /// The lock goes first and by itself: a child process that was forked and does not yet run its own program has the
+    /// same open file, and would keep the lock beyond this process's close.
+    private func release() -> Int {
+        _ = Platform.unlock(descriptor, byte: LockByte.writer)
+        return Platform.close(descriptor)
     }
 
     /// Throws what a negative answer of the operating system means.
@@ -163,6 +172,6 @@ final class PosixFile: StorageFile {
 
     func close() throws(StorageError) {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
-        try check(Platform.close(descriptor), .write)
+        try check(release(), .write)
     }
 }

@@ -7,8 +7,8 @@
 //      finds overwritten tells so by its LSN, and the snapshot has expired.
 //   3. What looks like damage may be half of a write that is going on: it is believed only when it stays so
 //      (`Patience`).
-//   4. While the slots go on, the writer is alive: a walk that a checkpoint outran begins anew from the newest slot, and
-//      whatever it met is never called damage.
+//   4. While the slots go on, the writer is alive: a walk that a checkpoint outran begins anew from the newest slot,
+//      and whatever it met is never called damage.
 
 import Synchronization
 
