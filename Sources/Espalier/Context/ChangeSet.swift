@@ -13,12 +13,19 @@ struct ChangeSet {
 
     init(_ context: ManagedObjectContext) {
         func ordered(_ objects: ChangedObjects) -> [ManagedObject] {
-            // Sorting IDs beside the objects spares two reference counts per comparison; mostly they are in order.
-            var ids: [(id: ObjectID, object: ManagedObject)] = []
-            ids.reserveCapacity(objects.count)
-            for object in objects { ids.append((object.storedID, object)) }
-            let isInOrder = zip(ids, ids.dropFirst()).allSatisfy { ObjectID.inOrderOfCreation($0.id, $1.id) }
-            if !isInOrder { ids.sort { ObjectID.inOrderOfCreation($0.id, $1.id) } }
+            var list: [ManagedObject] = []
+            list.reserveCapacity(objects.count)
+            var isInOrder = true
+            for object in objects {
+                if let last = list.last, !ObjectID.inOrderOfCreation(last.storedID, object.storedID) {
+                    isInOrder = false
+                }
+                list.append(object)
+            }
+            guard !isInOrder else { return list }
+            // Sorting IDs beside the objects spares two reference counts per comparison.
+            var ids = list.map { (id: $0.storedID, object: $0) }
+            ids.sort { ObjectID.inOrderOfCreation($0.id, $1.id) }
             return ids.map(\.object)
         }
         inserted = ordered(context.inserted)

@@ -14,9 +14,10 @@ extension ManagedObjectContext {
     ///
     /// - Throws: `ContextError.unknownEntity`, `.invalidPredicate`, `.wrongResultType` for a request that does not fit
     ///   the model; `.store` if a store fails.
+    @inlinable
     public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
-        let fetch = try resolve(request)
-        let found = try objects(fetch, includesPendingChanges: request.includesPendingChanges)
+        let untyped = FetchRequest<ManagedObject>(request)
+        let found = try objects(untyped)
         var result: [Object] = []
         result.reserveCapacity(found.count)
         for object in found {
@@ -26,9 +27,23 @@ extension ManagedObjectContext {
             }
             result.append(object)
         }
-        if !request.returnsObjectsAsFaults { for object in result { object.fireFault() } }
-        for path in request.relationshipKeyPathsForPrefetching { try prefetch(path, of: result) }
+        try bringIn(found, untyped)
         return result
+    }
+
+    /// The objects that match, in order, within offset and limit.
+    @usableFromInline
+    func objects(_ request: FetchRequest<ManagedObject>) throws(ContextError) -> [ManagedObject] {
+        try objects(try resolve(request), includesPendingChanges: request.includesPendingChanges)
+    }
+
+    /// Loads what `request` asks for besides the objects it has found.
+    @usableFromInline
+    func bringIn(
+        _ found: [ManagedObject], _ request: FetchRequest<ManagedObject>
+    ) throws(ContextError) {
+        if !request.returnsObjectsAsFaults { for object in found { object.fireFault() } }
+        for path in request.relationshipKeyPathsForPrefetching { try prefetch(path, of: found) }
     }
 
     /// The IDs of the objects that match, in the request's order; unsaved objects have temporary ones (FR-02).
@@ -37,7 +52,7 @@ extension ManagedObjectContext {
     public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
         let fetch = try resolve(request)
         let pending = pendingChanges(for: fetch, request.includesPendingChanges)
-        if case .none = pending, let store = onlyStore(for: fetch) {
+        if case .none = pending, let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity) {
             do { return try store.fetchIDs(fetch) } catch { throw ContextError(error) }
         }
         return try objects(fetch, includesPendingChanges: request.includesPendingChanges).map(\.storedID)
@@ -50,7 +65,7 @@ extension ManagedObjectContext {
         var fetch = try resolve(request)
         fetch.sort = []
         let pending = pendingChanges(for: fetch, request.includesPendingChanges)
-        if case .none = pending, let store = onlyStore(for: fetch) {
+        if case .none = pending, let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity) {
             do { return try store.count(fetch) } catch { throw ContextError(error) }
         }
         return try objects(fetch, includesPendingChanges: request.includesPendingChanges).count
@@ -83,18 +98,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The one store that can answer alone.
-    private func onlyStore(for fetch: StoreFetch) -> (any PersistentStore)? {
-        let stores = persistentStoreCoordinator.stores(holding: fetch.entity)
-        return stores.count == 1 ? stores[0] : nil
-    }
-
     /// The objects that match, in order, within offset and limit.
     private func objects(
         _ fetch: StoreFetch, includesPendingChanges: Bool
     ) throws(ContextError) -> [ManagedObject] {
         let pending = pendingChanges(for: fetch, includesPendingChanges)
-        if case .none = pending, let store = onlyStore(for: fetch) {
+        if case .none = pending, let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity) {
             do { return materialized(try store.fetch(fetch)) } catch { throw ContextError(error) }
         }
         return try merged(fetch, pending)
@@ -103,13 +112,23 @@ extension ManagedObjectContext {
     /// The objects of rows, as one cohort.
     func materialized(_ rows: [ObjectSnapshot]) -> [ManagedObject] {
         rowsFetched += rows.count
-        let cohort = Cohort(rows.map(\.id), cache: cache)
-        return rows.map { row in
-            guard let object = registry[row.id] else { return makeFault(row.id, row: row, cohort: cohort) }
+        // One object alone needs no cohort: it gets one when a fault of it asks for more than its row.
+        let cohort = rows.count > 1 ? Cohort(rows.map(\.id), cache: cache) : nil
+        registry.reserveCapacity(rows.count)
+        var objects: [ManagedObject] = []
+        objects.reserveCapacity(rows.count)
+        for row in rows {
+            guard let object = registry[row.id] else {
+                objects.append(makeFault(row.id, row: row, cohort: cohort))
+                continue
+            }
             if object.isFault { object.row = row }
-            if object.cohort.map({ $0.members.count < cohort.members.count }) ?? true { object.cohort = cohort }
-            return object
+            if let cohort, object.cohort.map({ $0.members.count < cohort.members.count }) ?? true {
+                object.cohort = cohort
+            }
+            objects.append(object)
         }
+        return objects
     }
 
     /// Loads what the relationships of a dotted path lead to (FR-10): one trip for each step and kind of content.

@@ -22,7 +22,7 @@ extension ManagedObjectContext {
     ///
     /// Objects that the application still holds belong to no context afterwards.
     public func reset() {
-        for object in registry.objects { object.leaveContext() }
+        registry.letGo()
         registry = ObjectRegistry()
         cache.removeAll()
         forgetChanges()

@@ -157,10 +157,10 @@ extension ManagedObjectContext {
                 told.deleted.append(object.storedID)
                 object.leaveContext()
             }
-            for object in part.changes.inserted { inserted.remove(object) }
-            for object in part.changes.updated { updated.remove(object) }
-            for object in part.changes.deleted { deleted.remove(object) }
         }
+        inserted.keepOnly(\.isInserted)
+        updated.keepOnly { $0.state.contains(.updated) }
+        deleted.keepOnly { $0.state.contains(.deleted) }
         locked.removeAll()
         return told
     }

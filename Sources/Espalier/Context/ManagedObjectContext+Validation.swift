@@ -71,13 +71,13 @@ extension ManagedObject {
     }
 
     private func check(_ relationship: Relationship, _ violations: inout [Violation]) {
-        let description = relationship.description
         guard relationship.isToMany else {
             if !relationship.isOptional && destinationID(at: relationship.slot) == nil {
                 violations.append(Violation(self, relationship.name, .missingValue))
             }
             return
         }
+        let description = relationship.description
         // Counting may load the list: only where a rule asks for it.
         guard !relationship.isOptional || description.minCount > 0 || description.maxCount > 0 else { return }
         let count = destinationIDs(at: relationship.slot).count

@@ -52,6 +52,8 @@ public final class ManagedObjectContext {
     private var shapes: [EntityShape?]
     private var shapesByTag: [EntityShape?] = []
     private var shapesByClass: [ObjectIdentifier: EntityShape] = [:]
+    /// The last one found in `shapesByClass`: objects of one class are made one after the other.
+    private var lastShape: (objectClass: ObjectIdentifier, shape: EntityShape)?
 
     /// An object that is about to be made for a row.
     struct FaultOrigin {
@@ -67,9 +69,7 @@ public final class ManagedObjectContext {
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
     }
 
-    deinit {
-        for object in registry.objects { object.leaveContext() }
-    }
+    deinit { registry.letGo() }
 
     /// The model of the coordinator.
     public var model: ManagedObjectModel { persistentStoreCoordinator.managedObjectModel }
@@ -184,10 +184,12 @@ public final class ManagedObjectContext {
 
     /// The shape of the entity that a class stands for; `nil` if the model has none of its name.
     func shape(of objectClass: ManagedObject.Type) -> EntityShape? {
-        if let shape = shapesByClass[ObjectIdentifier(objectClass)] { return shape }
-        guard let entity = model.entity(named: objectClass.entityName) else { return nil }
-        let shape = shape(at: entity.index)
-        shapesByClass[ObjectIdentifier(objectClass)] = shape
+        let key = ObjectIdentifier(objectClass)
+        if let lastShape, lastShape.objectClass == key { return lastShape.shape }
+        guard let shape = shapesByClass[key] ?? model.entity(named: objectClass.entityName).map({ shape(at: $0.index) })
+        else { return nil }
+        shapesByClass[key] = shape
+        lastShape = (key, shape)
         return shape
     }
 

@@ -25,9 +25,19 @@ struct ObjectRegistry {
         precondition(table.count > count, "two objects for one ID")
     }
 
+    /// Makes room for as many objects in all.
+    mutating func reserveCapacity(_ count: Int) { table.reserveCapacity(count) }
+
     /// Takes out the object with this ID, if there is one.
     mutating func remove(_ id: ObjectID) { table.remove(id) }
 
     /// All objects, in no particular order.
     var objects: [ManagedObject] { table.values.compactMap(\.object) }
+
+    /// Takes the context away from every object, at its end or when it forgets them.
+    ///
+    /// Calls no hook and ends no object, so none has to be kept alive meanwhile.
+    func letGo() {
+        for reference in table.values { reference.object?.leaveContext() }
+    }
 }

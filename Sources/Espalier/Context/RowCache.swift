@@ -55,6 +55,7 @@ final class RowCache {
     /// Forgets the row and all lists of an object that has changed in the store.
     func invalidate(_ id: ObjectID, relationshipCount: Int) {
         rows.remove(id)
+        guard !lists.isEmpty else { return }
         for slot in 0..<relationshipCount { lists[ListKey(owner: id, slot: slot)] = nil }
     }
 

@@ -119,6 +119,19 @@ public final class PersistentStoreCoordinator: Sendable {
         }
     }
 
+    /// The one store that may hold objects of `entity`; `nil` if there are several or none.
+    func onlyStore(holding entity: Entity) -> (any PersistentStore)? {
+        let name = rootName(of: entity)
+        return state.withLock { state in
+            var found: (any PersistentStore)?
+            for member in state.members where member.rootNames?.contains(name) ?? true {
+                guard found == nil else { return nil }
+                found = member.store
+            }
+            return found
+        }
+    }
+
     private func rootName(of entity: Entity) -> String { managedObjectModel.entities[entity.root].name }
 
     // MARK: Telling

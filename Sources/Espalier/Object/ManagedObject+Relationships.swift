@@ -139,11 +139,12 @@ extension ManagedObject {
             if !destination.state.isDisjoint(with: [.deleted, .ended, .inaccessible]) {
                 return .destinationIsDeleted(destination.storedID)
             }
-            guard context.model.entity(named: destination.entity.name)?.isKind(of: expected) == true else {
+            guard context.shape(of: destination.entity)?.entity.isKind(of: expected) == true else {
                 return .wrongType(found: destination.entity.name, expected: expected.name)
             }
         }
-        for outside in [self] + destinations where outside.managedObjectContext == nil { context.insertNew(outside) }
+        if managedObjectContext == nil { context.insertNew(self) }
+        for outside in destinations where outside.managedObjectContext == nil { context.insertNew(outside) }
         return nil
     }
 

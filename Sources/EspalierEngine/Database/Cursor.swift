@@ -16,7 +16,10 @@ public struct Cursor: ~Copyable {
         self.tree = tree
         treeChangeCount = pages.treeChangeCount
         cursor = TreeCursor(pages, record)
+        pages.countCursor(by: 1)
     }
+
+    deinit { pages.countCursor(by: -1) }
 
     // MARK: Moving
 
@@ -183,6 +186,12 @@ enum CursorPages: PageSource {
         case .reading(let pages): try pages.pin(page)
         case .writing(let pages): try pages.pin(page)
         }
+    }
+
+    /// Tells pages that can rest after their transaction that a cursor over them begins or ends.
+    @inline(__always)
+    func countCursor(by change: Int) {
+        if case .reading(let pages) = self { pages.cursorCount += change }
     }
 
     /// Throws `transactionEnded` or `snapshotExpired`.

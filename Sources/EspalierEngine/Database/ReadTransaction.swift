@@ -77,7 +77,6 @@ public struct ReadTransaction: ~Copyable {
     public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
         try pages.checkUsable()
         let number = try pages.trees.number(of: tree, in: pages)
-        pages.hasCursor = true
         return Cursor(over: .reading(pages), tree, pages.trees[number])
     }
 }

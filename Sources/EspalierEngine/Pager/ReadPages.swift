@@ -10,8 +10,8 @@ package final class ReadPages: PageSource {
     let versions: PageVersions
     /// What this transaction looked up in the catalog.
     var trees = TreeTable()
-    /// Whether a cursor was opened, which may live longer than the transaction.
-    var hasCursor = false
+    /// How many cursors are open, which may live longer than the transaction.
+    var cursorCount = 0
     private let mark: SnapshotMark
     private let ended = Atomic(false)
 
@@ -53,7 +53,7 @@ package final class ReadPages: PageSource {
     @inline(__always)
     func endToRest() {
         let engine = versions.engine
-        guard !hasCursor, engine.board.rest(mark) else { return end() }
+        guard cursorCount == 0, engine.board.rest(mark) else { return end() }
         ended.store(true, ordering: .relaxed)
         engine.restingReads.put(self)?.leaveBoard()
         engine.closeIfAbandoned()

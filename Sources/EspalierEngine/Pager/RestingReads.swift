@@ -3,7 +3,7 @@
 //
 // Invariants
 //   1. Who takes a transaction's pages out of a berth by one atomic exchange is their only owner; nobody else refers to
-//      them, because pages that a cursor was opened on are not kept.
+//      them, because pages that a cursor is open on are not kept.
 //   2. Their snapshots rest (`SnapshotBoard`, invariant 4).
 //   3. A thread begins at the same berth each time, so threads that read at the same time seldom meet.
 //   4. They refer to the engine, and the engine to them: closing empties the berths.

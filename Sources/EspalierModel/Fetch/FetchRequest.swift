@@ -44,4 +44,14 @@ public struct FetchRequest<Result>: Sendable {
         self.predicate = predicate
         self.sortKeys = sortKeys
     }
+
+    /// The same request for results of another class.
+    public init<Other>(_ request: FetchRequest<Other>) {
+        self.init(entityName: request.entityName, predicate: request.predicate, sortKeys: request.sortKeys)
+        (fetchLimit, fetchOffset) = (request.fetchLimit, request.fetchOffset)
+        includesSubentities = request.includesSubentities
+        includesPendingChanges = request.includesPendingChanges
+        returnsObjectsAsFaults = request.returnsObjectsAsFaults
+        relationshipKeyPathsForPrefetching = request.relationshipKeyPathsForPrefetching
+    }
 }

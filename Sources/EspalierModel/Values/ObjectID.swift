@@ -16,11 +16,11 @@ public struct ObjectID: Hashable, Sendable {
     /// Which store, as a number of this process; 0 = temporary.
     ///
     /// Not the store's business: see `storeIdentifier`.
-    package let storeTag: UInt32
+    @usableFromInline package let storeTag: UInt32
     /// Which concrete entity, as a number of this process; see `entityName`.
-    package let entityTag: UInt32
+    @usableFromInline package let entityTag: UInt32
     /// The primary key within the entity's hierarchy, or the running number of a temporary ID.
-    package let key: UInt64
+    @usableFromInline package let key: UInt64
 
     /// Hashes one word: keys of one table of IDs differ mostly in `key`, and the tags are small.
     public func hash(into hasher: inout Hasher) {

@@ -71,7 +71,8 @@ extension BTreeStore {
     }
 
     private func check(_ fetch: StoreFetch) throws(StoreError) {
-        guard model.entity(named: fetch.entity.name) === fetch.entity else {
+        guard model.entities.indices.contains(fetch.entity.index), model.entities[fetch.entity.index] === fetch.entity
+        else {
             throw .invalidRequest(reason: "entity \(fetch.entity.name) is not of the store's model")
         }
         guard fetch.offset >= 0, fetch.limit ?? 0 >= 0 else {

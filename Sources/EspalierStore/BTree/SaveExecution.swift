@@ -102,14 +102,23 @@ struct SaveExecution: ~Copyable {
     // MARK: Rows
 
     private mutating func delete(_ save: PreparedSave, _ deleted: [ObjectSnapshot]) throws(StoreError) {
+        // Rows whose keys follow one another go together; all of them are there, as their versions were checked.
+        var run: (tree: Tree, keys: ClosedRange<UInt64>)?
         for (deletion, old) in zip(save.deletions, deleted) {
             for group in catalog.schema.groupsByEntity[deletion.entity.index] {
                 oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
                 try removeOldKey(group, old.id.key)
             }
-            try transaction.remove(old.id.key, from: catalog.rowTree(of: deletion.entity))
             rowDeltas[deletion.entity.index, default: 0] -= 1
+            let (tree, key) = (catalog.rowTree(of: deletion.entity), old.id.key)
+            if let (last, keys) = run, last.id == tree.id, keys.upperBound == key - 1 {
+                run = (tree, keys.lowerBound...key)
+            } else {
+                if let run { try transaction.removeAll(run.keys, from: run.tree) }
+                run = (tree, key...key)
+            }
         }
+        if let run { try transaction.removeAll(run.keys, from: run.tree) }
     }
 
     /// Removes index entries that updates change, all of them before any new one is checked for being unique: rows of

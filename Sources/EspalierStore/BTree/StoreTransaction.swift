@@ -116,6 +116,11 @@ extension StoreTransaction where Base == WriteTransaction {
         do { return try base.remove(key, from: tree) } catch { throw .storage(error, path: path) }
     }
 
+    /// Removes the entries whose keys are in `keys`.
+    mutating func removeAll(_ keys: ClosedRange<UInt64>, from tree: Tree) throws(StoreError) {
+        do { try base.removeAll(keys, from: tree) } catch { throw .storage(error, path: path) }
+    }
+
     consuming func commit(_ durability: Durability? = nil) throws(StoreError) {
         let path = path
         do { try base.commit(durability) } catch { throw .storage(error, path: path) }

@@ -17,7 +17,7 @@ final class RowContext: Sendable {
     let entityNumbers: [UInt16]
     /// By index in the model: the layout new rows are written in; `nil` for abstract entities.
     let currentLayouts: [RowLayout?]
-    private let numberByTag: [UInt32: UInt16]
+    private let numberByTag: EntityTagTable<UInt16>
     /// By index in the model, then by entity number: whether the number is of the entity's family.
     private let families: [[Bool]]
 
@@ -30,9 +30,8 @@ final class RowContext: Sendable {
         self.entities = entities
         self.entityNumbers = entityNumbers
         self.currentLayouts = currentLayouts
-        numberByTag = Dictionary(
-            entities.enumerated().compactMap { number, entity in entity.map { ($0.tag, UInt16(number)) } },
-            uniquingKeysWith: { first, _ in first })
+        numberByTag = EntityTagTable(
+            entities.enumerated().compactMap { number, entity in entity.map { ($0.tag, UInt16(number)) } })
         families = entityNumbers.map { number in
             let family = entities[Int(number)]?.family ?? []
             var isMember = [Bool](repeating: false, count: entities.count)

@@ -27,20 +27,22 @@ struct LinkEdit {
     /// The relationship, as its declaring entity has it.
     let relationship: Relationship
     private(set) var added: [ObjectID] = []
-    private(set) var removed = Set<ObjectID>()
+    /// May name a destination twice.
+    private(set) var removed: [ObjectID] = []
     fileprivate(set) var order: [ObjectID]?
 
     fileprivate init(_ relationship: Relationship) { self.relationship = relationship }
 
     fileprivate mutating func add(_ id: ObjectID) { added.append(id) }
-    fileprivate mutating func remove(_ id: ObjectID) { removed.insert(id) }
+    fileprivate mutating func remove(_ id: ObjectID) { removed.append(id) }
     fileprivate mutating func dropAdditions(where isGone: (ObjectID) -> Bool) { added.removeAll(where: isGone) }
 
     /// The list after this edit (rule 3).
     ///
     /// Unordered lists are in ascending key order.
     func applied(to old: [ObjectID]) -> [ObjectID] {
-        var list = removed.isEmpty ? old : old.filter { !removed.contains($0) }
+        let gone = Set(removed)
+        var list = gone.isEmpty ? old : old.filter { !gone.contains($0) }
         var members = Set(list)
         for id in added where members.insert(id).inserted { list.append(id) }
         guard relationship.isOrdered else {
@@ -55,7 +57,10 @@ struct LinkEdit {
 
 /// All lists that a save changes.
 struct LinkPlan {
-    private(set) var edits: [LinkEdit.Key: LinkEdit] = [:]
+    /// Each list once, in the order in which the save comes to them.
+    private(set) var edits: [(key: LinkEdit.Key, value: LinkEdit)] = []
+    /// For each relationship, where in `edits` the list of an owner is; few relationships, so they are searched.
+    private var places: [(relationship: RelationshipID, byOwner: ObjectIDTable<Int>)] = []
     private let model: ManagedObjectModel
 
     /// Works out the edits of `save`.
@@ -84,11 +89,11 @@ struct LinkPlan {
         for (deletion, row) in zip(save.deletions, deleted) {
             try delete(deletion.entity, row, schema, source)
         }
-        guard !save.deletions.isEmpty, edits.values.contains(where: { !$0.added.isEmpty }) else { return }
+        guard !save.deletions.isEmpty, edits.contains(where: { !$0.value.added.isEmpty }) else { return }
         let gone = Set(save.deletions.map(\.id))
-        for (key, edit) in edits {
+        for (place, (key, edit)) in edits.enumerated() {
             let isDerived = model.inverse(of: edit.relationship)?.isToMany == false
-            edits[key]?.dropAdditions { gone.contains($0) || (!isDerived && gone.contains(key.owner)) }
+            edits[place].value.dropAdditions { gone.contains($0) || (!isDerived && gone.contains(key.owner)) }
         }
     }
 
@@ -149,7 +154,12 @@ struct LinkPlan {
     }
 
     private mutating func edit(_ relationship: Relationship, _ owner: ObjectID, _ change: (inout LinkEdit) -> Void) {
-        let key = LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)
-        change(&edits[key, default: LinkEdit(relationship)])
+        let id = RelationshipID(relationship)
+        let table = places.firstIndex { $0.relationship == id } ?? places.count
+        if table == places.count { places.append((id, ObjectIDTable())) }
+        if let place = places[table].byOwner[owner] { return change(&edits[place].value) }
+        places[table].byOwner.set(edits.count, for: owner)
+        edits.append((LinkEdit.Key(relationship: id, owner: owner), LinkEdit(relationship)))
+        change(&edits[edits.count - 1].value)
     }
 }

@@ -55,7 +55,7 @@ package final class StoreSchema: Sendable {
     /// For each entity, by slot: whether a group has the attribute, or the relationship.
     private let indexedAttributes: [[Bool]]
     private let indexedRelationships: [[Bool]]
-    private let entityByTag: [UInt32: ManagedObjectModel.EntityIndex]
+    private let entityByTag: EntityTagTable<ManagedObjectModel.EntityIndex>
 
     package init(model: ManagedObjectModel) {
         self.model = model
@@ -83,8 +83,7 @@ package final class StoreSchema: Sendable {
         oneWayLinksTo = model.entities.map { entity in
             oneWay.filter { entity.isKind(of: model.entities[$0.destination]) }
         }
-        entityByTag = Dictionary(
-            model.entities.map { ($0.tag, $0.index) }, uniquingKeysWith: { first, _ in first })
+        entityByTag = EntityTagTable(model.entities.map { ($0.tag, $0.index) })
     }
 
     /// The entity of the row `id` names, if the model has it.
