@@ -9,16 +9,6 @@ enum ImageFixture {
     static let path = "store"
     static let logPath = "store-wal"
 
-    /// Small everything, so that little bytes reach much code.
-    static var options: DatabaseOptions {
-        var options = DatabaseOptions()
-        options.cacheByteCount = 32 * options.pageSize
-        options.logSegmentByteCount = 64 << 10
-        options.logSoftCap = 128 << 10
-        options.logByteCountMax = 1 << 20
-        return options
-    }
-
     /// A store that was closed cleanly, and one that lost its process, with its log.
     struct Files: Sendable {
         var empty: [UInt8] = []
@@ -52,7 +42,7 @@ enum ImageFixture {
         closes: Bool = true, _ body: (Database) throws(StorageError) -> Void
     ) throws(StorageError) -> (store: [UInt8], log: [UInt8]) {
         let system = SimulatedFileSystem(seed: 11)
-        let database = try Database.open(path, in: system, options: options)
+        let database = try Database.open(path, in: system, options: .small)
         try body(database)
         if closes { try database.close() }
         var log = system.contents(of: logPath) ?? []

@@ -48,9 +48,9 @@ struct ImageVisit {
         do throws(StorageError) {
             let report = try Database.salvage(
                 from: ImageFixture.path, into: "new", in: system, options: options,
-                storeOptions: ImageFixture.options)
+                storeOptions: .small)
             system.limitSpace(to: nil)
-            let new = try Database.open("new", in: system, options: ImageFixture.options)
+            let new = try Database.open("new", in: system, options: .small)
             let isWhole = try new.check().isOK
             precondition(isWhole, "what salvage made is not whole")
             let count = try new.beginRead().trees().reduce(0) { $0 + $1.entryCount }
@@ -65,7 +65,7 @@ struct ImageVisit {
     }
 
     private func run() throws(StorageError) {
-        var options = ImageFixture.options
+        var options = DatabaseOptions.small
         options.createIfMissing = false
         options.access = access
         let database = try Database.open(ImageFixture.path, in: system, options: options)

@@ -167,36 +167,36 @@ package enum Platform {
 
     /// The process that marked a byte; 0 if there is none.
     package static func markedProcess(_ descriptor: Int32, byte: UInt64) -> Int32 {
-        var range = flock()
-        range.l_type = Int16(F_RDLCK)
-        range.l_whence = Int16(SEEK_SET)
-        range.l_start = off_t(byte)
-        range.l_len = 1
-        // SAFETY: the kernel reads and fills the structure it is given.
-        let code = retrying { Int(unsafe fcntl(descriptor, F_GETLK, &range)) }
-        return code < 0 || range.l_type == Int16(F_UNLCK) || range.l_pid < 0 ? 0 : range.l_pid
+        guard let holder = findLock(descriptor, F_GETLK, byte: byte), holder.l_pid > 0 else { return 0 }
+        return holder.l_pid
     }
 
     /// Whether another open file description has a lock on a byte.
     package static func isLocked(_ descriptor: Int32, byte: UInt64) -> Bool {
-        var range = flock()
-        range.l_type = Int16(F_RDLCK)
-        range.l_whence = Int16(SEEK_SET)
-        range.l_start = off_t(byte)
-        range.l_len = 1
+        findLock(descriptor, getOpenFileLock, byte: byte) != nil
+    }
+
+    /// The lock of another that keeps this descriptor from locking a byte, if there is one.
+    private static func findLock(_ descriptor: Int32, _ command: Int32, byte: UInt64) -> flock? {
+        var range = lockRange(byte, Int16(F_RDLCK))
         // SAFETY: the kernel reads and fills the structure it is given.
-        return retrying { Int(unsafe fcntl(descriptor, getOpenFileLock, &range)) } == 0
-            && range.l_type != Int16(F_UNLCK)
+        let code = retrying { Int(unsafe fcntl(descriptor, command, &range)) }
+        return code < 0 || range.l_type == Int16(F_UNLCK) ? nil : range
     }
 
     private static func setLock(_ descriptor: Int32, _ command: Int32, byte: UInt64, type: Int16) -> Int {
+        var range = lockRange(byte, type)
+        // SAFETY: the kernel reads the structure it is given.
+        return retrying { Int(unsafe fcntl(descriptor, command, &range)) }
+    }
+
+    private static func lockRange(_ byte: UInt64, _ type: Int16) -> flock {
         var range = flock()
         range.l_type = type
         range.l_whence = Int16(SEEK_SET)
         range.l_start = off_t(byte)
         range.l_len = 1
-        // SAFETY: the kernel reads the structure it is given.
-        return retrying { Int(unsafe fcntl(descriptor, command, &range)) }
+        return range
     }
 
     // MARK: Time, chance and threads

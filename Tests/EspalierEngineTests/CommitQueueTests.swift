@@ -23,17 +23,9 @@ private final class ObservedFile: StorageFile {
 }
 
 @Suite struct CommitQueueTests {
-    private func state(_ number: UInt64) -> StoreState {
-        StoreState(
-            CheckpointSlot(
-                sequence: 1, checkpointLSN: number * 1000, transactionID: number, pageCount: 3, freeCount: 0,
-                catalogRoot: 2, isClean: true, logIdentifier: [UInt8](repeating: 0, count: 16), logStartSegment: 1,
-                chainSeed: 0, nextTreeID: 2))
-    }
-
     @Test func `a commit that is appended while a sync runs is not made durable by it`() throws {
         let (file, syncs, index) = (ObservedFile(), SyncGuard(), LogIndex(capacity: 64))
-        let board = SnapshotBoard(state: state(0), index: index)
+        let board = SnapshotBoard(state: StoreState(commit: 0), index: index)
         let queue = CommitQueue(board: board, syncs: syncs)
         let header = LogHeader(
             pageSize: 4096, storeIdentifier: [UInt8](repeating: 0, count: 16),
@@ -41,7 +33,7 @@ private final class ObservedFile: StorageFile {
         let log = Log(
             file: file, header: header, storeSeed: 0, fileSystem: MemoryFileSystem(), syncs: syncs, segmentCount: 0,
             firstSequence: 1, chain: 0, baseLSN: 0)
-        let (first, second) = (state(1), state(2))
+        let (first, second) = (StoreState(commit: 1), StoreState(commit: 2))
         queue.enqueue(first, index: index, wallClock: 1, needsSync: true)
         file.setHook { queue.enqueue(second, index: index, wallClock: 1, needsSync: true) }
 
@@ -57,10 +49,10 @@ private final class ObservedFile: StorageFile {
 
     @Test func `an ordered commit waits for the durable one before it`() throws {
         let (syncs, index) = (SyncGuard(), LogIndex(capacity: 64))
-        let board = SnapshotBoard(state: state(0), index: index)
+        let board = SnapshotBoard(state: StoreState(commit: 0), index: index)
         let queue = CommitQueue(board: board, syncs: syncs)
-        queue.enqueue(state(1), index: index, wallClock: 1, needsSync: true)
-        queue.enqueue(state(2), index: index, wallClock: 1, needsSync: false)
+        queue.enqueue(StoreState(commit: 1), index: index, wallClock: 1, needsSync: true)
+        queue.enqueue(StoreState(commit: 2), index: index, wallClock: 1, needsSync: false)
 
         #expect(board.state.transactionID == 0)
         #expect(queue.appendedPosition == 2000)

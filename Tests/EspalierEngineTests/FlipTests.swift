@@ -5,7 +5,6 @@ import TestSupport
 import Testing
 
 @Suite struct FlipTests {
-    typealias Content = [String: [[UInt8]: [UInt8]]]
 
     private static func options(_ access: DatabaseOptions.Access) -> DatabaseOptions {
         var options = DatabaseOptions()
@@ -34,32 +33,18 @@ import Testing
         try removal.commit()
     }
 
-    private static func content(of database: Database) throws(StorageError) -> Content {
-        var content: Content = [:]
-        let read = try database.beginRead()
-        for summary in try read.trees() {
-            var rows: [[UInt8]: [UInt8]] = [:]
-            var cursor = try read.cursor(over: summary.tree)
-            while try cursor.next() {
-                rows[try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }] = try cursor.value()
-            }
-            content[summary.tree.name] = rows
-        }
-        return content
-    }
-
     /// The files of a store, what they hold, and what they held after each commit.
     private struct Files {
         var store: [UInt8]
         var log: [UInt8]?
-        var contents: [Content]
+        var contents: [StoreContent]
     }
 
     private static func makeFiles(closed: Bool) throws -> Files {
         let system = SimulatedFileSystem(seed: 12)
         let database = try Database.open("store", in: system, options: options(.readWrite))
         try fill(database, round: 0)
-        var contents = [try content(of: database)]
+        var contents = [try database.content()]
         if closed {
             try database.close()
         } else {
@@ -69,7 +54,7 @@ import Testing
                 let numbers = try write.tree(named: "numbers", orCreate: .integer)
                 for key in 0..<UInt64(5) { try write.put([UInt8(round)], for: key * 60, in: numbers) }
                 try write.commit()
-                contents.append(try content(of: database))
+                contents.append(try database.content())
             }
         }
         return Files(
@@ -83,12 +68,12 @@ import Testing
         /// The check names these pages.
         case found(Set<PageNumber>)
         /// Everything is in order, with this content.
-        case whole(Content)
+        case whole(StoreContent)
     }
 
     /// Opens, checks and reads; what can be read must be in `contents`.
     private static func visit(
-        _ store: [UInt8], _ log: [UInt8]?, _ access: DatabaseOptions.Access, _ rows: Content
+        _ store: [UInt8], _ log: [UInt8]?, _ access: DatabaseOptions.Access, _ rows: StoreContent
     ) -> (outcome: Outcome, wrongCount: Int) {
         let system = SimulatedFileSystem(seed: 1)
         system.replaceContents(of: "store", with: store)
@@ -97,7 +82,7 @@ import Testing
         do throws(StorageError) {
             let database = try Database.open("store", in: system, options: options(access))
             let report = try database.check()
-            if report.isOK { return (.whole(try content(of: database)), 0) }
+            if report.isOK { return (.whole(try database.content()), 0) }
             do throws(StorageError) {
                 let read = try database.beginRead()
                 for (name, tree) in rows {
@@ -107,7 +92,7 @@ import Testing
                         if let found = try? read.get(key, from: handle), found != value { wrongCount += 1 }
                     }
                 }
-                for (key, value) in try content(of: database)["numbers"] ?? [:] where rows["numbers"]?[key] != value {
+                for (key, value) in try database.content()["numbers"] ?? [:] where rows["numbers"]?[key] != value {
                     wrongCount += 1
                 }
             } catch {}

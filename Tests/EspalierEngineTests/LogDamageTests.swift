@@ -6,19 +6,10 @@ import TestSupport
 import Testing
 
 @Suite struct LogDamageTests {
-    private static func options() -> DatabaseOptions {
-        var options = DatabaseOptions()
-        options.cacheByteCount = 32 * options.pageSize
-        options.logSegmentByteCount = 64 << 10
-        options.logSoftCap = 128 << 10
-        options.logByteCountMax = 1 << 20
-        return options
-    }
-
     /// The files of a killed process whose commits reach over several segments, and where each commit ends in the log.
     private func makeFiles() throws -> (store: [UInt8], log: [UInt8], commitCount: Int) {
         let system = SimulatedFileSystem(seed: 21)
-        let database = try Database.open("store", in: system, options: Self.options())
+        let database = try Database.open("store", in: system, options: .small)
         let commitCount = 12
         for round in 0..<UInt64(commitCount) {
             var write = try database.beginWrite()
@@ -36,7 +27,7 @@ import Testing
         let system = SimulatedFileSystem(seed: 1)
         system.replaceContents(of: "store", with: store)
         system.replaceContents(of: "store-wal", with: log)
-        let database = try Database.open("store", in: system, options: Self.options())
+        let database = try Database.open("store", in: system, options: .small)
         #expect(try database.check().isOK)
         let read = try database.beginRead()
         guard let tree = try read.tree(named: "t") else { return 0 }

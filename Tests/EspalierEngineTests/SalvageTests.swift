@@ -8,7 +8,6 @@ import Testing
     private static let numberCount = UInt64(3000)
 
     /// The rows of a store, tree by tree.
-    typealias Content = [String: [[UInt8]: [UInt8]]]
 
     fileprivate func options() -> DatabaseOptions {
         var options = DatabaseOptions()
@@ -62,25 +61,11 @@ import Testing
         return system
     }
 
-    private func content(_ path: String, _ system: SimulatedFileSystem) throws -> Content {
+    private func content(_ path: String, _ system: SimulatedFileSystem) throws -> StoreContent {
         let database = try Database.open(path, in: system, options: options())
         #expect(try database.check().isOK)
-        let content = try content(of: database)
+        let content = try database.content()
         try database.close()
-        return content
-    }
-
-    private func content(of database: Database) throws -> Content {
-        var content: Content = [:]
-        let read = try database.beginRead()
-        for summary in try read.trees() {
-            var rows: [[UInt8]: [UInt8]] = [:]
-            var cursor = try read.cursor(over: summary.tree)
-            while try cursor.next() {
-                rows[try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }] = try cursor.value()
-            }
-            content[summary.tree.name] = rows
-        }
         return content
     }
 
@@ -113,7 +98,7 @@ import Testing
         }
     }
 
-    private func names(_ content: Content) -> [String] { content.keys.sorted() }
+    private func names(_ content: StoreContent) -> [String] { content.keys.sorted() }
 
     // MARK: Whole stores
 
@@ -183,7 +168,7 @@ import Testing
         changed.cacheByteCount = 64 * pageSize
         let database = try Database.open("store", in: system, options: changed)
         try fill(database)
-        let before = try content(of: database)
+        let before = try database.content()
         try database.close()
         var store = try #require(system.contents(of: "store"))
         for offset in 0..<pageSize { store[offset] = 0 }
@@ -296,7 +281,7 @@ import Testing
 
     /// The machine of a process that was killed: one commit in the store file, others in the log, frames of a large
     /// transaction that was given up among them.
-    private func makeUnreplayedStore() throws -> (system: SimulatedFileSystem, content: Content) {
+    private func makeUnreplayedStore() throws -> (system: SimulatedFileSystem, content: StoreContent) {
         let system = SimulatedFileSystem(seed: 8)
         var small = options()
         small.cacheByteCount = 20 * small.pageSize
@@ -315,7 +300,7 @@ import Testing
                 try write.commit()
             }
         }
-        let content = try content(of: database)
+        let content = try database.content()
         let copy = SimulatedFileSystem(seed: 1)
         for path in ["store", "store-wal"] {
             copy.replaceContents(of: path, with: try #require(system.contents(of: path)))

@@ -6,32 +6,24 @@ import Testing
 @Suite struct SnapshotBoardTests {
     private let index = LogIndex(capacity: 64)
 
-    private func state(_ number: UInt64) -> StoreState {
-        StoreState(
-            CheckpointSlot(
-                sequence: 1, checkpointLSN: number * 1000, transactionID: number, pageCount: 3, freeCount: 0,
-                catalogRoot: 2, isClean: true, logIdentifier: [UInt8](repeating: 0, count: 16), logStartSegment: 1,
-                chainSeed: 0, nextTreeID: 2))
-    }
-
     @Test func `a checkpoint goes as far as the oldest snapshot in use`() throws {
-        let board = SnapshotBoard(state: state(1), index: index)
+        let board = SnapshotBoard(state: StoreState(commit: 1), index: index)
         let old = try board.begin()
-        board.publish(state(2), index: index, at: 1)
+        board.publish(StoreState(commit: 2), index: index, at: 1)
         let middle = try board.begin()
-        board.publish(state(3), index: index, at: 2)
+        board.publish(StoreState(commit: 3), index: index, at: 2)
 
-        #expect(board.checkpointTarget() == state(1))
+        #expect(board.checkpointTarget() == StoreState(commit: 1))
         board.end(old.mark)
-        #expect(board.checkpointTarget() == state(2))
+        #expect(board.checkpointTarget() == StoreState(commit: 2))
         #expect(board.expireSnapshots(before: 3000) == 1)
-        #expect(board.checkpointTarget() == state(3))
+        #expect(board.checkpointTarget() == StoreState(commit: 3))
         #expect(middle.mark.isExpired)
         board.end(middle.mark)
     }
 
     @Test func `a board that is closed lets nothing begin, and closes over nothing that is open`() throws {
-        let board = SnapshotBoard(state: state(1), index: index)
+        let board = SnapshotBoard(state: StoreState(commit: 1), index: index)
         let snapshot = try board.begin()
         try board.beginWriter()
         #expect(throws: StorageError.transactionsOpen(count: 2)) { try board.close() }
@@ -46,10 +38,10 @@ import Testing
     }
 
     @Test func `a checkpoint's smaller index never replaces one that lists more commits`() throws {
-        let board = SnapshotBoard(state: state(1), index: index)
+        let board = SnapshotBoard(state: StoreState(commit: 1), index: index)
         let newer = LogIndex(capacity: 64)
         let smaller = LogIndex(capacity: 64)
-        board.publish(state(2), index: newer, at: 1)
+        board.publish(StoreState(commit: 2), index: newer, at: 1)
 
         board.replaceIndex(index, by: smaller)
         #expect(try board.begin().index === newer)

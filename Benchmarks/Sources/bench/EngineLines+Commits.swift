@@ -84,10 +84,7 @@ extension EngineLines {
             unit: .bytes, operationCount: keys.count * (8 + value.count),
             contenders: contenderTypes.map { type in
                 Line.Contender(type.name) {
-                    let store = try type.init(
-                        folder: try emptyFolder(type.name), shape: .integer, sync: .never,
-                        cacheByteCount: cacheByteCount)
-                    try store.put(sequential, value: value, batch: 10_000)
+                    let store = try filled(type)
                     let before = try writtenByteCount()
                     try store.put(keys, value: value, batch: 1)
                     let written = try writtenByteCount() - before

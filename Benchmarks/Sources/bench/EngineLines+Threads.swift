@@ -20,10 +20,7 @@ extension EngineLines {
             operationCount: perReader * readerCount,
             contenders: contenderTypes.map { type in
                 Line.Contender(type.name) {
-                    let store = try type.init(
-                        folder: try emptyFolder(type.name), shape: .integer, sync: .never,
-                        cacheByteCount: cacheByteCount)
-                    try store.put(sequential, value: value, batch: 10_000)
+                    let store = try filled(type)
                     let time = try timeOfReaders(readerCount, reads: perReader, beside: store)
                     try store.close()
                     return time

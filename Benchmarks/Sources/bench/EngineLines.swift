@@ -159,6 +159,14 @@ struct EngineLines {
         return try type.init(folder: place, shape: shape, sync: .never, cacheByteCount: cacheByteCount)
     }
 
+    /// A new store with all records, loaded in order, to be written to.
+    func filled(_ type: any KeyValueContender.Type) throws -> any KeyValueContender {
+        let store = try type.init(
+            folder: try emptyFolder(type.name), shape: .integer, sync: .never, cacheByteCount: cacheByteCount)
+        try store.put(sequential, value: value, batch: 10_000)
+        return store
+    }
+
     /// The folder of a store with all records, loaded in random order.
     func placeOfLoaded(_ type: any KeyValueContender.Type, _ shape: KeyShape) throws -> String {
         let place = folder.appendingPathComponent("loaded-\(type.name)-\(shape)").path
