@@ -124,6 +124,9 @@ import Testing
                 let one = try database.beginRead()
                 let two = try database.beginRead()
                 #expect(try one.get(1, from: tree) == [round] && two.get(1, from: tree) == [round])
+                // A cursor that ends before its transaction lets it be used again, too.
+                var cursor = try two.cursor(over: tree)
+                #expect(try cursor.first() && cursor.value() == [round])
                 #expect(database.statistics.snapshotCount == 2)
             }
             #expect(database.statistics.snapshotCount == 0)

@@ -38,6 +38,32 @@ import Testing
         }
     }
 
+    @Test(arguments: KeyKind.allCases)
+    func `values replaced one after the other are the new ones, whatever their length`(_ kind: KeyKind) throws {
+        let oracle = try TreeOracle(kind)
+        func key(_ number: Int) -> TestKey {
+            kind == .integer ? .integer(UInt64(number)) : .bytes([UInt8]("entry \(1000 + number)".utf8))
+        }
+        func length(_ number: Int, _ round: Int) -> Int {
+            switch (number + round) % 7 {
+            case 0: 600  // in overflow pages
+            case 1: 3
+            case 2: 60
+            default: 20
+            }
+        }
+        for number in 0..<300 { try oracle.insert(key(number), [UInt8](repeating: 1, count: 20)) }
+        for round in 0..<4 {
+            let isForward = round % 2 == 0
+            for step in 0..<300 {
+                let number = isForward ? step : 299 - step
+                try oracle.insert(
+                    key(number), [UInt8](repeating: UInt8(round + 2), count: round == 3 ? 20 : length(number, round)))
+            }
+            try oracle.expectSame()
+        }
+    }
+
     @Test func `a walk over leaves that do not follow each other ends with their page`() throws {
         for isForward in [true, false] {
             let oracle = try TreeOracle(.integer)

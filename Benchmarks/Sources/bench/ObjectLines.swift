@@ -27,15 +27,23 @@ struct ObjectLines {
                     return 0
                 }
             },
-            { line("objects fetch faults", count, "no attribute read") { try $0.fetchFaults() } },
-            { line("objects fetch whole", count, "every attribute read") { try $0.fetchWhole() } },
+            {
+                line("objects fetch faults", count, "no attribute read", hasRows: true) { try $0.fetchFaults() }
+            },
+            {
+                line("objects fetch whole", count, "every attribute read", hasRows: true) { try $0.fetchWhole() }
+            },
             {
                 line("objects fault in", some.count, "by identity, one by one", needsIdentities: true) {
                     try $0.faultIn(some)
                 }
             },
             { line("objects by index", some.count, "by e-mail address, one by one") { try $0.fetchByEmail(some) } },
-            { line("objects walk to-one", count, "the team's name of every person") { try $0.walkToTeam() } },
+            {
+                line("objects walk to-one", count, "the team's name of every person", hasRows: true) {
+                    try $0.walkToTeam()
+                }
+            },
             {
                 line("objects update", count, "every person, one save, durable") {
                     try $0.update()
@@ -51,14 +59,15 @@ struct ObjectLines {
         ]
     }
 
+    /// - Parameter hasRows: whether SQLite also takes part without making objects (`SQLiteRows`).
     private func line(
         _ name: String, _ operations: Int, _ note: String, isLoaded: Bool = true,
-        needsIdentities: Bool = false,
+        needsIdentities: Bool = false, hasRows: Bool = false,
         _ body: @escaping (any ObjectContender) throws -> Int
     ) -> Line {
         let agreement = Agreement()
         var types: [any ObjectContender.Type] = [EspalierObjects.self]
-        if SQLite.shared != nil { types.append(SQLiteObjects.self) }
+        if SQLite.shared != nil { types += hasRows ? [SQLiteObjects.self, SQLiteRows.self] : [SQLiteObjects.self] }
         return Line(
             name, note: note, operationCount: operations,
             contenders: types.map { type in

@@ -1,7 +1,8 @@
 // Inserting and replacing entries.
 //
 // Invariants
-//   1. A run of neighbouring insertions does not descend: the leaf of the last one is asked for its fences first.
+//   1. A run of neighbouring insertions or replacements does not descend: the leaf of the last one is asked for its
+//      fences first.
 //   2. A leaf is changed only if its fences contain the key.
 
 extension BTree where Source: WritablePageSource {
@@ -68,8 +69,15 @@ extension BTree where Source: WritablePageSource {
         guard view.fencesContain(key) else { return nil }
         let position = view.position(of: key)
         // What may need a split goes the long way, which knows the parents.
+        if position.isExact {
+            guard case .inline = view.value(position.index), view.replaceValue(position.index, stored) else {
+                return nil
+            }
+            record.hint.note(leaf, position.index, isAppend: false)
+            return true
+        }
         let isAppend = view.highFenceByteCount == 0 && position.index == view.cellCount
-        guard !position.isExact, view.insertEntry(position.index, key, stored) else { return nil }
+        guard view.insertEntry(position.index, key, stored) else { return nil }
         record.hint.note(leaf, position.index, isAppend: isAppend)
         record.entryCount &+= 1
         return false
@@ -92,7 +100,10 @@ extension BTree where Source: WritablePageSource {
         let index = position.index
         if position.isExact {
             try freeOverflow(of: view.value(index), treeID: record.treeID)
-            if view.replaceValue(index, stored) { return Placement(index: index, replaced: true, isDone: true) }
+            if view.replaceValue(index, stored) {
+                record.hint.note(view.storedNumber, index, isAppend: false)
+                return Placement(index: index, replaced: true, isDone: true)
+            }
             view.removeCells(index..<index + 1)
             let isDone = view.insertEntry(index, key, stored)
             return Placement(index: index, replaced: true, isDone: isDone)

@@ -26,7 +26,7 @@ extension PredicateResolver {
 
     /// The path that a key path means, with its collection operator if it has one.
     func resolve(_ keyPath: FetchKeyPath) throws(FetchPredicateError) -> Operand {
-        guard let position = keyPath.components.firstIndex(where: { $0.hasPrefix("@") }) else {
+        guard let position = keyPath.components.firstIndex(where: \.isOperator) else {
             return try resolve(keyPath, keyPath.components.indices)
         }
         let name = keyPath.components[position]
@@ -36,7 +36,7 @@ extension PredicateResolver {
                 suggestion: NearMiss.nearest(to: name, among: PredicateResolver.operators.keys.sorted()))
         }
         let remaining = keyPath.components.indices.filter { $0 != position }
-        guard !remaining.contains(where: { keyPath.components[$0].hasPrefix("@") }) else {
+        guard !remaining.contains(where: { keyPath.components[$0].isOperator }) else {
             let problem = "only one operator can stand in a key path; use SUBQUERY for more"
             throw located(.collectionOperator(name, problem: problem), at: keyPath, component: position)
         }
@@ -89,7 +89,7 @@ extension PredicateResolver {
         var steps: [ResolvedKeyPath.Step] = []
         for position in positions {
             let name = keyPath.components[position]
-            if position == 0, name.hasPrefix("$") {
+            if position == 0, name.utf8.first == UInt8(ascii: "$") {
                 guard let number = variables.lastIndex(where: { "$" + $0.name == name }) else {
                     throw located(.unboundVariable(String(name.dropFirst())), at: keyPath)
                 }
@@ -170,4 +170,9 @@ extension PredicateResolver {
             .unknownProperty(name, entity: entity.name), at: keyPath, component: position,
             suggestion: NearMiss.nearest(to: name, among: names))
     }
+}
+
+extension String {
+    /// Whether a component of a key path is a collection operator.
+    fileprivate var isOperator: Bool { utf8.first == UInt8(ascii: "@") }
 }

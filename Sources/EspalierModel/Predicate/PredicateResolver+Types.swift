@@ -50,8 +50,8 @@ extension PredicateResolver {
     /// Whether the sides are collections where the operator and the modifier want them.
     func checkShape(_ sides: Sides) throws(FetchPredicateError) {
         let (left, right) = (sides.left, sides.right)
-        let leftPath = left.keyPath?.components.joined(separator: ".") ?? "the left side"
         if sides.modifier == .direct, left.isCollection {
+            let leftPath = left.keyPath?.components.joined(separator: ".") ?? "the left side"
             let advice = "put ANY, ALL or NONE in front, or use an operator like @count"
             throw located(.toManyPath(leftPath, advice: advice), at: left.keyPath)
         }
@@ -147,6 +147,7 @@ extension PredicateResolver {
 
     /// Whether the operator takes values of these kinds.
     func checkOperator(of sides: Sides) throws(FetchPredicateError) {
+        guard sides.operator.isTextual || sides.operator.isOrdering else { return }
         let (left, right) = (sides.left, sides.right)
         for side in [left, right] {
             if sides.operator.isTextual, side.family != .text, side.family != .any {

@@ -156,6 +156,10 @@ public final class Attribute: Sendable {
     public var isTransient: Bool { description.isTransient }
     /// The value a new object begins with.
     public var defaultValue: AttributeValue { description.defaultValue }
+    /// Whether `value` may be stored as it is in this attribute.
+    ///
+    /// The same as the description says, without a copy of the description.
+    package func accepts(_ value: AttributeValue) -> Bool { description.accepts(value) }
 }
 
 /// A relationship of a checked model.

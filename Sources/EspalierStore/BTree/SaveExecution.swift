@@ -15,14 +15,18 @@ struct SaveExecution: ~Copyable {
     private let catalog: StoreCatalog
     private let path: String?
     /// By index of the root entity: the last primary key given out, in hierarchies that get new rows.
-    private var lastKeys: [Int: UInt64] = [:]
-    private var rowDeltas: [Int: Int64] = [:]
-    private var cutDeltas: [Int: Int64] = [:]
+    private var lastKeys: [UInt64?]
+    /// By index of the entity.
+    private var rowDeltas: [Int64]
+    /// By position of the group.
+    private var cutDeltas: [Int64]
     private var conflicts: [ConstraintConflict] = []
     private var insertedRows: SnapshotBuilder
     private var updatedRows: SnapshotBuilder
     // Reused for every row and entry.
     private var row: [UInt8] = []
+    private var entryValue: [UInt8] = []
+    private var linkKey: [UInt8] = []
     private var oldKey = GroupKey()
     private var newKey = GroupKey()
 
@@ -30,6 +34,9 @@ struct SaveExecution: ~Copyable {
         self.transaction = transaction
         catalog = store.catalog
         path = store.path
+        lastKeys = Array(repeating: nil, count: catalog.model.entities.count)
+        rowDeltas = Array(repeating: 0, count: catalog.model.entities.count)
+        cutDeltas = Array(repeating: 0, count: catalog.schema.groups.count)
         insertedRows = SnapshotBuilder(context: catalog.context)
         updatedRows = SnapshotBuilder(context: catalog.context)
     }
@@ -53,7 +60,7 @@ struct SaveExecution: ~Copyable {
 
     /// The request with permanent IDs: each hierarchy's keys go on after the last one given out.
     private mutating func prepare(_ request: SaveRequest) throws(StoreError) -> PreparedSave {
-        var lastKeys: [Int: UInt64] = [:]
+        var lastKeys = lastKeys
         for root in Set(request.insertions.compactMap { catalog.schema.entity(of: $0.id)?.root }) {
             let number = catalog.context.entityNumbers[root]
             lastKeys[root] = try transaction.counter(Counter.lastKey(rootNumber: number), catalog)
@@ -61,8 +68,9 @@ struct SaveExecution: ~Copyable {
         let save = try PreparedSave(
             request, schema: catalog.schema, storeTag: catalog.context.storeTag
         ) { entity in
-            lastKeys[entity.root, default: 0] += 1
-            return lastKeys[entity.root, default: 0]
+            let key = (lastKeys[entity.root] ?? 0) + 1
+            lastKeys[entity.root] = key
+            return key
         }
         self.lastKeys = lastKeys
         return save
@@ -109,7 +117,7 @@ struct SaveExecution: ~Copyable {
                 oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
                 try removeOldKey(group, old.id.key)
             }
-            rowDeltas[deletion.entity.index, default: 0] -= 1
+            rowDeltas[deletion.entity.index] -= 1
             let (tree, key) = (catalog.rowTree(of: deletion.entity), old.id.key)
             if let (last, keys) = run, last.id == tree.id, keys.upperBound == key - 1 {
                 run = (tree, keys.lowerBound...key)
@@ -144,7 +152,7 @@ struct SaveExecution: ~Copyable {
             for group in catalog.schema.groupsByEntity[insertion.entity.index] {
                 try addKey(group, insertion.id, insertion.entity, source)
             }
-            rowDeltas[insertion.entity.index, default: 0] += 1
+            rowDeltas[insertion.entity.index] += 1
         }
     }
 
@@ -201,7 +209,7 @@ struct SaveExecution: ~Copyable {
     }
 
     private mutating func removeOldKey(_ group: Int, _ key: UInt64) throws(StoreError) {
-        if oldKey.isCut { cutDeltas[group, default: 0] -= 1 }
+        if oldKey.isCut { cutDeltas[group] -= 1 }
         oldKey.append(key: key)
         try transaction.remove(oldKey.bytes, from: catalog.groupTrees[group])
     }
@@ -217,10 +225,10 @@ struct SaveExecution: ~Copyable {
                     entityName: catalog.model.entities[group.entity].name, properties: group.properties,
                     values: group.elements.map { source.value(of: $0.property) }, object: id, other: other))
         }
-        if newKey.isCut { cutDeltas[index, default: 0] += 1 }
+        if newKey.isCut { cutDeltas[index] += 1 }
         newKey.append(key: id.key)
-        let value = newKey.entryValue(entityNumber: catalog.context.entityNumbers[entity.index])
-        try transaction.put(value, for: newKey.bytes, in: tree)
+        newKey.writeEntryValue(entityNumber: catalog.context.entityNumbers[entity.index], to: &entryValue)
+        try transaction.put(entryValue, for: newKey.bytes, in: tree)
     }
 
     /// The row with the lowest key that has the values of `key`, if there is one.
@@ -272,13 +280,14 @@ struct SaveExecution: ~Copyable {
     private mutating func writeUnordered(_ edit: LinkEdit, of owner: ObjectID) throws(StoreError) {
         let tree = catalog.linkTree(of: edit.relationship)
         for destination in edit.removed.sorted(by: { $0.key < $1.key }) {
-            try transaction.remove(LinkKey.unordered(owner.key, destination.key), from: tree)
+            LinkKey.writeUnordered(owner.key, destination.key, to: &linkKey)
+            try transaction.remove(linkKey, from: tree)
             try removeOwner(owner, of: destination, edit.relationship)
         }
         for destination in edit.added {
-            try transaction.put(
-                LinkKey.value(entityNumber: catalog.context.reference(destination).entity),
-                for: LinkKey.unordered(owner.key, destination.key), in: tree)
+            LinkKey.writeUnordered(owner.key, destination.key, to: &linkKey)
+            LinkKey.writeValue(entityNumber: catalog.context.reference(destination).entity, to: &entryValue)
+            try transaction.put(entryValue, for: linkKey, in: tree)
             try putOwner(owner, of: destination, edit.relationship)
         }
     }
@@ -324,13 +333,13 @@ struct SaveExecution: ~Copyable {
     // MARK: Counters
 
     private mutating func writeCounters() throws(StoreError) {
-        for (entity, delta) in rowDeltas.sorted(by: { $0.key < $1.key }) where delta != 0 {
+        for (entity, delta) in rowDeltas.enumerated() where delta != 0 {
             try add(delta, to: Counter.rows(entityNumber: catalog.context.entityNumbers[entity]))
         }
-        for (group, delta) in cutDeltas.sorted(by: { $0.key < $1.key }) where delta != 0 {
+        for (group, delta) in cutDeltas.enumerated() where delta != 0 {
             try add(delta, to: Counter.cutEntries(catalog.groupTrees[group]))
         }
-        for (root, key) in lastKeys.sorted(by: { $0.key < $1.key }) {
+        for case (let root, let key?) in lastKeys.enumerated() {
             let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root])
             guard try transaction.counter(counter, catalog) != key else { continue }
             try transaction.setCounter(counter, to: key, catalog)

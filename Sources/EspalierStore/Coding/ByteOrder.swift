@@ -21,11 +21,10 @@ extension [UInt8] {
 
     /// The least bytes that come after everything that begins with these; `nil` if there are none.
     var successor: [UInt8]? {
-        var bytes = self
-        while let last = bytes.popLast() {
-            if last < 0xFF { return bytes + [last + 1] }
-        }
-        return nil
+        guard let last = lastIndex(where: { $0 < 0xFF }) else { return nil }
+        var bytes = Array(self[...last])
+        bytes[last] += 1
+        return bytes
     }
 
     /// The big-endian number in the eight bytes at `offset`.

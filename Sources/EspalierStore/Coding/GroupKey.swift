@@ -62,10 +62,15 @@ struct GroupKey {
     /// The entry's value for a row of this entity.
     func entryValue(entityNumber: UInt16) -> [UInt8] {
         var value: [UInt8] = []
-        value.reserveCapacity(3)
+        writeEntryValue(entityNumber: entityNumber, to: &value)
+        return value
+    }
+
+    /// Replaces `value` by the entry's value for a row of this entity.
+    func writeEntryValue(entityNumber: UInt16, to value: inout [UInt8]) {
+        value.removeAll(keepingCapacity: true)
         value.append(littleEndian: entityNumber)
         value.append(isCut ? Self.isCutFlag : 0)
-        return value
     }
 
     /// Appends the code of one value of a group.

@@ -12,9 +12,15 @@ enum LinkKey {
     static func unordered(_ owner: UInt64, _ destination: UInt64) -> [UInt8] {
         var key: [UInt8] = []
         key.reserveCapacity(16)
+        writeUnordered(owner, destination, to: &key)
+        return key
+    }
+
+    /// Replaces `key` by that of an unordered entry.
+    static func writeUnordered(_ owner: UInt64, _ destination: UInt64, to key: inout [UInt8]) {
+        key.removeAll(keepingCapacity: true)
         key.append(bigEndian: owner)
         key.append(bigEndian: destination)
-        return key
     }
 
     static func ordered(_ owner: UInt64, position: UInt64, _ destination: UInt64) -> [UInt8] {
@@ -36,5 +42,11 @@ enum LinkKey {
     /// An entry's value.
     static func value(entityNumber: UInt16) -> [UInt8] {
         [UInt8(truncatingIfNeeded: entityNumber), UInt8(entityNumber >> 8)]
+    }
+
+    /// Replaces `value` by an entry's value.
+    static func writeValue(entityNumber: UInt16, to value: inout [UInt8]) {
+        value.removeAll(keepingCapacity: true)
+        value.append(littleEndian: entityNumber)
     }
 }

@@ -73,10 +73,12 @@ struct LinkPlan {
         source: borrowing Source
     ) throws(StoreError) {
         model = schema.model
-        for insertion in save.insertions {
-            for relationship in insertion.entity.relationships {
-                guard let destination = insertion.destinations[relationship.slot] else { continue }
-                follow(relationship, of: insertion.id, from: nil, to: destination)
+        // By index: a copy of each insertion would be six reference counts.
+        for index in save.insertions.indices {
+            for (slot, inverse) in schema.listedToOnes[save.insertions[index].entity.index] {
+                guard let destination = save.insertions[index].destinations[slot] else { continue }
+                let id = save.insertions[index].id
+                edit(inverse, destination) { $0.add(id) }
             }
         }
         for (update, row) in zip(save.updates, updated) {

@@ -91,15 +91,16 @@ struct PreparedSave {
     private mutating func assignIDs(
         _ requested: [SaveRequest.Insertion], _ newKey: (Entity) throws(StoreError) -> UInt64
     ) throws(StoreError) {
-        for insertion in requested where insertion.id.isTemporary {
-            guard let entity = schema.entity(of: insertion.id) else {
-                throw .invalidRequest(reason: "the store's model has no entity \(insertion.id.entityName)")
+        permanentIDs.reserveCapacity(requested.count)
+        for requestedID in requested.lazy.map(\.id) where requestedID.isTemporary {
+            guard let entity = schema.entity(of: requestedID) else {
+                throw .invalidRequest(reason: "the store's model has no entity \(requestedID.entityName)")
             }
-            guard permanentIDs[insertion.id] == nil else {
-                throw .invalidRequest(reason: "\(insertion.id) is inserted twice")
+            guard permanentIDs[requestedID] == nil else {
+                throw .invalidRequest(reason: "\(requestedID) is inserted twice")
             }
-            let id = ObjectID(storeTag: storeTag, entityTag: insertion.id.entityTag, key: try newKey(entity))
-            permanentIDs.set(id, for: insertion.id)
+            let id = ObjectID(storeTag: storeTag, entityTag: requestedID.entityTag, key: try newKey(entity))
+            permanentIDs.set(id, for: requestedID)
         }
     }
 
@@ -229,7 +230,7 @@ struct PreparedSave {
         _ value: AttributeValue, in attribute: Attribute, of entity: Entity
     ) throws(StoreError) -> Bool {
         guard !attribute.isTransient else { return false }
-        guard attribute.description.accepts(value) else {
+        guard attribute.accepts(value) else {
             throw .invalidRequest(
                 reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), \(value) does not fit")
         }

@@ -52,6 +52,8 @@ package final class StoreSchema: Sendable {
     package let groupsByEntity: [[Int]]
     /// For each entity, the to-many relationships without inverse that may lead to its rows.
     package let oneWayLinksTo: [[Relationship]]
+    /// For each entity, the to-one relationships that lead to an owner's list: slot, and the to-many inverse.
+    let listedToOnes: [[(slot: Int, inverse: Relationship)]]
     /// For each entity, by slot: whether a group has the attribute, or the relationship.
     private let indexedAttributes: [[Bool]]
     private let indexedRelationships: [[Bool]]
@@ -82,6 +84,13 @@ package final class StoreSchema: Sendable {
         }
         oneWayLinksTo = model.entities.map { entity in
             oneWay.filter { entity.isKind(of: model.entities[$0.destination]) }
+        }
+        listedToOnes = model.entities.map { entity in
+            entity.relationships.compactMap { relationship in
+                guard !relationship.isToMany, let inverse = model.inverse(of: relationship), inverse.isToMany
+                else { return nil }
+                return (relationship.slot, inverse)
+            }
         }
         entityByTag = EntityTagTable(model.entities.map { ($0.tag, $0.index) })
     }
