@@ -42,6 +42,20 @@ import Testing
         #expect(!note.hasChanges && !context.hasChanges)
     }
 
+    @Test func `what willSave has set is taken back if the save fails, and set again by the next`() throws {
+        let context = try makeContext()
+        let note = Note(context: context)
+        note.text = "forbidden"
+
+        for _ in 0..<2 {
+            #expect(violations { try context.save() }.count == 1)
+            #expect(note.text == "forbidden" && note.length == 0)
+        }
+        note.text = "fine"
+        try context.save()
+        #expect(note.text == "fine" && note.length == 4)
+    }
+
     @Test func `errors of validation hooks are part of the report`() throws {
         let context = try makeContext()
         for text in ["forbidden", "fine", "forbidden"] {

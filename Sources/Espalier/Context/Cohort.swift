@@ -52,8 +52,12 @@ final class Cohort {
         for step in steps where step.slot == relationship.slot && step.declaredBy == relationship.declaredBy {
             return step.cohort
         }
-        var seen = Set<ObjectID>()
-        let unique = destinations(members).filter { seen.insert($0).inserted }
+        var seen = ObjectIDTable<Void>()
+        var unique: [ObjectID] = []
+        for id in destinations(members) where seen[id] == nil {
+            seen.set((), for: id)
+            unique.append(id)
+        }
         let cohort = Cohort(unique, cache: cache)
         steps.append(Step(declaredBy: relationship.declaredBy, slot: relationship.slot, cohort: cohort))
         return cohort

@@ -13,7 +13,8 @@ struct ContextCheckpoint {
         let object: ManagedObject
         let id: ObjectID
         let row: ObjectSnapshot?
-        let values: ObjectChanges.Values?
+        /// Shared with the object until it changes (`ManagedObject.changeable`).
+        let changes: ObjectChanges?
         let state: ManagedObject.State
     }
 
@@ -31,7 +32,7 @@ struct ContextCheckpoint {
             for object in part {
                 objects.append(
                     ObjectState(
-                        object: object, id: object.storedID, row: object.row, values: object.changes?.values,
+                        object: object, id: object.storedID, row: object.row, changes: object.changes,
                         state: object.state))
             }
         }
@@ -60,7 +61,7 @@ struct ContextCheckpoint {
             if object.state.contains(.registered) { context.registry.remove(object.storedID) }
             object.storedID = saved.id
             object.row = saved.row
-            object.changes = saved.values.map { ObjectChanges($0) }
+            object.changes = saved.changes
             object.state = saved.state
             object.setContext(context)
             context.registry.insert(object)

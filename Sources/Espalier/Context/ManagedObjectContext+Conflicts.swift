@@ -105,12 +105,13 @@ extension ManagedObjectContext {
             object.state.insert(.inaccessible)
         case .objectTrump, .overwrite:
             // Inserted again under its own ID, with all it has here (MP-11).
-            let values = object.changeable()
             for attribute in object.entity.attributes {
-                values.values.attributes[attribute.slot] = object.attributeValue(at: attribute.slot)
+                let value = object.attributeValue(at: attribute.slot)
+                object.changeable().values.attributes[attribute.slot] = value
             }
             for relationship in object.entity.relationships where !relationship.isToMany {
-                values.values.destinations[relationship.slot] = .some(object.destinationID(at: relationship.slot))
+                let destination = object.destinationID(at: relationship.slot)
+                object.changeable().values.destinations[relationship.slot] = .some(destination)
             }
             object.row = nil
             object.state.remove(.updated)
@@ -160,28 +161,31 @@ extension ManagedObject {
     fileprivate func takeStored(
         _ stored: ObjectSnapshot, attributes: (Int) -> Bool, destinations: (Int) -> Bool
     ) {
-        for (slot, _) in changes?.values.attributes.pairs ?? []
-        where attributes(slot) && !entity.attributes[slot].isTransient {
-            changes?.values.attributes[slot] = nil
-        }
-        for (slot, _) in changes?.values.destinations.pairs ?? [] where destinations(slot) {
-            relate(to: stored.destination(at: slot), at: slot)
-            changes?.values.destinations[slot] = nil
+        if let values = changes?.values {
+            for (slot, _) in values.attributes.pairs
+            where attributes(slot) && !entity.attributes[slot].isTransient {
+                changeable().values.attributes[slot] = nil
+            }
+            for (slot, _) in values.destinations.pairs where destinations(slot) {
+                relate(to: stored.destination(at: slot), at: slot)
+                changeable().values.destinations[slot] = nil
+            }
         }
         row = stored
     }
 
     /// Takes back what was added to and removed from to-many relationships, on both sides.
     fileprivate func undoToManyChanges() {
-        for (slot, change) in changes?.values.toMany.pairs ?? [] {
+        guard let values = changes?.values else { return }
+        for (slot, change) in values.toMany.pairs {
             let relationship = entity.relationships[slot]
             guard case .set(let added, let removed) = change else {
-                changes?.values.toMany[slot] = nil
+                changeable().values.toMany[slot] = nil
                 continue
             }
             for id in added { unlink(id, across: relationship) }
             for id in removed { relate(to: id, at: slot) }
-            changes?.values.toMany[slot] = nil
+            changeable().values.toMany[slot] = nil
         }
     }
 }

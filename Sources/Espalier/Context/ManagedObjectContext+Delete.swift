@@ -62,7 +62,7 @@ extension ManagedObjectContext {
             object.leaveContext()
         }
         // Relationships without inverse may still name them, and no store will ever know them.
-        for object in changedObjects { object.changes?.forget(gone) }
+        for object in changedObjects where object.changes != nil { object.changeable().forget(gone) }
     }
 
     private func runRule(of relationship: Relationship, for object: ManagedObject) {

@@ -148,7 +148,7 @@ extension ManagedObjectContext {
                 object.storedID = id
                 registry.insert(object)
             }
-            object.changes?.replaceIDs { permanentIDs[$0] ?? $0 }
+            if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
         }
     }
 }

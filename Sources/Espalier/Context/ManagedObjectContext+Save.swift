@@ -145,9 +145,15 @@ extension ManagedObjectContext {
             }
             told.inserted += insertedIDs
             // The rows that were written, in the order of the objects; not every changed object writes its row.
-            var written = part.result.updated[...]
+            let written = part.result.updated
+            var next = 0
             for object in part.changes.updated {
-                object.becomeCommitted(written.first?.id == object.storedID ? written.removeFirst() : nil)
+                if next < written.count, written[next].id == object.storedID {
+                    object.becomeCommitted(written[next])
+                    next += 1
+                } else {
+                    object.becomeCommitted(nil)
+                }
                 cache.invalidate(object.storedID, relationshipCount: object.entity.relationships.count)
                 told.updated.append(object.storedID)
             }

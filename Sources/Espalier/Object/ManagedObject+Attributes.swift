@@ -35,9 +35,17 @@ extension ManagedObject {
         return .objectIsDeleted
     }
 
-    /// The object's changes; begins them if there are none.
+    /// The object's changes, its own; begins them if there are none.
+    ///
+    /// What a checkpoint keeps too is copied first. Use the result at once: kept longer it may not be the one that the
+    /// object has.
     final func changeable() -> ObjectChanges {
-        if let changes { return changes }
+        if isKnownUniquelyReferenced(&changes), let changes { return changes }
+        if let shared = changes {
+            let own = ObjectChanges(shared.values)
+            changes = own
+            return own
+        }
         let started = ObjectChanges()
         if row == nil, state.isDisjoint(with: .registered) || state.contains(.inserted) {
             started.values.attributes = SlotValues(dense: shape.defaultValues, slots: shape.attributeSlots)

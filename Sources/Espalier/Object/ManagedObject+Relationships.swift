@@ -186,8 +186,8 @@ extension ManagedObject {
 
     /// Makes the other sides fit again after the row below the unsaved changes was replaced by a newer one.
     final func relateAgain() {
-        guard let row, let context = managedObjectContext else { return }
-        for (slot, destination) in changes?.values.destinations.pairs ?? [] {
+        guard let row, let values = changes?.values, let context = managedObjectContext else { return }
+        for (slot, destination) in values.destinations.pairs {
             guard let stored = row.destination(at: slot), stored != destination, let inverse = shape.inverses[slot]
             else { continue }
             context.object(for: stored, from: self, across: entity.relationships[slot])

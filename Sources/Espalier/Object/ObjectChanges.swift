@@ -9,7 +9,7 @@ import EspalierStore
 
 /// The unsaved values of one object.
 final class ObjectChanges {
-    /// All of it as one value, so that a checkpoint is a copy.
+    /// All of it as one value, so that copying it is one assignment.
     struct Values {
         /// New attribute values.
         var attributes = SlotValues<AttributeValue>()

@@ -58,10 +58,19 @@ struct SlotValues<Value> {
         }
     }
 
-    /// Slot and value pairs, ascending by slot.
-    var pairs: [(slot: Int, value: Value)] {
-        let pairs = zip(slots, values).map { (slot: Int($0), value: $1) }
-        return pairs.count < 2 ? pairs : pairs.sorted { $0.slot < $1.slot }
+    /// Slot and value pairs, ascending by slot; makes no list of them unless they have to be sorted.
+    var pairs: some Sequence<(slot: Int, value: Value)> {
+        let sorted = isSorted ? self : self.sorted
+        return zip(sorted.slots, sorted.values).lazy.map { (slot: Int($0), value: $1) }
+    }
+
+    private var isSorted: Bool { zip(slots, slots.dropFirst()).allSatisfy { $0 < $1 } }
+
+    private var sorted: SlotValues {
+        let order = slots.indices.sorted { slots[$0] < slots[$1] }
+        var sorted = SlotValues()
+        (sorted.slots, sorted.values) = (order.map { slots[$0] }, order.map { values[$0] })
+        return sorted
     }
 
     private func position(of slot: Int) -> Int? {
