@@ -3,11 +3,12 @@
 // Invariants
 //   1. Each page that is pinned or edited is validated first, so a tree that writes a malformed page is found at the
 //      next step.
-//   2. A freed page is filled with 0xDD, so that use after free is found, too.
+//   2. A freed page is filled with 0xDD, so that use after free is found, too; so is a pin that outlives all pages.
 // SAFETY: pages and the pin counter are allocated once, have a fixed size and live as long as the array.
 
 import EspalierEngine
 import Synchronization
+import Testing
 
 @safe
 final class ArrayPages: WritablePageSource {
@@ -37,6 +38,7 @@ final class ArrayPages: WritablePageSource {
     }
 
     deinit {
+        if pinCount != 0 { Issue.record("\(pinCount) pages are still pinned while their memory goes away") }
         unsafe memory.forEach { unsafe $0.deallocate() }
         unsafe pinCounter.deallocate()
     }

@@ -103,6 +103,15 @@ import Testing
         #expect(try seek(cursor, "a") == "-")
     }
 
+    @Test func `a cursor that is the last to hold its pages lets go of its leaf first`() throws {
+        var cursor: TreeCursor<ArrayPages>?
+        do { cursor = try oracle(["a", "b"]).cursor() }
+
+        #expect(try cursor?.first() == true)
+        // The pages say if they go away while they are pinned.
+        cursor = nil
+    }
+
     @Test func `the empty key and the empty value are ordinary`() throws {
         let oracle = try TreeOracle(.bytes)
         try oracle.insert(.bytes([]), [])

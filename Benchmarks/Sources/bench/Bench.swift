@@ -53,11 +53,12 @@ struct Bench {
         let scale = options.isQuick ? Scale.quick : .full
         for (title, lines) in sections(options.mode, scale, folder) {
             var section = ReportSection(title)
-            // Children keep what they measured: to repeat a line would show the same figure again.
-            let repeats = options.mode.isMeasuredOnce ? (1, 0) : (scale.repetitions, 1)
             for make in lines {
                 let line = make()
                 guard options.selects(line.name) else { continue }
+                // Children keep what they measured, and bytes are the same each time: to repeat that shows nothing new.
+                let isMeasuredOnce = options.mode.isMeasuredOnce || line.unit == .bytes
+                let repeats = isMeasuredOnce ? (1, 0) : (scale.repetitions, 1)
                 let result = try line.measure(repetitions: repeats.0, warmUps: repeats.1)
                 print(Report.terminalLine(result))
                 fflush(nil)

@@ -44,6 +44,9 @@ package final class TreeCursor<Source: PageSource> {
         savesKeys = source.canChange
     }
 
+    /// The cursor may be the last that holds the source; the pin must go before the pages that it pins.
+    deinit { leaf = nil }
+
     /// Whether the cursor stands on an entry (which the transaction may have removed since).
     package var isOnEntry: Bool { place == .onEntry }
 
