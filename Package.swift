@@ -97,7 +97,10 @@ let package = Package(
             name: "EspalierMacrosTests", dependencies: ["Espalier", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "dbtoolTests",
-            dependencies: ["dbtool", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier", "TestSupport"],
+            dependencies: [
+                "dbtool", "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier",
+                "TestSupport",
+            ],
             exclude: ["Golden"], swiftSettings: strict),
         .testTarget(
             name: "SimulationTests",

@@ -37,14 +37,16 @@ package enum StoreAudit {
     ///
     /// - Parameters:
     ///   - store: the file of pages.
-    ///   - log: the log beside it, if there is one.
+    ///   - log: the log beside it, if there is one. Asked for when page 0 was read: a writer makes its log before it
+    ///     says in page 0 that there is one, so a log that is missing then was missing before.
     /// - Throws: why nothing can be said.
     /// - Complexity: each page that is referred to is read once; a byte for each page is kept.
     package static func run(
-        store: any ByteSource, log: (any ByteSource)?
+        store: any ByteSource, log: @autoclosure () -> (any ByteSource)?
     ) throws(AuditFailure) -> AuditReport {
         var report = AuditReport()
         let page0 = try store.read(at: 0, count: 4096)
+        let log = log()
         let superblock = try Superblock(page0, &report.findings)
         report.pageSize = superblock.pageSize
         let slot = CheckpointSlot.newest(in: page0, hasLog: log != nil, &report.findings)

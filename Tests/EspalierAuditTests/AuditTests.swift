@@ -39,6 +39,23 @@ import Testing
         #expect(!report.hasChanged)
     }
 
+    @Test func `a log that a writer makes while the store is opened is not missing`() throws {
+        let files = try SampleStores.open()
+        let log = try #require(files.log)
+        let store = ChangingSource(files.store)
+        // As `dbtool` does it: whoever looks for the log before page 0 was read finds none.
+        let report = try StoreAudit.run(store: store, log: store.readCount > 0 ? log : nil)
+
+        #expect(report.findings.list == [])
+        #expect(report.logCommitCount == 2)
+    }
+
+    @Test func `a store whose page 0 changes under the audit is said to have changed`() throws {
+        let files = try SampleStores.closed()
+        #expect(try StoreAudit.run(store: ChangingSource(files.store, from: 3), log: nil).hasChanged)
+        #expect(try !StoreAudit.run(store: ChangingSource(files.store), log: nil).hasChanged)
+    }
+
     @Test func `what was counted is what the engine counts`() throws {
         let files = try SampleStores.open()
         let system = SimulatedFileSystem(seed: 1)
@@ -73,6 +90,25 @@ import Testing
                 #expect(try Self.findings(files) == [], "seed \(seed &+ round), loss \(loss)")
             }
         }
+    }
+}
+
+/// A store whose slots another process changes.
+private final class ChangingSource: ByteSource {
+    private let bytes: [UInt8]
+    private let changeNumber: Int
+    private(set) var readCount = 0
+
+    /// - Parameter changeNumber: the number of the read of page 0 that finds another slot.
+    init(_ bytes: [UInt8], from changeNumber: Int = .max) { (self.bytes, self.changeNumber) = (bytes, changeNumber) }
+
+    func byteCount() throws(AuditFailure) -> UInt64 { UInt64(bytes.count) }
+
+    func read(at offset: UInt64, count: Int) throws(AuditFailure) -> [UInt8] {
+        var found = try bytes.read(at: offset, count: count)
+        if offset == 0 { readCount += 1 }
+        if offset == 0, readCount >= changeNumber { found[600] ^= 1 }
+        return found
     }
 }
 

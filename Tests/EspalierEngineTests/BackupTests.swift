@@ -42,6 +42,38 @@ import Testing
         }
     }
 
+    @Test func `a backup that another process outruns ends, and is not of two moments`() throws {
+        try withStorePath { path in
+            let database = try Database.open(path, options: RandomChanges.options)
+            func write(_ value: UInt8) throws {
+                var write = try database.beginWrite()
+                let tree = try write.tree(named: "t", orCreate: .integer)
+                for key in UInt64(0)..<2500 { try write.put([UInt8](repeating: value, count: 800), for: key, in: tree) }
+                try write.commit()
+                try database.checkpoint(.full)
+            }
+            try write(1)
+            var options = RandomChanges.options
+            options.access = .readOnly
+            let reader = try Database.open(path, in: DisguisedFileSystem(device: 1 << 42), options: options)
+            var calls = 0
+
+            #expect(throws: StorageError.snapshotExpired) {
+                try reader.backUp(to: path + ".backup") { _ in
+                    calls += 1
+                    if calls == 1 { try? write(2) }
+                    return true
+                }
+            }
+            #expect(calls > 0)
+            #expect(!FileManager.default.fileExists(atPath: path + ".backup"))
+            try reader.backUp(to: path + ".backup")
+            #expect(try StoreImage.checked(at: path + ".backup").image == StoreImage(of: database))
+            try reader.close()
+            try database.close()
+        }
+    }
+
     @Test func `a backup made of pages in the log only is whole`() throws {
         try withStorePath { path in
             var options = RandomChanges.options

@@ -116,6 +116,24 @@ import Testing
         }
     }
 
+    @Test func `commits that a checkpoint moved are delivered while the log may keep them`() throws {
+        try withStorePath { path in
+            let database = try Database.open(path, options: RandomChanges.options)
+            try database.backUp(to: path + ".0")
+            let feed = try database.changes(after: try BackupPoint(of: path + ".0"))
+            // Each takes most of a segment, and a checkpoint would give all but the last one back.
+            for key in UInt64(0)..<6 {
+                var write = try database.beginWrite()
+                let tree = try write.tree(named: "t", orCreate: .integer)
+                try write.put([UInt8](repeating: 1, count: 50_000), for: key, in: tree)
+                try write.commit()
+                try database.checkpoint(.full)
+            }
+            #expect(try feed.next().map(\.point.transactionID) == Array(1...6))
+            try database.close()
+        }
+    }
+
     @Test func `a consumer that sleeps never keeps the log beyond its soft cap`() throws {
         try withStorePath { path in
             let database = try Database.open(path, options: RandomChanges.options)

@@ -78,6 +78,21 @@ import Testing
         try database.close()
     }
 
+    @Test func `a session that is over or was ended holds no snapshot`() throws {
+        let database = try Database.open("store", in: SimulatedFileSystem(seed: 2), options: options())
+        try fill(database)
+        let (complete, ended) = (try database.beginCheck(), try database.beginCheck())
+        #expect(database.statistics.snapshotCount == 2)
+        #expect(try complete.resume().isOK)
+        #expect(database.statistics.snapshotCount == 1)
+        #expect(try !ended.resume(pages: 5).isComplete)
+        ended.end()
+        #expect(database.statistics.snapshotCount == 0)
+        #expect(throws: StorageError.transactionEnded) { try ended.resume() }
+        withExtendedLifetime((complete, ended)) {}
+        try database.close()
+    }
+
     @Test func `changes between slices are not of its snapshot, and when that is given up the report says so`() throws {
         let database = try Database.open("store", in: SimulatedFileSystem(seed: 2), options: options())
         try fill(database)

@@ -69,6 +69,45 @@ import Testing
         #expect(try database.check().isOK)
     }
 
+    @Test func `free pages that a transaction took and gave back are found by the next one`() throws {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        for key in UInt64(0)..<4 { try write.put([UInt8](repeating: 1, count: 40_000), for: key, in: tree) }
+        try write.commit()
+        var second = try database.beginWrite()
+        try second.remove(1, from: tree)
+        try second.commit()
+        let before = database.statistics
+        #expect(before.freePageCount > 9)
+        var given = try database.beginWrite()
+        try given.put([UInt8](repeating: 2, count: 60_000), for: 5, in: tree)
+        given.rollback()
+        #expect(database.statistics.freePageCount == before.freePageCount)
+
+        var next = try database.beginWrite()
+        try next.put([UInt8](repeating: 3, count: 40_000), for: 6, in: tree)
+        try next.commit()
+        #expect(database.statistics.pageCount == before.pageCount, "the free pages were enough")
+        #expect(try database.check().isOK)
+    }
+
+    @Test func `a tree that is dropped or emptied gives back every page of its values`() throws {
+        for isDropped in [true, false] {
+            let database = try Database.inMemory()
+            var write = try database.beginWrite()
+            let tree = try write.createTree(named: "t", kind: .integer)
+            for key in UInt64(0)..<3 { try write.put([UInt8](repeating: 1, count: 40_000), for: key, in: tree) }
+            try write.commit()
+            var second = try database.beginWrite()
+            if isDropped { try second.dropTree(tree) } else { try second.removeAll(from: tree) }
+            try second.commit()
+
+            #expect(try database.check().findings == [])
+            #expect(database.statistics.freePageCount >= 3 * (40_000 / 4096))
+        }
+    }
+
     @Test func `a store that grows into a new group of pages gets its bitmap page`() throws {
         try withStorePath { path in
             let created = try Database.open(path)

@@ -10,11 +10,17 @@ final class HookedFileSystem: FileSystem {
 
     private let files: any FileSystem
     private let hook = Mutex<Hook?>(nil)
+    private let isLocked = Mutex<(@Sendable () -> Bool)?>(nil)
 
     init(over files: any FileSystem = MemoryFileSystem()) { self.files = files }
 
     /// Calls `hook` before each call from now on; an error it throws is the call's.
     func arm(_ hook: Hook?) { self.hook.withLock { $0 = hook } }
+
+    /// Answers from now on whether another process holds the lock for writing.
+    func answerLock(_ isLocked: @escaping @Sendable () -> Bool) { self.isLocked.withLock { $0 = isLocked } }
+
+    var isLockedByWriter: Bool? { isLocked.withLock { $0 }?() }
 
     func will(_ call: Call, _ role: FileRole) throws(StorageError) {
         if let hook = hook.withLock({ $0 }) { try hook(call, role) }
@@ -75,5 +81,6 @@ private final class HookedFile: StorageFile {
     }
 
     func lockForWriting() throws(StorageError) { try file.lockForWriting() }
+    var isLockedByWriter: Bool { system.isLockedByWriter ?? file.isLockedByWriter }
     func close() throws(StorageError) { try file.close() }
 }

@@ -167,6 +167,43 @@ import Testing
         }
     }
 
+    @Test func `a page of another increment in the place of the right one is noticed`() throws {
+        try withStorePath { path in
+            let database = try Database.open(path)
+            func put(_ value: UInt8) throws {
+                var write = try database.beginWrite()
+                try write.put([value], for: 1, in: try write.tree(named: "t", orCreate: .integer))
+                try write.commit()
+            }
+            try put(1)
+            try database.backUp(to: path + ".0")
+            // Both go back to the same base, so a page of the first one would fit into the second.
+            for value in UInt8(2)...3 {
+                try put(value)
+                try database.backUpChanges(since: try BackupPoint(of: path + ".0"), to: path + ".\(value)")
+            }
+            try database.close()
+            let earlier = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path + ".2")))
+            var forged = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path + ".3")))
+            try #require(earlier.count == forged.count)
+            var count = 0
+            for start in stride(from: 4096, to: forged.count, by: 4096) {
+                let number = start + PageLayout.number..<start + PageLayout.number + 4
+                guard earlier[number] == forged[number] else { continue }
+                forged.replaceSubrange(start..<start + 4096, with: earlier[start..<start + 4096])
+                count += 1
+            }
+            try #require(count > 0)
+            try Data(forged).write(to: URL(fileURLWithPath: path + ".forged"))
+
+            #expect(throws: StorageError.backup(.damaged)) {
+                try Database.bringForward(path + ".0", by: path + ".forged")
+            }
+            try Database.bringForward(path + ".0", by: path + ".3")
+            #expect(try StoreImage.checked(at: path + ".0").image.entries["t"]?.values.first == [3])
+        }
+    }
+
     @Test func `an increment with a forged header is refused, or gives a store that can be opened and checked`() throws
     {
         try withStorePath { path in

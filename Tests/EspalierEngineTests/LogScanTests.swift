@@ -176,8 +176,12 @@ import Testing
         var image = try LogImage(system)
         image.log = other.log
 
-        #expect(throws: StorageError.corrupt(.logForeign, page: 0, file: .log)) {
-            _ = try Database.open("store", in: image.machine, options: LogImage.options)
+        for access in [DatabaseOptions.Access.readWrite, .readOnly] {
+            var options = LogImage.options
+            options.access = access
+            #expect(throws: StorageError.corrupt(.logForeign, page: 0, file: .log), "\(access)") {
+                _ = try Database.open("store", in: image.machine, options: options)
+            }
         }
     }
 }

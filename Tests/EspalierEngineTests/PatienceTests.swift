@@ -90,7 +90,35 @@ import Testing
         }
     }
 
-    @Test func `a reader that is outrun by checkpoints begins anew, and calls nothing damage`() throws {
+    @Test func `a write that ends between a look and the question for the lock is no damage`() throws {
+        let machine = SimulatedFileSystem(seed: 4)
+        let made = try Database.open("store", in: machine, options: DatabaseOptions())
+        var write = try made.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        try write.put([7], for: 1, in: tree)
+        try write.commit()
+        let root = Int(try #require(try made.beginRead().trees().first).root)
+        try made.close()
+        let whole = try #require(machine.contents(of: "store"))
+        machine.replaceContents(of: "store", with: whole.enumerated().map { $0 / 4096 == root ? 0 : $1 })
+        let hooked = HookedFileSystem(over: machine)
+        var options = DatabaseOptions()
+        options.access = .readOnly
+        let reader = try Database.open("store", in: hooked, options: options)
+        let questions = Shared(Atomic(0))
+        hooked.answerLock {
+            let number = questions.value.add(1, ordering: .relaxed).newValue
+            // After the second look the writer completes the page, and is gone before the lock is asked for.
+            if number == 2 { machine.replaceContents(of: "store", with: whole) }
+            return number < 2
+        }
+
+        #expect(try reader.beginRead().get(1, from: tree) == [7])
+        #expect(questions.value.load(ordering: .relaxed) == 2)
+    }
+
+    @Test(arguments: [false, true])
+    func `a reader that is outrun by checkpoints begins anew, and calls nothing damage`(isOpen: Bool) throws {
         // The files as they are after one checkpoint and another, each with commits in the log.
         let system = SimulatedFileSystem(seed: 3)
         let database = try Database.open("store", in: system, options: LogImage.options)
@@ -105,6 +133,10 @@ import Testing
         }
         let machine = images[0].machine
         let hooked = HookedFileSystem(over: machine)
+        var options = LogImage.options
+        options.access = .readOnly
+        // It is outrun while it opens the store, or when it begins to read what it follows already.
+        let opened = isOpen ? try Database.open("store", in: hooked, options: options) : nil
         let next = Shared(Atomic(0))
         hooked.arm { call, role in
             guard call == .read, role == .log else { return }
@@ -114,9 +146,7 @@ import Testing
             machine.replaceContents(of: "store", with: images[number].store)
             machine.replaceContents(of: "store-wal", with: images[number].log)
         }
-        var options = LogImage.options
-        options.access = .readOnly
-        let reader = try Database.open("store", in: hooked, options: options)
+        let reader = try opened ?? Database.open("store", in: hooked, options: options)
         let read = try reader.beginRead()
 
         #expect(next.value.load(ordering: .relaxed) >= images.count)

@@ -183,6 +183,43 @@ extension Database {
         }
     }
 
+    @Test func `a long value of which only the end moves stays whole`() throws {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        for key in UInt64(0)..<2 { try write.put([UInt8](repeating: 1, count: 20_000), for: key, in: tree) }
+        try write.commit()
+        write = try database.beginWrite()
+        try write.remove(0, from: tree)
+        try write.commit()
+        // Its pages follow each other, and each says how many of its run are left.
+        var isComplete = false
+        while !isComplete {
+            isComplete = try database.shrink(movingAtMost: 2).isComplete
+            let check = try database.check()
+            #expect(check.isOK, "\(check.findings)")
+            #expect(try database.beginRead().get(1, from: tree) == [UInt8](repeating: 1, count: 20_000))
+        }
+        #expect(database.statistics.freePageCount == 0)
+    }
+
+    @Test func `a run of insertions goes on in a leaf that moved`() throws {
+        try withStorePath { path in
+            let database = try makeSparseStore(at: path)
+            var write = try database.beginWrite()
+            let words = try #require(try write.tree(named: "words"))
+            for number in UInt8(0)..<20 {
+                try write.put([number], for: [255, number], in: words)
+                if number == 9 { #expect(try write.shrink().pagesMoved > 0) }
+            }
+            try write.commit()
+            let check = try database.check()
+            #expect(check.isOK, "\(check.findings)")
+            let read = try database.beginRead()
+            for number in UInt8(0)..<20 { #expect(try read.get([255, number], from: words) == [number]) }
+        }
+    }
+
     @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_SHRINK_SEEDS", default: 2)))
     func `random changes between calls, and openings anew, meet the store that was there`(seed: UInt64) throws {
         try withStorePath { path in

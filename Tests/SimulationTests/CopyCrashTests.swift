@@ -85,6 +85,27 @@ struct CopySource {
         try database.close()
     }
 
+    @Test func `what a backup holds its original has after a power loss, too`() throws {
+        let system = SimulatedFileSystem(seed: testSeed(default: 3050))
+        let database = try Database.open("store", in: system, options: DatabaseOptions())
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        try write.commit(.durable)
+        write = try database.beginWrite()
+        try write.put([1], for: 1, in: tree)
+        try write.commit(.ordered)
+        try database.backUp(to: "copy")
+
+        // Otherwise another commit would get the log position that the backup says it holds.
+        for seed in UInt64(0)..<10 {
+            let image = system.afterPowerLoss(seed: seed)
+            let restarted = try Database.open("store", in: image, options: DatabaseOptions())
+            #expect(try restarted.beginRead().get(1, from: tree) == [1], "seed \(seed)")
+            try restarted.close()
+        }
+        try database.close()
+    }
+
     @Test(arguments: seeds)
     func `a power loss during a compaction in place leaves the old store or the new one`(seed: UInt64) throws {
         let source = try CopySource(seed: testSeed(default: 3100) + seed)

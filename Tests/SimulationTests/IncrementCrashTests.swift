@@ -79,6 +79,42 @@ import Testing
         try database.close()
     }
 
+    @Test func `a copy whose update was interrupted is not finished by a shorter one`() throws {
+        let system = SimulatedFileSystem(seed: testSeed(default: 3380))
+        let options = Workload.options(seed: 1)
+        let database = try Database.open(Workload.path, in: system, options: options)
+        var chance = SeededGenerator(seed: 5)
+        try scribble(database, &chance)
+        try database.backUp(to: "copy")
+        let point = try BackupPoint(of: "copy", in: system)
+        for name in ["short", "long"] {
+            for _ in 0..<3 { try scribble(database, &chance) }
+            try database.backUpChanges(since: point, to: name)
+        }
+        let content = try Workload.content(of: database).content
+        let images = Mutex<[SimulatedFileSystem]>([])
+        system.beforeEachChange { _ in images.withLock { $0.append(system.afterKill()) } }
+        try Database.bringForward("copy", by: "long", in: system)
+        system.beforeEachChange(nil)
+        // As it is when all pages were written, and when none was.
+        let unfinished = images.withLock { $0 }.filter {
+            do throws(StorageError) { try Database.open("copy", in: $0, options: options).close() } catch {
+                return error == .backup(.unfinished)
+            }
+            return false
+        }
+        try #require(unfinished.count > 2)
+        for image in unfinished {
+            #expect(throws: StorageError.backup(.unfinished)) {
+                try Database.bringForward("copy", by: "short", in: image)
+            }
+            try Database.bringForward("copy", by: "long", in: image)
+            #expect(
+                try finishedContent(in: image, options) { () throws(StorageError) in }.content == content)
+        }
+        try database.close()
+    }
+
     @Test(arguments: seeds)
     func `a chain of increments goes on over power losses of the original`(seed: UInt64) throws {
         var chance = SeededGenerator(seed: testSeed(default: 3400) + seed)

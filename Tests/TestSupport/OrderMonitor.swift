@@ -44,9 +44,11 @@ struct OrderMonitor {
         }
     }
 
-    mutating func didResize(_ role: FileRole, isShorter: Bool) {
-        if role == .store, isShorter, unsyncedSlot != nil {
-            violations.append("F2: the store was cut before the checkpoint slot was durable")
+    mutating func didResize(_ role: FileRole, to byteCount: Int, isShorter: Bool) {
+        guard role == .store, isShorter else { return }
+        let counted = Int(durableSlot?.pageCount ?? 0) * pageSize
+        if unsyncedSlot != nil || byteCount < counted {
+            violations.append("F2: the store was cut to \(byteCount) bytes before a slot that says so was durable")
         }
     }
 

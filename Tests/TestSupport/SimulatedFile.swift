@@ -68,7 +68,7 @@ final class SimulatedFile: StorageFile {
         try system.perform(.truncate, role, Int(byteCount), changes: true) { state throws(StorageError) in
             let isShorter = byteCount < UInt64(state.disk.files[file].current.count)
             state.disk.resize(file, to: Int(byteCount))
-            state.monitor.didResize(role, isShorter: isShorter)
+            state.monitor.didResize(role, to: Int(byteCount), isShorter: isShorter)
         }
     }
 

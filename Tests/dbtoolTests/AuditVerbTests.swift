@@ -1,5 +1,6 @@
 // `dbtool audit`: what a person sees of the second opinion, and that it is the opinion of `dbtool check`.
 
+import EspalierAudit
 import EspalierEngine
 import Foundation
 import TestSupport
@@ -71,6 +72,20 @@ import Testing
         }
     }
 
+    @Test func `findings in a store that is written meanwhile end with the code of a store in use`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appendingPathComponent("written.espalier").path
+            let database = try Database.open(path)
+            try Self.fill(database, from: 1, through: 300)
+            try database.close()
+            var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            #expect(try AuditVerb.exitCode(of: StoreAudit.run(store: WrittenSource(bytes), log: nil)) == .ok)
+            bytes[2 * 4096 + 3000] ^= 1
+            #expect(try AuditVerb.exitCode(of: StoreAudit.run(store: bytes, log: nil)) == .difference)
+            #expect(try AuditVerb.exitCode(of: StoreAudit.run(store: WrittenSource(bytes), log: nil)) == .locked)
+        }
+    }
+
     @Test func `a finding says page, byte and rule to people and to programs`() throws {
         try withTemporaryFolder { folder in
             let path = folder.appendingPathComponent("damaged.espalier").path
@@ -92,5 +107,24 @@ import Testing
             #expect(finding?["rule"] as? Int == 1)
             #expect(finding?["page"] as? Int == 2)
         }
+    }
+}
+
+/// A store of which page 0 is another one each time it is read, as beside a writer that makes checkpoints.
+private final class WrittenSource: ByteSource {
+    private let bytes: [UInt8]
+    private var readCount: UInt8 = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    func byteCount() throws(AuditFailure) -> UInt64 { UInt64(bytes.count) }
+
+    func read(at offset: UInt64, count: Int) throws(AuditFailure) -> [UInt8] {
+        var found = try bytes.read(at: offset, count: count)
+        guard offset == 0 else { return found }
+        // The first looks find what a checkpoint behind them changes.
+        readCount += 1
+        if readCount > 2 { found[600] ^= 1 }
+        return found
     }
 }

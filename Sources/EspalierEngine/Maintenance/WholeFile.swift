@@ -3,7 +3,8 @@
 // Invariants
 //   1. The content is durable before the file is renamed, and the name before `write` returns.
 //   2. A failure leaves nothing under the final name that was not there before, unless making the name durable failed.
-//   3. A crash can leave a file named `PATH.tmp-...` behind, which nothing ever reads.
+//   3. A crash can leave a file named `PATH.tmp-...` behind, which nothing ever reads. It is never removed unasked: it
+//      cannot be told from what another process is writing at the moment.
 
 /// Writing files that are there completely or not at all.
 enum WholeFile {

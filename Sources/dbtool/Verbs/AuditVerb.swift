@@ -32,20 +32,29 @@ enum AuditVerb: Verb {
         } else {
             print(report, path, console)
         }
+        return exitCode(of: report)
+    }
+
+    /// What a report comes to: findings in a store that was written meanwhile may come from mixed states.
+    static func exitCode(of report: AuditReport) -> ExitCode {
         if report.isOK { return .ok }
         return report.hasChanged ? .locked : .difference
     }
 
     private static func audit(_ path: String) throws(ToolError) -> AuditReport {
         let store = try FileBytes(path: path)
-        let hasLog = FileManager.default.fileExists(atPath: path + "-wal")
-        // An empty log is one that a crash left behind; the audit says what it means.
-        let log: (any ByteSource)? = hasLog ? try? FileBytes(path: path + "-wal") : nil
         do throws(AuditFailure) {
-            return try StoreAudit.run(store: store, log: log ?? (hasLog ? [UInt8]() : nil))
+            return try StoreAudit.run(store: store, log: log(beside: path))
         } catch {
             throw .file(path: path, reason: "\(error)")
         }
+    }
+
+    private static func log(beside path: String) -> (any ByteSource)? {
+        guard FileManager.default.fileExists(atPath: path + "-wal") else { return nil }
+        // An empty log is one that a crash left behind; the audit says what it means.
+        guard let file = try? FileBytes(path: path + "-wal") else { return [UInt8]() }
+        return file
     }
 
     private static func print(_ report: AuditReport, _ path: String, _ console: Console) {
