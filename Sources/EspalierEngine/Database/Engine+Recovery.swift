@@ -9,7 +9,7 @@
 //   1. walk the log from the slot on (`LogScan`), which may find it damaged: `logCorrupt`
 //   2. move what is certain into the store file; slot, even if nothing is
 //   3. log the page versions of the rest once more, as one transaction in segments of their own; slot that begins there
-//   4. move them into the store file; slot that says "clean"; the log is removed
+//   4. move them into the store file; slot that says "clean"; the file is cut to its pages; the log is removed
 //
 // Invariants
 //   1. Every page version that goes to the store file is durable in the log that the newest slot names (F1).
@@ -28,6 +28,7 @@ extension Engine {
         try scan.advance()
         files.log = file
         // A checkpoint that failed may have left writes behind; all they wrote is in the log, too.
+        try renewLength()
         try syncs.sync(files.store)
         try checkpointLock.withLock { () throws(StorageError) in
             try moveCertain(scan.certainState, index: scan.index, header: header)
@@ -37,6 +38,7 @@ extension Engine {
             }
             try writeSlot(
                 final, logIdentifier: header.logIdentifier, logStartSegment: slot.logStartSegment, isClean: true)
+            try cutStore(to: final.pageCount)
             checkpointLSN.store(final.commitLSN, ordering: .releasing)
             appended = (final, LogIndex(capacity: 64))
             board.follow(final, index: appended.index)
@@ -47,6 +49,15 @@ extension Engine {
         try fileSystem.remove(logPath)
         try fileSystem.syncDirectory(of: logPath)
         try file.close()
+    }
+
+    /// Makes the store file one page longer than it is, until recovery is done.
+    ///
+    /// A sync that failed may have marked the length as clean and lost it (F5): to reserve space that seems to be there
+    /// changes nothing, and no later sync would bring it back. A change does. It takes no space; and pages are not
+    /// written for it, since they may be torn.
+    private func renewLength() throws(StorageError) {
+        try files.store.truncate(to: files.store.size() + UInt64(pool.pageSize))
     }
 
     private func openLogForRecovery() throws(StorageError) -> (any StorageFile, LogHeader) {
