@@ -45,7 +45,10 @@ final class ArrayPages: WritablePageSource {
 
     var pageCount: UInt32 { UInt32(unsafe memory.count) }
     /// Pages in use, without superblock, bitmap pages and the catalog's root.
-    var usedPageCount: Int { isUsed.count { $0 } - 3 }
+    var usedPageCount: Int {
+        let geometry = StoreGeometry(pageSize: pageSize)
+        return isUsed.enumerated().count { $1 && !geometry.isBitmapPage(PageNumber($0)) } - 2
+    }
     var pinCount: Int { Int(unsafe pinCounter.pointee.load(ordering: .relaxed)) }
 
     /// The bytes of a page, whatever is in it.

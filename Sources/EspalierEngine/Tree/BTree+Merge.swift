@@ -3,6 +3,7 @@
 // Invariants
 //   1. Two neighbours are merged into the left one; the right one is given back, and its separator leaves the parent.
 //   2. The sizes of a merged page are computed exactly before anything is written.
+//   3. A tree that has lost all its entries is one empty leaf.
 
 extension BTree where Source: WritablePageSource {
     /// Merges pages from the end of `path` up as long as they are less than a quarter full and a neighbour has room.
@@ -58,9 +59,11 @@ extension BTree where Source: WritablePageSource {
             }
             guard mergedByteCount(leftPin.view, rightPin.view) <= source.pageSize else { return false }
         }
+        let seam: Int
         do {
             let leftPin = try source.edit(left)
             let rightPin = try source.pin(right)
+            seam = leftPin.view.cellCount
             try merge(rightPin.view, into: leftPin.view)
         }
         do {
@@ -71,7 +74,22 @@ extension BTree where Source: WritablePageSource {
         try source.free(right)
         if level == 0 { record.leafPageCount &-= 1 }
         record.hint = InsertHint()
+        if level > 0 { try mergeSeam(seam, of: left, &record) }
         return true
+    }
+
+    /// Merges children `index` and `index + 1` of a page that was just merged, if one of them is nearly empty: until
+    /// now they were no neighbours under one parent.
+    private func mergeSeam(
+        _ index: Int, of page: PageNumber, _ record: inout TreeRecord
+    ) throws(StorageError) {
+        let (left, right): (PageNumber, PageNumber)
+        do {
+            let pin = try source.pin(page)
+            (left, right) = (pin.view.child(index), pin.view.child(index + 1))
+        }
+        let isWorthwhile = try isNearlyEmpty(left) ? true : isNearlyEmpty(right)
+        if isWorthwhile { _ = try mergeChildren(index, of: page, &record) }
     }
 
     /// The bytes of a page that holds what `left` and `right` hold.
