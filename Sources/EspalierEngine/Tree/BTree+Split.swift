@@ -10,7 +10,7 @@ extension BTree where Source: WritablePageSource {
     func splitLeaf(
         _ path: inout TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
     ) throws(StorageError) {
-        if try shiftToLeftNeighbour(path, key, stored, &record) { return }
+        if try shiftToNeighbour(path, key, stored, &record) { return }
         if path.count == 1 { try raiseRoot(&path, &record) }
         let depth = path.count - 1
         let (left, index) = (path.page(depth), path.index(depth))
@@ -65,15 +65,16 @@ extension BTree where Source: WritablePageSource {
     }
 
     /// Writes the leaf in `view` (which must know its number) with the entries `range` of `plan`, behind all those of
-    /// the leaf `first`, if there is one.
+    /// the leaf `first` and ahead of those of `last`, if there are such.
     func buildLeaf(
         _ view: PageView, _ plan: SplitPlan, _ range: Range<Int>, _ low: TreeKey?, _ high: TreeKey?,
-        _ stored: StoredValue, behind first: PageView? = nil
+        _ stored: StoredValue, behind first: PageView? = nil, aheadOf last: PageView? = nil
     ) throws(StorageError) {
-        let firstCount = first?.cellCount ?? 0
+        let (firstCount, lastCount) = (first?.cellCount ?? 0, last?.cellCount ?? 0)
         let identity = TreePageIdentity(
             number: view.storedNumber, treeID: plan.view.treeID, level: 0, isInteger: plan.view.hasIntegerKeys)
-        var builder = TreePageBuilder(view, identity, count: firstCount + range.count, low: low, high: high)
+        var builder = TreePageBuilder(
+            view, identity, count: firstCount + range.count + lastCount, low: low, high: high)
         if let first {
             for index in 0..<firstCount { try builder.append(from: first, index) }
         }
@@ -83,6 +84,9 @@ extension BTree where Source: WritablePageSource {
             } else {
                 try builder.append(plan.newKey, stored)
             }
+        }
+        if let last {
+            for index in 0..<lastCount { try builder.append(from: last, index) }
         }
         builder.finish()
     }
