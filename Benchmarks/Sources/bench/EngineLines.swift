@@ -17,7 +17,7 @@ struct Scale {
     var repetitions: Int
     var isQuick: Bool { repetitions < 5 }
     /// The size of a quick run of about two minutes.
-    static let quick = Scale(records: 100_000, durableCommits: 500, reads: 200_000, objects: 20_000, repetitions: 3)
+    static let quick = Scale(records: 75_000, durableCommits: 400, reads: 150_000, objects: 20_000, repetitions: 3)
     /// The size of a full run.
     static let full = Scale(records: 500_000, durableCommits: 2_000, reads: 500_000, objects: 100_000, repetitions: 5)
 }

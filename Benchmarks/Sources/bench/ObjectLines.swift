@@ -28,10 +28,10 @@ struct ObjectLines {
                 }
             },
             {
-                line("objects fetch faults", count, "no attribute read", hasRows: true) { try $0.fetchFaults() }
+                line("objects fetch faults", count, "no attribute read", makesObjects: true) { try $0.fetchFaults() }
             },
             {
-                line("objects fetch whole", count, "every attribute read", hasRows: true) { try $0.fetchWhole() }
+                line("objects fetch whole", count, "every attribute read", makesObjects: true) { try $0.fetchWhole() }
             },
             {
                 line("objects fault in", some.count, "by identity, one by one", needsIdentities: true) {
@@ -40,7 +40,7 @@ struct ObjectLines {
             },
             { line("objects by index", some.count, "by e-mail address, one by one") { try $0.fetchByEmail(some) } },
             {
-                line("objects walk to-one", count, "the team's name of every person", hasRows: true) {
+                line("objects walk to-one", count, "the team's name of every person", makesObjects: true) {
                     try $0.walkToTeam()
                 }
             },
@@ -59,15 +59,15 @@ struct ObjectLines {
         ]
     }
 
-    /// - Parameter hasRows: whether SQLite also takes part without making objects (`SQLiteRows`).
+    /// - Parameter makesObjects: whether SQLite also takes part with objects made by hand (`SQLiteObjects`).
     private func line(
         _ name: String, _ operations: Int, _ note: String, isLoaded: Bool = true,
-        needsIdentities: Bool = false, hasRows: Bool = false,
+        needsIdentities: Bool = false, makesObjects: Bool = false,
         _ body: @escaping (any ObjectContender) throws -> Int
     ) -> Line {
         let agreement = Agreement()
         var types: [any ObjectContender.Type] = [EspalierObjects.self]
-        if SQLite.shared != nil { types += hasRows ? [SQLiteObjects.self, SQLiteRows.self] : [SQLiteObjects.self] }
+        if SQLite.shared != nil { types += makesObjects ? [SQLiteRows.self, SQLiteObjects.self] : [SQLiteRows.self] }
         return Line(
             name, note: note, operationCount: operations,
             contenders: types.map { type in

@@ -3,9 +3,9 @@
 // Rows carry a version that goes up with each update, as an object graph needs it for optimistic locking. WAL and
 // `synchronous=FULL`: a save is as durable as Espalier's; both make a checkpoint when 4 MiB of log are new, and both
 // cache 32 MiB of pages.
-// Where a line fetches many objects, they are there afterwards, each once: an array of instances, found by key, which
-// is what a program by hand over SQLite makes to have objects. `SQLiteRows` is the same without: it steps through the
-// rows and keeps nothing, the least that reading can cost, and no result that a program could go on with.
+// Where a line fetches many objects, `SQLiteRows` ("sqlite") steps through the rows and keeps nothing: the least that
+// reading can cost, and no result that a program could go on with. `SQLiteObjects` takes part a second time there: with
+// it objects are there afterwards, each once, as instances in an array that are found by key.
 
 import Peers
 
@@ -34,7 +34,7 @@ private final class TeamRecord {
 }
 
 class SQLiteObjects: ObjectContender {
-    class var name: String { "sqlite" }
+    class var name: String { "sqlite-objects" }
     fileprivate let library: SQLite
     private let connection: SQLiteConnection
     private var statements: [String: SQLite.Statement] = [:]
@@ -218,7 +218,7 @@ class SQLiteObjects: ObjectContender {
 
 /// SQLite's rows, stepped through and forgotten.
 final class SQLiteRows: SQLiteObjects {
-    override class var name: String { "sqlite-rows" }
+    override class var name: String { "sqlite" }
 
     override func fetchFaults() throws -> Int {
         let statement = try statement("SELECT pk, version, name, age, score, email, team FROM person")
