@@ -46,12 +46,18 @@ import Testing
         #expect(size < 700, "free pages are used again")
     }
 
-    @Test func `a transaction that frees pages and is given up leaves the counts for the next one`() throws {
+    /// A store in memory with so many values of 40,000 bytes, under keys from 0 on.
+    private func makeStore(values count: UInt64) throws -> (Database, Tree) {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
         let tree = try write.createTree(named: "t", kind: .integer)
-        for key in UInt64(0)..<4 { try write.put([UInt8](repeating: 1, count: 40_000), for: key, in: tree) }
+        for key in 0..<count { try write.put([UInt8](repeating: 1, count: 40_000), for: key, in: tree) }
         try write.commit()
+        return (database, tree)
+    }
+
+    @Test func `a transaction that frees pages and is given up leaves the counts for the next one`() throws {
+        let (database, tree) = try makeStore(values: 4)
         var second = try database.beginWrite()
         try second.remove(0, from: tree)
         try second.put([UInt8](repeating: 2, count: 5000), for: 9, in: tree)
@@ -70,11 +76,7 @@ import Testing
     }
 
     @Test func `free pages that a transaction took and gave back are found by the next one`() throws {
-        let database = try Database.inMemory()
-        var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
-        for key in UInt64(0)..<4 { try write.put([UInt8](repeating: 1, count: 40_000), for: key, in: tree) }
-        try write.commit()
+        let (database, tree) = try makeStore(values: 4)
         var second = try database.beginWrite()
         try second.remove(1, from: tree)
         try second.commit()
@@ -94,11 +96,7 @@ import Testing
 
     @Test func `a tree that is dropped or emptied gives back every page of its values`() throws {
         for isDropped in [true, false] {
-            let database = try Database.inMemory()
-            var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
-            for key in UInt64(0)..<3 { try write.put([UInt8](repeating: 1, count: 40_000), for: key, in: tree) }
-            try write.commit()
+            let (database, tree) = try makeStore(values: 3)
             var second = try database.beginWrite()
             if isDropped { try second.dropTree(tree) } else { try second.removeAll(from: tree) }
             try second.commit()
