@@ -153,4 +153,48 @@ import Testing
         let tree = try #require(try read.tree(named: "t"))
         #expect(try read.get(1, from: tree) == [UInt8](repeating: 5, count: 20_000))
     }
+    /// A follower of a store, and a count of its walks through the log: each of the first `limit` is outrun.
+    private func outrunReader(limit: Int) throws -> (reader: Database, walkCount: () -> Int) {
+        let system = SimulatedFileSystem(seed: 3)
+        let database = try Database.open("store", in: system, options: LogImage.options)
+        // Two checkpoints by turns stand for a writer that makes one after the other.
+        let images = try (0..<2).map { _ in
+            var write = try database.beginWrite()
+            _ = try write.tree(named: "t", orCreate: .integer)
+            try write.commit()
+            let image = try LogImage(system)
+            try database.checkpoint()
+            return image
+        }
+        let machine = images[0].machine
+        let hooked = HookedFileSystem(over: machine)
+        var options = LogImage.options
+        options.access = .readOnly
+        let reader = try Database.open("store", in: hooked, options: options)
+        let (walks, isInWalk) = (Shared(Atomic(0)), Shared(Atomic(false)))
+        hooked.arm { call, role in
+            // A walk looks for the newest slot first and reads the log then.
+            guard call == .read else { return }
+            guard role == .log else { return isInWalk.value.store(false, ordering: .relaxed) }
+            guard !isInWalk.value.exchange(true, ordering: .relaxed) else { return }
+            let number = walks.value.add(1, ordering: .relaxed).newValue
+            guard number <= limit else { return }
+            machine.replaceContents(of: "store", with: images[number % 2].store)
+            // Until the last checkpoint the walk meets a log that was cut to nothing, which is the quickest walk.
+            machine.replaceContents(of: "store-wal", with: number < limit ? [] : images[number % 2].log)
+        }
+        return (reader, { walks.value.load(ordering: .relaxed) })
+    }
+
+    @Test func `a reader outrun a thousand times has an expired snapshot, one outrun less often a whole one`() throws {
+        let patient = try outrunReader(limit: 999)
+        _ = try patient.reader.beginRead().transactionID
+        #expect(patient.walkCount() == 1000)
+
+        let outrun = try outrunReader(limit: 1000)
+        #expect(throws: StorageError.snapshotExpired) { _ = try outrun.reader.beginRead().transactionID }
+        #expect(outrun.walkCount() == 1000)
+        // The writer does nothing more: the next snapshot is whole.
+        #expect(try outrun.reader.beginRead().tree(named: "t") != nil)
+    }
 }

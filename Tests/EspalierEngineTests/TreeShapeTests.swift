@@ -20,6 +20,35 @@ import Testing
         #expect(oracle.record.height <= 2)
     }
 
+    @Test func `leaves that become neighbours when their parents are merged are merged, too`() throws {
+        let oracle = try TreeOracle(.integer)
+        func page(_ number: PageNumber) -> PageView { oracle.pages.page(number) }
+        var root: PageView { page(oracle.record.root) }
+        var number: UInt64 = 0
+        while oracle.record.height < 3 {
+            try oracle.insert(.integer(number), [UInt8](repeating: 1, count: 100))
+            number += 10
+        }
+        // The left parent is so full that not even a parent of one leaf has room there.
+        let left = page(root.child(0))
+        var between: UInt64 = 5
+        while left.capacity - left.usedByteCount >= TreeLayout.integerInteriorSlotByteCount {
+            try oracle.insert(.integer(between), [UInt8](repeating: 1, count: 100))
+            between += 10
+        }
+        let bound = root.integerKey(0)
+        for key in oracle.keys.reversed() where key >= .integer(bound) { try oracle.remove(key) }
+        let lonely = page(root.child(1))
+        try #require(oracle.record.height == 3 && lonely.cellCount == 0 && page(lonely.rightChild).cellCount == 0)
+
+        for key in oracle.keys where oracle.record.height == 3 { try oracle.remove(key) }
+        try #require(root.cellCount > 0)
+        for index in 0...root.cellCount { #expect(page(root.child(index)).cellCount > 0, "leaf \(index) is empty") }
+        for key in oracle.keys { try oracle.remove(key) }
+        #expect(oracle.record.height == 1)
+        #expect(oracle.record.leafPageCount == 1)
+    }
+
     @Test func `a run of insertions goes on after its leaf was merged away`() throws {
         let oracle = try TreeOracle(.integer)
         for number in 0..<200 { try oracle.insert(.integer(UInt64(number * 10)), [UInt8](repeating: 1, count: 20)) }
