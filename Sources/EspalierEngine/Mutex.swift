@@ -1,19 +1,21 @@
 // A mutex that the thread sanitizer can see: compiled only with `-D ESPALIER_THREAD_SANITIZER`, where it takes the
-// place of `Synchronization.Mutex` in this module.
+// place of `Synchronization.Mutex` in this module and in the tests.
 //
 // On Linux the library's mutex takes a contended lock in code of its own that is not instrumented, so everything it
 // guards would be reported now and then. A list of suppressions would hide our own races with the false ones; a lock
 // over `pthread_mutex_t` hides nothing, and all else is the code that ships.
 
 #if ESPALIER_THREAD_SANITIZER
+    typealias Mutex<Value: ~Copyable> = VisibleMutex<Value>
+
     // SAFETY: @unchecked Sendable, because the value is touched only while `monitor` is held.
     /// A value with a lock.
     @safe
-    struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
+    package struct VisibleMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         private let monitor = Monitor(schedule: nil)
         private let value: UnsafeMutablePointer<Value>
 
-        init(_ value: consuming sending Value) {
+        package init(_ value: consuming sending Value) {
             // SAFETY: owned by this mutex until `deinit`.
             unsafe self.value = .allocate(capacity: 1)
             unsafe self.value.initialize(to: value)
@@ -26,7 +28,7 @@
         }
 
         /// Runs `body` with the value while holding the lock.
-        borrowing func withLock<R: ~Copyable, E: Error>(
+        package borrowing func withLock<R: ~Copyable, E: Error>(
             _ body: (inout sending Value) throws(E) -> sending R
         ) throws(E) -> sending R {
             monitor.lock()
