@@ -90,6 +90,21 @@ import Testing
         }
     }
 
+    @Test func `commits come one by one to who asks for few bytes, or for none`() throws {
+        try withStorePath { path in
+            let database = try Database.open(path)
+            try database.backUp(to: path + ".0")
+            let feed = try database.changes(after: try BackupPoint(of: path + ".0"))
+            var changes = RandomChanges(seed: 54)
+            for _ in 0..<3 { try changes.commit(to: database) }
+
+            #expect(try feed.next(upTo: 0).map(\.point.transactionID) == [1])
+            #expect(try feed.next(upTo: 1).map(\.point.transactionID) == [2])
+            #expect(try feed.next(upTo: .max).map(\.point.transactionID) == [3])
+            try database.close()
+        }
+    }
+
     @Test func `changes of a transaction that was given up are not delivered`() throws {
         try withStorePath { path in
             var options = RandomChanges.options

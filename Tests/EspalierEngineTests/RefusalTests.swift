@@ -57,6 +57,7 @@ import Testing
                     }
                 ),
                 ("cut what is read", Self.failure(.truncate, .store, 22), { try reading.truncate(to: 0) }),
+                ("lock what is read", Self.failure(.lock, .store, 9), { try reading.lockForWriting() }),
                 (
                     "make a file twice", Self.failure(.open, .log, Platform.exists),
                     {

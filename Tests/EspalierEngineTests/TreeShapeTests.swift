@@ -94,27 +94,21 @@ import Testing
     }
 
     @Test func `a run of insertions before long keys is split where the rest fits with its fences`() throws {
-        // A run wants the split where it is. Behind a few short entries comes a long one, and behind that a nearly full
-        // leaf of long keys with a long fence: the right half would be more than a page.
-        var chance = SeededGenerator(seed: testSeed(default: 3))
+        // A run wants the split where it is. Behind it are long keys, and a fence as long: all of that with the new
+        // entry is less than a page, and more than one with the fence.
         let pageSize = 1024
         let length = StoreGeometry(pageSize: pageSize).keyByteCountMax
-        for _ in 0..<20 {
-            let oracle = try TreeOracle(.bytes, pageSize: pageSize)
-            for _ in 0..<40 {
-                let group = UInt8.random(in: 1..<20, using: &chance)
-                let number = UInt8.random(in: 0...255, using: &chance)
-                try oracle.insert(.bytes([UInt8](repeating: group, count: length - 1) + [number]), [1])
-            }
-            for run in UInt8(0)..<20 {
-                let group = UInt8.random(in: 1..<20, using: &chance)
-                for step in UInt8(0)..<6 {
-                    let count = step < 4 ? 0 : Int.random(in: 0..<pageSize / 5, using: &chance)
-                    try oracle.insert(.bytes([group, 0, run, step]), [UInt8](repeating: 2, count: count))
-                }
-            }
-            try oracle.expectSame()
-        }
+        let oracle = try TreeOracle(.bytes, pageSize: pageSize)
+        for last in UInt8(1)...5 { try oracle.insert(.bytes([UInt8](repeating: 122, count: length - 1) + [last]), [1]) }
+        let leaf = oracle.pages.page(oracle.pages.page(oracle.record.root).child(0))
+        try #require(leaf.cellCount == 2 && leaf.highFenceByteCount == length)
+        try oracle.insert(.bytes(bytes("b")), [UInt8](repeating: 2, count: 160))
+        for step in 1...6 { try oracle.insert(.bytes(bytes("a\(step)")), []) }
+        try #require(leaf.cellCount == 9)
+
+        try oracle.insert(.bytes(bytes("a7")), [UInt8](repeating: 3, count: 240))
+        #expect(oracle.record.leafPageCount == 3)
+        try oracle.expectSame()
     }
 
     @Test func `a walk over leaves that do not follow each other ends with their page`() throws {

@@ -99,8 +99,8 @@ package final class Engine: @unchecked Sendable {
         return try ReadPages(self, label: label)
     }
 
+    /// Begins to write; nobody asks for it who may only read.
     func beginWrite() throws(StorageError) -> WritePages {
-        guard !isReadOnly else { throw .readOnly }
         try syncs.check()
         try board.beginWriter()
         gate.enter()

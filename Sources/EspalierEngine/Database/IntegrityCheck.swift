@@ -167,9 +167,6 @@ struct IntegrityCheck {
     private mutating func checkGroup(_ group: PageNumber, _ geometry: StoreGeometry) throws(StorageError) -> UInt64 {
         do throws(StorageError) {
             let bitmap = try pages.pin(group + 1)
-            guard bitmap.view.typeByte == PageType.bitmap.rawValue else {
-                throw StorageError.corrupt(.pageType, page: group + 1, byteOffset: PageLayout.type)
-            }
             // Checked when it was loaded, but commits of this process have changed it since.
             try PageValidation.validate(bitmap.view, number: group + 1)
             return compare(bitmap.view, with: group)

@@ -43,13 +43,15 @@ public final class ChangeFeed {
         guard let log = engine.log else { throw .changesGone }
         var walk = LogWalk(log, after: point, storeSeed: engine.superblock.hashSeed)
         var changes: [CommittedChange] = []
+        var last = point
         var left = byteCount
-        while left > 0, let change = try walk.nextCommit(before: end) {
-            left -= change.pages.reduce(1) { $0 + $1.bytes.count }
+        while let change = try walk.nextCommit(before: end) {
             changes.append(change)
+            last = change.point
+            left -= change.pages.reduce(1) { $0 + $1.bytes.count }
+            if left <= 0 { break }
         }
-        guard let last = changes.last else { throw .changesGone }
-        point = last.point
+        point = last
         engine.feeds.move(name, to: point.lsn)
         return changes
     }

@@ -45,9 +45,6 @@ final class PageSweep {
     private func use(of first: PageNumber, count: Int) throws(StorageError) -> [Bool] {
         let geometry = pages.versions.files.geometry
         let bitmap = try pages.pin(geometry.bitmapPage(of: first))
-        guard bitmap.view.typeByte == PageType.bitmap.rawValue else {
-            throw .corrupt(.pageType, page: bitmap.number, byteOffset: PageLayout.type)
-        }
         let bit = geometry.bitmapBit(of: first)
         return (0..<count).map { index in
             first + PageNumber(index) != FixedPlace.superblock && !bitmap.view.bitmapIsFree(bit + index)

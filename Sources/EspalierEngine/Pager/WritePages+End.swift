@@ -38,9 +38,6 @@ extension WritePages {
     private func isFree(_ page: PageNumber) throws(StorageError) -> Bool {
         let geometry = versions.files.geometry
         let bitmap = try pin(geometry.bitmapPage(of: page))
-        guard bitmap.view.typeByte == PageType.bitmap.rawValue else {
-            throw .corrupt(.pageType, page: bitmap.number, byteOffset: PageLayout.type)
-        }
         return bitmap.view.bitmapIsFree(geometry.bitmapBit(of: page))
     }
 
@@ -56,12 +53,12 @@ extension WritePages {
             if goesWithGroup { try trimGroup(bitmap: last) } else { try trimPage(last) }
         }
         // A commit is made only of pages that changed.
-        if writes.state.pageCount < before { _ = try editBitmap(FixedPlace.firstBitmap) }
+        if writes.state.pageCount < before { _ = try edit(FixedPlace.firstBitmap) }
     }
 
     private func trimPage(_ last: PageNumber) throws(StorageError) {
         let geometry = versions.files.geometry
-        let bitmap = try editBitmap(geometry.bitmapPage(of: last))
+        let bitmap = try edit(geometry.bitmapPage(of: last))
         bitmap.view.setBitmap(geometry.bitmapBit(of: last), isFree: false)
         bitmap.view.setBitmap(freeCount: bitmap.view.bitmapFreeCount - 1, hint: bitmap.view.bitmapHint)
         try adjustFreeCount(ofGroup: Int(last) / geometry.pagesPerBitmap, by: -1)

@@ -4,7 +4,8 @@
 // Invariants
 //   1. `state.freeCount` = sum of the bitmap pages' free counts = sum of `freeCounts`, at each commit.
 //   2. Pages at or beyond `pageCount` are not marked free: extending the store touches no bitmap page.
-//   3. A bitmap page comes into being with the first page of its group, so it always describes itself.
+//   3. A bitmap page comes into being with the first page of its group, so it always describes itself. What is read
+//      from its place is one: validation of pages accepts nothing else there (rule `bitmapPlace`).
 
 extension WritePages {
     package func allocate(
@@ -24,21 +25,13 @@ extension WritePages {
         _ = keep(page)
         if let copy = writes.removeCopy(of: page) { release(copy) }
         writes.forget(page)
-        let bitmap = try editBitmap(geometry.bitmapPage(of: page))
+        let bitmap = try edit(geometry.bitmapPage(of: page))
         let bit = geometry.bitmapBit(of: page)
         guard !bitmap.view.bitmapIsFree(bit) else { throw .corrupt(.pageReachedButFree, page: page) }
         bitmap.view.setBitmap(bit, isFree: true)
         bitmap.view.setBitmap(
             freeCount: bitmap.view.bitmapFreeCount + 1, hint: min(bitmap.view.bitmapHint, bit))
         try adjustFreeCount(ofGroup: Int(page) / geometry.pagesPerBitmap, by: 1)
-    }
-
-    func editBitmap(_ page: PageNumber) throws(StorageError) -> PagePin {
-        let pin = try edit(page)
-        guard pin.view.typeByte == PageType.bitmap.rawValue else {
-            throw .corrupt(.pageType, page: page, byteOffset: PageLayout.type)
-        }
-        return pin
     }
 
     func adjustFreeCount(ofGroup group: Int, by difference: Int) throws(StorageError) {
@@ -60,9 +53,6 @@ extension WritePages {
         var first: PageNumber = 0
         while first + 1 < writes.state.pageCount {
             let pin = try pin(first + 1)
-            guard pin.view.typeByte == PageType.bitmap.rawValue else {
-                throw .corrupt(.pageType, page: first + 1, byteOffset: PageLayout.type)
-            }
             counts.append(pin.view.bitmapFreeCount)
             let next = first.addingReportingOverflow(PageNumber(versions.files.geometry.pagesPerBitmap))
             if next.overflow { break }
@@ -105,7 +95,7 @@ extension WritePages {
         _ run: Range<Int>, ofGroup group: Int
     ) throws(StorageError) -> (first: PageNumber, count: Int) {
         let base = group * versions.files.geometry.pagesPerBitmap
-        let bitmap = try editBitmap(PageNumber(base + 1))
+        let bitmap = try edit(PageNumber(base + 1))
         let view = bitmap.view
         guard base + run.upperBound <= Int(writes.state.pageCount), view.bitmapFreeCount >= run.count else {
             throw .corrupt(.freeCountWrong, page: bitmap.number, byteOffset: BitmapLayout.freeCount)
