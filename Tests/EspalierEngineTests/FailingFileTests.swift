@@ -87,6 +87,22 @@ import Testing
         #expect(rule(failure) == .logFrame)
     }
 
+    @Test func `a reader whose frames another process overwrote has an expired snapshot, and no damage`() throws {
+        let system = SimulatedFileSystem(seed: 3)
+        let (database, tree) = try open(in: system, uncached)
+        let machine = try LogImage(system).machine
+        try database.close()
+        var options = uncached
+        options.access = .readOnly
+        let reader = try Database.open("store", in: machine, options: options)
+        let read = try reader.beginRead()
+        try clearLog(machine)
+        var failure: StorageError?
+        do throws(StorageError) { _ = try read.get(7, from: tree) } catch { failure = error }
+
+        #expect(failure == .snapshotExpired)
+    }
+
     @Test func `a transaction that is larger than the log may be is refused, and the next one is not`() throws {
         var options = DatabaseOptions.small
         options.cacheByteCount = 32 << 20

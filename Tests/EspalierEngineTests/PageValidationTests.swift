@@ -71,8 +71,17 @@ import Testing
             try buildLeaf(view, keys: [1])
             view.set(UInt16(3), at: view.cellOffset(0))
         }
+        let ruleOfSeparator = try broken { view in
+            let key = OwnedKey([UInt8]("m".utf8))
+            var builder = TreePageBuilder(
+                view, identity(level: 1, isInteger: false), count: 1, low: nil, high: nil, rightChild: 9)
+            try builder.append(key.key, leftChild: 8)
+            builder.finish()
+            view.set(UInt16(2), at: TreeLayout.slots + 2)
+        }
 
         #expect(rule == .cellLength)
+        #expect(ruleOfSeparator == .cellLength)
     }
 
     @Test func `overflow pages hold values of one byte at least`() throws {
