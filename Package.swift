@@ -72,7 +72,8 @@ let package = Package(
             dependencies: ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
             exclude: ["Chinook/LICENSE.md"], resources: [.copy("Chinook/ChinookData.json")], swiftSettings: strict),
         .target(
-            name: "FuzzBodies", dependencies: ["EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
+            name: "FuzzBodies",
+            dependencies: ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
             path: "Fuzz/Bodies", swiftSettings: strict),
         .testTarget(
             name: "FuzzCorpusTests", dependencies: ["FuzzBodies", "TestSupport"], swiftSettings: strict),

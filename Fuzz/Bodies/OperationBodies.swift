@@ -15,6 +15,32 @@ extension FuzzBody {
         precondition(system.violations.isEmpty, "\(system.violations)")
     }
 
+    /// The bytes are operations, and between them shrinking, copies of every kind, increments and streams of changes.
+    public static let care = FuzzBody(
+        name: "care",
+        seeds: {
+            var seeds = operationSeeds(prefix: [])
+            // A full copy, and then transactions of one bulk insertion or removal with care of each kind between them.
+            var bytes: [UInt8] = [1]
+            for round in UInt8(0)..<24 {
+                let isRemoval = round % 6 > 3
+                bytes += [11, 1, round % 2, isRemoval ? 12 : 11, 0, round % 3]
+                bytes += isRemoval ? [150] : [250, 1, 2, 199]
+                bytes += [3, round % 9, 3, 200]
+            }
+            seeds["every-kind"] = bytes
+            return seeds
+        }
+    ) { bytes in
+        let system = SimulatedFileSystem(seed: 6)
+        do throws(StorageError) {
+            try CareRun(FuzzInput(bytes), in: system).run()
+        } catch {
+            preconditionFailure("an error without a cause: \(error)")
+        }
+        precondition(system.violations.isEmpty, "\(system.violations)")
+    }
+
     /// The bytes are a schedule of faults and power losses (`CrashSchedule.byteCount`), and then operations.
     public static let crash = FuzzBody(
         name: "crash", seeds: { operationSeeds(prefix: [3, 60, 0, 0, 9, 1, 4, 2]) }

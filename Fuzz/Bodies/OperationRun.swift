@@ -28,9 +28,12 @@ final class OperationRun {
     static let path = "store"
 
     private let system: SimulatedFileSystem
-    private var input: FuzzInput
-    private var database: Database
-    private var content: ModelContent
+    /// What is still to be done.
+    var input: FuzzInput
+    /// The store as it is open now.
+    private(set) var database: Database
+    /// What the store contains.
+    private(set) var content: ModelContent
     private var snapshots: [Snapshot] = []
     /// The open savepoints of the transaction, and what it contained then.
     private var savepoints: [(savepoint: Savepoint, content: ModelContent)] = []
@@ -72,6 +75,11 @@ final class OperationRun {
             default: try transact()
             }
         }
+        try finish()
+    }
+
+    /// Compares what the next process would find, and closes the store.
+    func finish() throws(StorageError) {
         try verifySnapshots()
         try reopen()
         try compareWithNewest()
@@ -79,14 +87,17 @@ final class OperationRun {
         try database.close()
     }
 
+    /// Takes note that transaction `number` was committed and changed no entry.
+    func note(_ number: UInt64) { history[number] = content }
+
     // MARK: Between transactions
 
-    private func compareWithNewest() throws(StorageError) {
+    func compareWithNewest() throws(StorageError) {
         let read = try database.beginRead()
         try Self.compare(read, with: content)
     }
 
-    private func verifySnapshots() throws(StorageError) {
+    func verifySnapshots() throws(StorageError) {
         for snapshot in snapshots {
             do throws(StorageError) {
                 try Self.compare(snapshot.read, with: snapshot.content)
@@ -96,15 +107,17 @@ final class OperationRun {
         }
     }
 
-    private func reopen() throws(StorageError) {
+    /// Closes the store, and opens it again after `work`.
+    func reopen(after work: () throws(StorageError) -> Void = {}) throws(StorageError) {
         snapshots.removeAll()
         let newest = try database.beginRead().transactionID
         try database.close()
         durable = newest
+        try work()
         database = try Database.open(Self.path, in: system, options: Self.options)
     }
 
-    private func checkpoint() throws(StorageError) {
+    func checkpoint() throws(StorageError) {
         let mode = [CheckpointMode.passive, .full, .truncate][input.number(below: 3)]
         do throws(StorageError) {
             try database.checkpoint(mode)
@@ -113,14 +126,14 @@ final class OperationRun {
         }
     }
 
-    private func check() throws(StorageError) {
+    func check() throws(StorageError) {
         let report = try database.check()
         precondition(report.isOK, "the check finds \(report.findings)")
     }
 
     // MARK: Transactions
 
-    private func transact() throws(StorageError) {
+    func transact() throws(StorageError) {
         let before = content
         savepoints = []
         var write = try database.beginWrite()
