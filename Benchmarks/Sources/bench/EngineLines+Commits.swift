@@ -6,14 +6,15 @@ import Foundation
 extension EngineLines {
     /// Latency quantiles, the bare `fdatasync`, bytes written.
     func commitLines() -> [() -> Line] {
-        let runs = contenderTypes.map { LatencyRun(type: $0, lines: self) }
+        let run = LatencyRun(lines: self)
         func quantile(_ name: String, _ share: Double) -> () -> Line {
             {
                 Line(
                     "commit \(name)",
-                    note: "durable single commits of random keys in a loaded store, across checkpoints",
-                    contenders: runs.map { run in
-                        Line.Contender(run.type.name) { try run.quantile(share) }
+                    note: "durable single commits of random keys in a loaded store, across checkpoints, in turns of "
+                        + "\(LatencyRun.turn)",
+                    contenders: contenderTypes.enumerated().map { number, type in
+                        Line.Contender(type.name) { try run.quantile(share, ofContender: number) }
                     })
             }
         }
@@ -80,13 +81,16 @@ extension EngineLines {
         let keys = random(scale.durableCommits * 4, seed: 6)
         return Line(
             "bytes written a byte of data",
-            note: "single commits of random keys in a loaded store, log and checkpoints",
+            note: "single commits of random keys in a loaded store, from one checkpoint of everything to another",
             unit: .bytes, operationCount: keys.count * (8 + value.count),
             contenders: contenderTypes.map { type in
                 Line.Contender(type.name) {
                     let store = try filled(type)
+                    // What the load left in the log is no part of it, and what the commits leave there is.
+                    try store.checkpoint()
                     let before = try writtenByteCount()
                     try store.put(keys, value: value, batch: 1)
+                    try store.checkpoint()
                     let written = try writtenByteCount() - before
                     try store.close()
                     return Double(written)
@@ -101,29 +105,42 @@ extension EngineLines {
         return line?.split(separator: " ").last.flatMap { Int($0) } ?? 0
     }
 
-    /// The latencies of one contender's commits, measured anew each time the median is asked for.
+    /// The latencies of the commits, measured anew each time the first contender's median is asked for.
+    ///
+    /// The contenders take turns within one measurement, too: what else the machine does for a while slows all of them.
     private final class LatencyRun {
-        let type: any KeyValueContender.Type
+        /// Commits of one contender before the next one has its turn.
+        static let turn = 50
         private let lines: EngineLines
-        private var latencies: Samples?
+        private var latencies: [Samples] = []
 
-        init(type: any KeyValueContender.Type, lines: EngineLines) { (self.type, self.lines) = (type, lines) }
+        init(lines: EngineLines) { self.lines = lines }
 
-        func quantile(_ share: Double) throws -> Double {
-            if share == 0.5 || latencies == nil { latencies = try measure() }
-            return latencies?.quantile(share) ?? 0
+        func quantile(_ share: Double, ofContender number: Int) throws -> Double {
+            if latencies.isEmpty || (share == 0.5 && number == 0) { latencies = try measure() }
+            return latencies[number].quantile(share)
         }
 
-        private func measure() throws -> Samples {
-            let store = try type.init(
-                folder: try lines.emptyFolder(type.name), shape: .integer, sync: .everyCommit,
-                cacheByteCount: lines.cacheByteCount)
-            try store.put(lines.sequential, value: lines.value, batch: 10_000)
-            let values = try lines.random(lines.scale.durableCommits * 2, seed: 7).map { key in
-                try wallNanoseconds { try store.put([key], value: lines.value, batch: 1) }
+        private func measure() throws -> [Samples] {
+            let stores = try lines.contenderTypes.map { type in
+                let store = try type.init(
+                    folder: try lines.emptyFolder(type.name), shape: .integer, sync: .everyCommit,
+                    cacheByteCount: lines.cacheByteCount)
+                try store.put(lines.sequential, value: lines.value, batch: 10_000)
+                return store
             }
-            try store.close()
-            return Samples(values)
+            let keys = lines.random(lines.scale.durableCommits * 2, seed: 7)
+            var values = [[Double]](repeating: [], count: stores.count)
+            for start in stride(from: 0, to: keys.count, by: Self.turn) {
+                for (number, store) in stores.enumerated() {
+                    for key in keys[start..<min(start + Self.turn, keys.count)] {
+                        values[number].append(
+                            try wallNanoseconds { try store.put([key], value: lines.value, batch: 1) })
+                    }
+                }
+            }
+            for store in stores { try store.close() }
+            return values.map { Samples($0) }
         }
     }
 }

@@ -123,6 +123,8 @@ final class EspalierContender: KeyValueContender {
 
     func reader() throws -> any KeyValueContender { self }
 
+    func checkpoint() throws { _ = try database.checkpoint(.full) }
+
     func close() throws { try database.close() }
 }
 

@@ -37,6 +37,8 @@ protocol KeyValueContender: AnyObject {
     func seek(_ keys: [UInt64], length: Int) throws -> UInt64
     /// The same store for another thread, which reads.
     func reader() throws -> any KeyValueContender
+    /// Moves what is in a log into the store file, and lets the log be filled from its beginning.
+    func checkpoint() throws
     /// Ends it as an application would.
     func close() throws
 }

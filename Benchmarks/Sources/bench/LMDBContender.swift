@@ -174,6 +174,9 @@ final class LMDBContender: KeyValueContender {
     /// The same environment, which must not be opened twice, with a read transaction of its own.
     func reader() throws -> any KeyValueContender { LMDBContender(sharing: self) }
 
+    /// There is no log.
+    func checkpoint() {}
+
     func close() throws {
         if let parked { library.txnAbort(parked) }
         parked = nil

@@ -130,6 +130,8 @@ final class SQLiteContender: KeyValueContender {
         try SQLiteContender(folder: folder, shape: shape, sync: .never, cacheByteCount: cacheByteCount)
     }
 
+    func checkpoint() throws { try connection.execute("PRAGMA wal_checkpoint(RESTART)") }
+
     func close() throws {
         for statement in [begin, commit, insert, delete, select, forward, backward, from] {
             _ = library.finalize(statement)

@@ -68,7 +68,7 @@ public struct DatabaseOptions: Sendable {
     /// order takes 1.03 GiB of log.
     public var logByteCountMax = 4 << 30
     /// Bytes of new log after which a passive checkpoint is made.
-    public var checkpointThreshold = 4 << 20
+    public var checkpointThreshold = 8 << 20
     /// Which thread makes passive checkpoints.
     ///
     /// On `background` no commit waits for one, unless the log is at its cap. If the system has no thread to give, it

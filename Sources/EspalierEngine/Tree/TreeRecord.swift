@@ -42,7 +42,11 @@ package struct TreeRecord: Sendable {
     }
 
     /// Whether the stored parts are the same.
-    package func isSame(as other: TreeRecord) -> Bool { encoded() == other.encoded() }
+    package func isSame(as other: TreeRecord) -> Bool {
+        (treeID, root, kind) == (other.treeID, other.root, other.kind)
+            && (height, entryCount, leafPageCount) == (other.height, other.entryCount, other.leafPageCount)
+            && createdTransaction == other.createdTransaction
+    }
 }
 
 /// Offsets of the fields of a catalog record (on disk: never renumber).
