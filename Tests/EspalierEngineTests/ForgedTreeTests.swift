@@ -13,7 +13,7 @@ import Testing
         var number = 0
         while oracle.record.height < height || number < 12 {
             let key: TestKey =
-                kind == .integer ? .integer(UInt64(number * 10)) : .bytes([UInt8]("k\(1000 + number)".utf8))
+                kind == .integer ? .integer(UInt64(number * 10 + 10)) : .bytes([UInt8]("k\(1000 + number)".utf8))
             try oracle.insert(key, value)
             number += 1
         }
@@ -99,7 +99,7 @@ import Testing
         root.setChild(1, to: leaf)
 
         #expect(throws: StorageError.corrupt(.pageReachedTwice, page: leaf, tree: 2)) {
-            try insert(.integer(5), into: oracle)
+            try insert(.integer(15), into: oracle)
         }
     }
 
@@ -129,6 +129,7 @@ import Testing
         let (oracle, parent) = try treeWithHighFence(.integer)
         let leaf = parent.child(0)
 
+        // Before all others: no neighbour is asked.
         #expect(throws: StorageError.corrupt(.fencesOfChild, page: leaf, tree: 2)) {
             try insert(.integer(5), into: oracle)
         }
@@ -169,12 +170,12 @@ import Testing
     }
 
     @Test func `a tree of the greatest height does not grow`() throws {
-        // Every page on the way to the first leaf is full, and so is that leaf's only neighbour.
+        // Every page on the way to the first leaf is full, and what comes before all its entries asks no neighbour.
         let pages = ArrayPages()
         let depth = StoreGeometry.treeDepthMax
         let numbers = try (0...depth).map { _ in try pages.allocate(near: 0, count: 1).first }
         let (leaf, neighbour, root) = (numbers[0], numbers[depth], numbers[depth - 1])
-        try fill(pages, leaf, level: 0, keys: [0, 10, 20, 30], children: [], low: nil, high: 100)
+        try fill(pages, leaf, level: 0, keys: [6, 10, 20, 30], children: [], low: nil, high: 100)
         try fill(pages, neighbour, level: 0, keys: [100, 110, 120, 130], children: [], low: 100, high: 200)
         for level in 1..<depth {
             let first = level == 1 ? 100 : UInt64(1000 * (level - 1))

@@ -95,7 +95,7 @@ import Testing
             #expect(try cursor.value() == value)
         }
         let pages = try read.trees().map(\.leafPageCount)
-        #expect(pages[1] * 10 < pages[0] * 9)
+        #expect(pages[1] * 20 < pages[0] * 19)
         #expect(try database.check().isOK)
     }
 

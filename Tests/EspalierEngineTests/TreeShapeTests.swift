@@ -20,6 +20,37 @@ import Testing
         #expect(oracle.record.height <= 2)
     }
 
+    @Test(arguments: KeyKind.allCases)
+    func `entries in random order fill their leaves to nine tenths, before and after half of them were put back`(
+        _ kind: KeyKind
+    ) throws {
+        let oracle = try TreeOracle(kind, pageSize: 4096)
+        var chance = SeededGenerator(seed: testSeed(default: 9))
+        func key(_ number: Int) -> TestKey {
+            kind == .integer ? .integer(UInt64(number)) : .bytes([UInt8]("entry \(100_000 + number)".utf8))
+        }
+        let numbers = (0..<4000).shuffled(using: &chance)
+        for number in numbers { try oracle.insert(key(number), [UInt8](repeating: 1, count: 100)) }
+        // Entries of both kinds take 112 to 120 bytes.
+        let leafCount = oracle.record.leafPageCount
+        #expect(leafCount < 4000 * 112 * 10 / (4032 * 9) + (kind == .integer ? 1 : 9))
+        for number in numbers.prefix(2000) { try oracle.remove(key(number)) }
+        for number in numbers.prefix(2000) { try oracle.insert(key(number), [UInt8](repeating: 2, count: 100)) }
+
+        #expect(oracle.record.leafPageCount <= leafCount + leafCount / 50)
+        try oracle.expectSame()
+    }
+
+    @Test func `an entry before all others leaves a full leaf as it is`() throws {
+        let oracle = try TreeOracle(.integer, pageSize: 4096)
+        let value = [UInt8](repeating: 1, count: 100)
+        for number in 0..<360 { try oracle.insert(.integer(UInt64(1000 + number)), value) }
+        let before = oracle.record.leafPageCount
+        for number in 0..<36 { try oracle.insert(.integer(UInt64(number)), value) }
+
+        #expect(oracle.record.leafPageCount == before + 1)
+    }
+
     @Test func `leaves that become neighbours when their parents are merged are merged, too`() throws {
         let oracle = try TreeOracle(.integer)
         func page(_ number: PageNumber) -> PageView { oracle.pages.page(number) }

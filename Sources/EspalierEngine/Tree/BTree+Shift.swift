@@ -1,81 +1,53 @@
-// Moving entries of a full leaf to a neighbour that has room, instead of splitting.
+// Moving entries of a full leaf to the one before it, instead of splitting, while keys come in order.
 //
 // Invariants
 //   1. Both leaves keep their numbers; only the separator between them changes. No page is taken or given back.
 //   2. Nothing is written unless both leaves and the parent have room for the outcome.
-// Why: a store of rows in random order took 157 bytes for each row of 108 while full leaves were split in halves, and
-// takes 140 with two neighbours to ask (`bench --only "file after"`), at the price of more leaves rewritten. And behind
-// a split at the right edge of a bytes tree the left leaf gets a high fence and so a prefix, and what its keys then
-// leave out is room that no later key would use.
+// Why: behind a split at the right edge of a bytes tree the left leaf gets a high fence and so a prefix, and what its
+// keys then leave out is room that no later key would use. Keys that come in no order: see `BTree+Spread.swift`.
 
 extension BTree where Source: WritablePageSource {
-    /// Where a neighbour is.
-    private enum Side { case left, right }
+    /// The part of a page, in percent, that must be free for entries to be moved there: the leaf behind them will not
+    /// get any more, and may as well stay full.
+    private static var worthwhilePercentage: Int { 30 }
 
-    /// The part of a page, in percent, that must be free for entries to be moved there.
-    private static var worthwhilePercentage: Int { 15 }
-    /// The same while keys come in order: then the leaf behind them will not get any more, and may as well stay full.
-    private static var worthwhilePercentageInRun: Int { 30 }
-
-    /// Makes room for an entry, whose place is the last index of `path`, by moving entries to a neighbour.
+    /// Makes room for an entry, whose place is the last index of `path`, by moving entries to the leaf before its own.
     ///
     /// - Returns: whether the entry is stored; otherwise nothing was changed.
-    func shiftToNeighbour(
+    func shiftToLeft(
         _ path: TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
     ) throws(StorageError) -> Bool {
         guard path.count > 1 else { return false }
-        if try shift(to: .left, path, key, stored, &record) { return true }
-        return try shift(to: .right, path, key, stored, &record)
-    }
-
-    private func shift(
-        to side: Side, _ path: TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
-    ) throws(StorageError) -> Bool {
         let depth = path.count - 1
         let (parent, page) = (path.page(depth - 1), path.page(depth))
-        let separatorIndex = path.index(depth - 1) - (side == .left ? 1 : 0)
-        guard let neighbour = try neighbour(side, beyond: separatorIndex, of: parent) else { return false }
-        guard neighbour != page else { throw .corrupt(.pageReachedTwice, page: page, tree: record.treeID) }
-        let room = try room(of: neighbour, record)
-        guard room >= Self.worthwhilePercentage else { return false }
+        let separatorIndex = path.index(depth - 1) - 1
+        guard separatorIndex >= 0 else { return false }
+        let left = try child(separatorIndex, of: parent)
+        guard left != page else { throw .corrupt(.pageReachedTwice, page: page, tree: record.treeID) }
+        guard try room(of: left, record) >= Self.worthwhilePercentage else { return false }
         let old = try copy(of: page)
-        let other = try copy(of: neighbour)
-        guard side == .left ? old.view.follows(other.view) : other.view.follows(old.view) else {
+        let leftOld = try copy(of: left)
+        guard old.view.follows(leftOld.view) else {
             throw .corrupt(.fencesOfChild, page: page, tree: record.treeID)
         }
         let plan = leafPlan(old.view, path.index(depth), key, stored)
-        let pattern = pattern(record.hint, page)
-        let isAppending = pattern == .ascending || plan.isAtRightEdge
-        if isAppending || pattern == .descending {
-            guard side == .left, room >= Self.worthwhilePercentageInRun else { return false }
-        }
-        let found =
-            side == .left
-            ? plan.cut(movingTo: other.view, asMuchAsPossible: isAppending) : plan.cut(movingAheadOf: other.view)
-        guard let cut = found else { return false }
+        let isAppending = pattern(record.hint, page) == .ascending || plan.isAtRightEdge
+        guard let cut = plan.cut(movingTo: leftOld.view, asMuchAsPossible: isAppending) else { return false }
         var separator = KeyBuffer(byteCount: source.pageSize)
         plan.copyKey(cut.index, byteCount: cut.separatorByteCount, to: &separator)
-        let (left, right) = side == .left ? (neighbour, page) : (page, neighbour)
         guard try replaceSeparator(separatorIndex, of: parent, separator.key, leftChild: left) else { return false }
         let leftPin = try source.edit(left)
-        let rightPin = try source.edit(right)
-        let (leftOld, rightOld) = side == .left ? (other.view, old.view) : (old.view, other.view)
+        let pin = try source.edit(page)
         try buildLeaf(
-            leftPin.view, plan, 0..<cut.index, leftOld.lowFenceKey, separator.key, stored,
-            behind: side == .left ? other.view : nil)
-        try buildLeaf(
-            rightPin.view, plan, cut.index..<plan.count, separator.key, rightOld.highFenceKey, stored,
-            aheadOf: side == .right ? other.view : nil)
-        followHint(
-            plan, cut, left: left, leftCount: side == .left ? other.view.cellCount : 0, right: right, &record)
+            leftPin.view, plan, 0..<cut.index, leftOld.view.lowFenceKey, separator.key, stored, behind: leftOld.view)
+        try buildLeaf(pin.view, plan, cut.index..<plan.count, separator.key, old.view.highFenceKey, stored)
+        followHint(plan, cut, left: left, leftCount: leftOld.view.cellCount, right: page, &record)
         return true
     }
 
-    /// The child of `page` on that side of separator `index`, if there is such a separator.
-    private func neighbour(_ side: Side, beyond index: Int, of page: PageNumber) throws(StorageError) -> PageNumber? {
+    private func child(_ index: Int, of page: PageNumber) throws(StorageError) -> PageNumber {
         let pin = try source.pin(page)
-        guard index >= 0, index < pin.view.cellCount else { return nil }
-        return pin.view.child(side == .left ? index : index + 1)
+        return pin.view.child(index)
     }
 
     /// How much of a leaf is free, in percent.
@@ -134,23 +106,6 @@ extension SplitPlan {
         return best
     }
 
-    /// Where to cut so that the cells from the cut on go ahead of those of `right`, and both get about the same.
-    func cut(movingAheadOf right: PageView) -> Cut? {
-        var best: Cut?
-        var moved = 0
-        let total = (0..<count).reduce(0) { $0 + byteCount($1) }
-        for index in (1..<count).reversed() {
-            moved += byteCount(index)
-            let cut = Cut(index: index, separatorByteCount: separatorByteCount(index))
-            let sizes = byteCounts(of: cut, kept: total - moved, moved: moved, aheadOf: right)
-            if sizes.right > view.byteCount { break }
-            guard sizes.left <= view.byteCount else { continue }
-            best = cut
-            if sizes.right >= sizes.left { break }
-        }
-        return best
-    }
-
     /// The sizes of both pages when the cells before `cut` are behind those of `left`.
     private func byteCounts(
         of cut: Cut, moved: Int, rest: Int, behind left: PageView
@@ -170,28 +125,6 @@ extension SplitPlan {
         return (
             header + leftCells + left.lowFenceByteCount + length,
             header + rightCells + length + view.highFenceByteCount
-        )
-    }
-
-    /// The sizes of both pages when the cells from `cut` on are ahead of those of `right`.
-    private func byteCounts(
-        of cut: Cut, kept: Int, moved: Int, aheadOf right: PageView
-    ) -> (left: Int, right: Int) {
-        let header = TreeLayout.slots
-        if view.hasIntegerKeys {
-            let fences = TreeLayout.integerFenceByteCount
-            return (header + kept + fences, header + right.usedByteCount + moved + fences)
-        }
-        let length = cut.separatorByteCount
-        let leftPrefix = commonPrefix(of: view.lowFence, withSeparator: cut)
-        let rightPrefix = right.highFenceByteCount == 0 ? 0 : commonPrefix(of: right.highFence, withSeparator: cut)
-        let leftCells = kept + cut.index * (view.prefixByteCount - leftPrefix)
-        let rightCells =
-            right.usedByteCount + right.cellCount * (right.prefixByteCount - rightPrefix)
-            + moved + (count - cut.index) * (view.prefixByteCount - rightPrefix)
-        return (
-            header + leftCells + view.lowFenceByteCount + length,
-            header + rightCells + length + right.highFenceByteCount
         )
     }
 

@@ -10,7 +10,11 @@ extension BTree where Source: WritablePageSource {
     func splitLeaf(
         _ path: inout TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
     ) throws(StorageError) {
-        if try shiftToNeighbour(path, key, stored, &record) { return }
+        if try isInRun(path, record) {
+            if try shiftToLeft(path, key, stored, &record) { return }
+        } else if path.index(path.count - 1) > 0, try spread(path, key, stored, &record) {
+            return
+        }
         if path.count == 1 { try raiseRoot(&path, &record) }
         let depth = path.count - 1
         let (left, index) = (path.page(depth), path.index(depth))
@@ -64,17 +68,27 @@ extension BTree where Source: WritablePageSource {
         return hint.descending >= 3 ? .descending : .scattered
     }
 
+    /// Whether the entry that belongs at the end of `path` is one of several that come in order, or the last of all.
+    private func isInRun(_ path: TreePath, _ record: TreeRecord) throws(StorageError) -> Bool {
+        let depth = path.count - 1
+        if case .scattered = pattern(record.hint, path.page(depth)) {
+            let pin = try source.pin(path.page(depth))
+            return pin.view.highFenceByteCount == 0 && path.index(depth) == pin.view.cellCount
+        }
+        return true
+    }
+
     /// Writes the leaf in `view` (which must know its number) with the entries `range` of `plan`, behind all those of
-    /// the leaf `first` and ahead of those of `last`, if there are such.
+    /// the leaf `first`, if there is one.
     func buildLeaf(
         _ view: PageView, _ plan: SplitPlan, _ range: Range<Int>, _ low: TreeKey?, _ high: TreeKey?,
-        _ stored: StoredValue, behind first: PageView? = nil, aheadOf last: PageView? = nil
+        _ stored: StoredValue, behind first: PageView? = nil
     ) throws(StorageError) {
-        let (firstCount, lastCount) = (first?.cellCount ?? 0, last?.cellCount ?? 0)
+        let firstCount = first?.cellCount ?? 0
         let identity = TreePageIdentity(
             number: view.storedNumber, treeID: plan.view.treeID, level: 0, isInteger: plan.view.hasIntegerKeys)
         var builder = TreePageBuilder(
-            view, identity, count: firstCount + range.count + lastCount, low: low, high: high)
+            view, identity, count: firstCount + range.count, low: low, high: high)
         if let first {
             for index in 0..<firstCount { try builder.append(from: first, index) }
         }
@@ -84,9 +98,6 @@ extension BTree where Source: WritablePageSource {
             } else {
                 try builder.append(plan.newKey, stored)
             }
-        }
-        if let last {
-            for index in 0..<lastCount { try builder.append(from: last, index) }
         }
         builder.finish()
     }

@@ -79,7 +79,8 @@ struct SplitPlan {
         switch pattern {
         case .ascending: return newIndex > 0 ? newIndex : nil
         case .descending: return newIndex < last ? newIndex + 1 : nil
-        case .scattered: return nil
+        // What comes before all others may begin a run of its own, and leaves the full page as it is.
+        case .scattered: return newIndex == 0 ? 1 : nil
         }
     }
 

@@ -1,0 +1,178 @@
+// How the entries of neighbouring leaves, and one that has no room among them, go to as many leaves or to one more.
+//
+// Invariants
+//   1. The plan owns copies of the leaves, so it stands while they are written.
+//   2. Every leaf of the outcome is measured to the byte, with its new fences and prefix, before anything is written.
+
+/// The entries of leaves that follow each other together with a new one, and where to cut them.
+struct SpreadPlan: ~Copyable {
+    /// How many leaves share their entries at most.
+    static let leafCountMax = 6
+
+    /// An entry, and where it lies now.
+    private struct Entry {
+        /// The leaf it is in, of those that were copied; -1: it is the new one.
+        let leaf: Int
+        let index: Int
+        /// The bytes of its slot and its cell, with all of its key.
+        let byteCount: Int
+    }
+
+    /// How many leaves the outcome has.
+    private(set) var leafCount = 0
+    /// The place of the new entry: the leaf of the outcome, and the index in it.
+    private(set) var placeOfNew = (leaf: 0, index: 0)
+    private let pageSize: Int
+    private let copyCount: Int
+    private let key: TreeKey
+    private let stored: StoredValue
+    /// Copies of the leaves, a key that is compared, and in a bytes tree the keys of the separators.
+    private let memory: ScratchBytes
+    private var entries: [Entry] = []
+    /// The first entry of each leaf but the first.
+    private var cuts: [Int] = []
+    /// The bytes of the separators before these entries.
+    private var separatorByteCounts: [Int] = []
+
+    /// Makes room for copies of `copyCount` leaves, to which `key` and `stored` are to be added.
+    init(copyCount: Int, pageSize: Int, _ key: TreeKey, _ stored: StoredValue) {
+        self.copyCount = copyCount
+        self.pageSize = pageSize
+        self.key = key
+        self.stored = stored
+        memory = ScratchBytes(byteCount: (copyCount + 1 + Self.leafCountMax) * pageSize)
+    }
+
+    /// The copy of a leaf, to be filled by the caller.
+    func copy(_ number: Int) -> PageView { memory.view(at: number * pageSize, byteCount: pageSize) }
+
+    /// Free bytes that are worth spreading for: what each leaf must have left on average.
+    static func worthwhileByteCount(pageSize: Int) -> Int { pageSize / 32 }
+
+    /// The bytes of slot and cell of the new entry in a leaf like `view`, with all of its key.
+    static func byteCount(of key: TreeKey, _ stored: StoredValue, in view: PageView) -> Int {
+        view.slotByteCount + TreeLayout.valueWordByteCount + (view.hasIntegerKeys ? 0 : key.bytes.count)
+            + stored.cellByteCount
+    }
+
+    /// Lists the entries of the copies, with the new one at `index` of leaf `leaf`.
+    mutating func collect(newAt index: Int, of leaf: Int) {
+        entries.reserveCapacity((0..<copyCount).reduce(1) { $0 + copy($1).cellCount })
+        for number in 0..<copyCount {
+            let view = copy(number)
+            let extra = view.slotByteCount + view.prefixByteCount
+            for place in 0...view.cellCount {
+                if number == leaf, place == index {
+                    entries.append(Entry(leaf: -1, index: 0, byteCount: Self.byteCount(of: key, stored, in: view)))
+                }
+                guard place < view.cellCount else { break }
+                entries.append(Entry(leaf: number, index: place, byteCount: extra + view.cellByteCount(place)))
+            }
+        }
+    }
+
+    /// Chooses the cuts so that `leafCount` leaves get about the same.
+    ///
+    /// - Returns: the bytes that are free in all of them then; `nil` if one has no room for its part.
+    mutating func cut(into leafCount: Int) -> Int? {
+        self.leafCount = leafCount
+        cuts.removeAll()
+        separatorByteCounts.removeAll()
+        let total = entries.reduce(0) { $0 + $1.byteCount }
+        var sum = 0
+        for (number, entry) in entries.enumerated() {
+            // At the boundary that is nearest to the leaf's share; at most one cut is there.
+            let share = total * (cuts.count + 1) / leafCount
+            if cuts.count < leafCount - 1, number > cuts.last ?? 0, sum + entry.byteCount / 2 >= share {
+                cuts.append(number)
+                separatorByteCounts.append(copySeparator(before: number, as: cuts.count - 1))
+            }
+            if entry.leaf < 0 { placeOfNew = (cuts.count, number - (cuts.last ?? 0)) }
+            sum += entry.byteCount
+        }
+        guard cuts.count == leafCount - 1 else { return nil }
+        var free = 0
+        for number in 0..<leafCount {
+            let rest = pageSize - byteCount(ofLeaf: number)
+            guard rest >= 0 else { return nil }
+            free += rest
+        }
+        return free
+    }
+
+    /// The separator between leaves `number` and `number + 1` of the outcome.
+    func separator(_ number: Int) -> TreeKey {
+        if copy(0).hasIntegerKeys { return TreeKey(integerKey(entries[cuts[number]])) }
+        return TreeKey(memory.view(at: placeOfSeparator(number)).bytes(0, separatorByteCounts[number]))
+    }
+
+    /// Writes leaf `number` of the outcome as page `page` to `view`.
+    func build(_ number: Int, as page: PageNumber, to view: PageView) throws(StorageError) {
+        let range = range(ofLeaf: number)
+        let (low, high) = fences(ofLeaf: number)
+        let identity = TreePageIdentity(
+            number: page, treeID: copy(0).treeID, level: 0, isInteger: copy(0).hasIntegerKeys)
+        var builder = TreePageBuilder(view, identity, count: range.count, low: low, high: high)
+        for entry in entries[range] {
+            if entry.leaf < 0 {
+                try builder.append(key, stored)
+            } else {
+                try builder.append(from: copy(entry.leaf), entry.index)
+            }
+        }
+        builder.finish()
+    }
+
+    // MARK: - Leaves of the outcome
+
+    private func range(ofLeaf number: Int) -> Range<Int> {
+        (number == 0 ? 0 : cuts[number - 1])..<(number == cuts.count ? entries.count : cuts[number])
+    }
+
+    private func fences(ofLeaf number: Int) -> (low: TreeKey?, high: TreeKey?) {
+        (
+            number == 0 ? copy(0).lowFenceKey : separator(number - 1),
+            number == cuts.count ? copy(copyCount - 1).highFenceKey : separator(number)
+        )
+    }
+
+    private func byteCount(ofLeaf number: Int) -> Int {
+        let range = range(ofLeaf: number)
+        let cells = entries[range].reduce(TreeLayout.slots) { $0 + $1.byteCount }
+        if copy(0).hasIntegerKeys { return cells + TreeLayout.integerFenceByteCount }
+        let (low, high) = fences(ofLeaf: number)
+        // Every key leaves out what the fences have in common.
+        let prefix = high.flatMap { high in low.map { $0.bytes.commonPrefix(with: high.bytes) } } ?? 0
+        return cells - range.count * prefix + (low?.bytes.count ?? 0) + (high?.bytes.count ?? 0)
+    }
+
+    // MARK: - Keys
+
+    private func integerKey(_ entry: Entry) -> UInt64 {
+        entry.leaf < 0 ? key.integer : copy(entry.leaf).integerKey(entry.index)
+    }
+
+    private func placeOfSeparator(_ number: Int) -> Int { (copyCount + 1 + number) * pageSize }
+
+    /// Copies the separator before entry `entry`: just enough of its key to tell it from the one before.
+    ///
+    /// - Returns: its bytes; those of an integer tree are not copied.
+    private func copySeparator(before entry: Int, as number: Int) -> Int {
+        guard !copy(0).hasIntegerKeys else { return 0 }
+        let before = copyKey(entries[entry - 1], to: copyCount * pageSize)
+        let behind = copyKey(entries[entry], to: placeOfSeparator(number))
+        return min(behind.count, before.commonPrefix(with: behind) + 1)
+    }
+
+    private func copyKey(_ entry: Entry, to place: Int) -> ByteString {
+        let target = memory.view(at: place, byteCount: pageSize)
+        guard entry.leaf >= 0 else {
+            target.copy(key.bytes, to: 0)
+            return target.bytes(0, key.bytes.count)
+        }
+        let (prefix, suffix) = (copy(entry.leaf).prefix, copy(entry.leaf).suffix(entry.index))
+        target.copy(prefix, to: 0)
+        target.copy(suffix, to: prefix.count)
+        return target.bytes(0, prefix.count + suffix.count)
+    }
+}
