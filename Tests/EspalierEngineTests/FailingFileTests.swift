@@ -65,12 +65,14 @@ import Testing
         return corruption.rule
     }
 
-    @Test func `a checkpoint moves no page whose frame is gone`() throws {
+    @Test func `a page whose frame is gone is damage, and no checkpoint moves it`() throws {
         let system = SimulatedFileSystem(seed: 3)
-        let (database, _) = try open(in: system, uncached)
+        let (database, tree) = try open(in: system, uncached)
         let before = try #require(system.contents(of: "store"))
         try clearLog(system)
 
+        #expect(
+            rule(thrown { () throws(StorageError) in _ = try database.beginRead().get(7, from: tree) }) == .logFrame)
         #expect(rule(thrown { () throws(StorageError) in try database.checkpoint(.full) }) == .logFrame)
         #expect(system.contents(of: "store")?.prefix(4096) == before.prefix(4096))
     }
