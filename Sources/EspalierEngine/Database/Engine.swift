@@ -4,7 +4,7 @@
 //   registry -> writer gate -> checkpoint lock -> log lock -> commit queue -> snapshot board -> buffer pool
 //
 // Invariants
-//   1. `appended` and `freeCounts` belong to who holds the writer gate; `slot` to who holds the
+//   1. `appended`, `freeCounts` and `trees` belong to who holds the writer gate; `slot` to who holds the
 //      checkpoint lock.
 //   2. `checkpointLSN` is the position of the newest *durable* slot. Versions before it are read from the store file.
 //   3. Nothing is written before the first write transaction: a store that was closed cleanly and is only read stays as
@@ -38,6 +38,8 @@ package final class Engine: @unchecked Sendable {
     var appended: (state: StoreState, index: LogIndex)
     /// Free pages per bitmap page after the newest append, once known (invariant 1).
     var freeCounts: [Int]?
+    /// The trees that writers have looked up, as of the newest append (invariant 1); empty while one is at work.
+    private var trees = TreeTable()
     /// The newest slot (invariant 1).
     var slot: CheckpointSlot
     /// Ended read transactions that can begin again.
@@ -114,6 +116,8 @@ package final class Engine: @unchecked Sendable {
         }
         let pages = WritePages(self, state: appended.state, index: appended.index)
         pages.writes.freeCounts = freeCounts
+        // Moved, so that a change does not copy the table. Who rolls back leaves none behind.
+        swap(&pages.trees, &trees)
         return pages
     }
 
@@ -180,6 +184,7 @@ package final class Engine: @unchecked Sendable {
         for (copy, place) in zip(copies, result.places) { pages.share(copy, at: place) }
         appended = (result.state, result.index)
         freeCounts = writes.freeCounts
+        trees = pages.trees
         queue.enqueue(
             result.state, index: result.index, wallClock: record.wallClock, needsSync: durability == .durable)
         return result.state

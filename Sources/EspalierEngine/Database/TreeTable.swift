@@ -1,4 +1,5 @@
 // The trees a transaction has looked up: from a handle to the catalog's record, without a descent for each operation.
+// A writer takes over what the one before it looked up and left in the catalog.
 //
 // Invariants
 //   1. A record is the one of this transaction's snapshot, with the changes of this transaction.

@@ -14,8 +14,8 @@ package struct PageMap: ~Copyable {
     package private(set) var count = 0
 
     /// An empty map.
-    package init(minimumCapacity: Int = 32) {
-        var capacity = 64
+    package init(minimumCapacity: Int = 4) {
+        var capacity = 8
         while capacity < minimumCapacity * 2 { capacity *= 2 }
         mask = capacity - 1
         // SAFETY: owned by this map, freed in `deinit`; never read before it is initialised here.

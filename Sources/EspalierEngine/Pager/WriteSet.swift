@@ -98,8 +98,9 @@ final class WriteSet {
     /// Takes a new private copy in.
     func add(_ copy: Copy) {
         copyNumbers.set(UInt32(copies.count), for: copy.page)
+        var copy = copy
+        copy.epoch = epoch
         copies.append(copy)
-        copies[copies.count - 1].epoch = epoch
         fresh.remove(copy.page)
         older.remove(copy.page)
     }
@@ -152,12 +153,13 @@ final class WriteSet {
     /// Forgets what is in the log: it is committed, or does not count any more.
     func forgetSpilled() {
         spilled = []
-        spilledNumbers = PageMap()
-        older = PageMap()
+        spilledNumbers.removeAll()
+        older.removeAll()
     }
 
     /// The pages that the commit would give another version than the one that is seen (invariant 3).
     var misplacedPages: [PageNumber] {
+        guard older.count > 0 else { return [] }
         var pages: [PageNumber] = []
         older.forEach { page, _ in pages.append(page) }
         return pages

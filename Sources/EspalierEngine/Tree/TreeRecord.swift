@@ -1,4 +1,4 @@
-// What the catalog knows about a tree, and what its writer remembers within a transaction.
+// What the catalog knows about a tree, and what its writers remember from one insertion to the next.
 //
 // Invariants
 //   1. The tree's number never changes, and a dropped tree's number is never used again. The root's page changes only
