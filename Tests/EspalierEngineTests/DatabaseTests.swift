@@ -238,6 +238,63 @@ import Testing
         #expect(try database.check().isOK)
     }
 
+    @Test func `the parts of a value are its bytes, whether it lies in a leaf or in many pages`() throws {
+        let (database, integers, names) = try makeStore()
+        let values = [[], [UInt8]("short".utf8), (0..<50_000).map { UInt8(truncatingIfNeeded: $0 / 3) }]
+        var write = try database.beginWrite()
+        for (number, value) in values.enumerated() {
+            try write.put(value, for: UInt64(number), in: integers)
+            try write.put(value, for: bytes("\(number)"), in: names)
+        }
+        try write.commit()
+
+        let read = try database.beginRead()
+        for (number, value) in values.enumerated() {
+            var (first, second): ([UInt8], [UInt8]) = ([], [])
+            let hasInteger = try read.forEachPart(ofValueOf: UInt64(number), in: integers) {
+                first += $0.loadBytes(at: 0, count: $0.byteCount)
+            }
+            let name = bytes("\(number)")
+            // SAFETY: the array outlives the call.
+            let hasName = unsafe try read.forEachPart(ofValueOf: name.span.bytes, in: names) {
+                second += $0.loadBytes(at: 0, count: $0.byteCount)
+            }
+
+            #expect(hasInteger && hasName)
+            #expect(first == value)
+            #expect(second == value)
+        }
+        #expect(try !read.forEachPart(ofValueOf: 99, in: integers) { _ in Issue.record("there is no such value") })
+    }
+
+    @Test func `a writer counts on from the last commit, whatever writers before it gave up`() throws {
+        let (database, integers, names) = try makeStore()
+        for round in UInt64(0)..<4 {
+            var write = try database.beginWrite()
+            try write.put([1], for: round, in: integers)
+            try write.put([1], for: bytes("\(round)"), in: names)
+            try write.commit()
+            var abandoned = try database.beginWrite()
+            for number in UInt64(100)..<500 {
+                try abandoned.put([UInt8](repeating: 1, count: 90), for: number, in: integers)
+            }
+            try abandoned.dropTree(names)
+            abandoned.rollback()
+
+            let reader = try database.beginWrite()
+            #expect(try reader.count(of: integers) == round + 1)
+            #expect(try reader.count(of: names) == round + 1)
+            reader.rollback()
+        }
+        var last = try database.beginWrite()
+        try last.dropTree(names)
+        try last.commit()
+        let write = try database.beginWrite()
+        #expect(throws: StorageError.noSuchTree(names.id)) { try write.count(of: names) }
+        write.rollback()
+        #expect(try database.check().isOK)
+    }
+
     @Test func `a transaction much larger than the cache works, committed or not`() throws {
         var options = DatabaseOptions()
         options.cacheByteCount = 64 << 10

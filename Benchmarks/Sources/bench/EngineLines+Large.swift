@@ -28,7 +28,10 @@ extension EngineLines {
             { writes("fill100K", .integer, .never, keys, batch: 1, value: value, "1 a transaction, not synced") },
             {
                 Line(
-                    "read100K u64", note: "every cache line of the value is read", operationCount: count,
+                    "read100K u64",
+                    note: "every cache line of the value is read; Espalier lends it page by page, the others in one "
+                        + "piece",
+                    operationCount: count,
                     contenders: contenderTypes.map { type in
                         let store = LoadedStore {
                             let store = try type.init(
@@ -40,7 +43,7 @@ extension EngineLines {
                         return Line.Contender(type.name) {
                             let store = try store.value
                             return try nanoseconds {
-                                blackHole(try store.get(keys, transactionPerRead: false))
+                                blackHole(try store.getLarge(keys))
                             }
                         }
                     })

@@ -86,6 +86,17 @@ final class EspalierContender: KeyValueContender {
         return sum
     }
 
+    func getLarge(_ keys: [UInt64]) throws -> UInt64 {
+        let transaction = try database.beginRead()
+        var sum: UInt64 = 0
+        for key in keys {
+            _ = try transaction.forEachPart(ofValueOf: key, in: tree) { part in
+                sum &+= part.withUnsafeBytes { sumOfLines($0.baseAddress, $0.count) }
+            }
+        }
+        return sum
+    }
+
     func scan(backward: Bool) throws -> (count: Int, sum: UInt64) {
         let transaction = try database.beginRead()
         var cursor = try transaction.cursor(over: tree)

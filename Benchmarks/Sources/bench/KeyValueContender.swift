@@ -31,6 +31,8 @@ protocol KeyValueContender: AnyObject {
     func remove(_ keys: [UInt64], batch: Int) throws
     /// Reads each key, all in one read transaction, or each in one of its own.
     func get(_ keys: [UInt64], transactionPerRead: Bool) throws -> UInt64
+    /// Reads every cache line of the value of each integer key, all in one read transaction.
+    func getLarge(_ keys: [UInt64]) throws -> UInt64
     /// Walks the whole tree.
     func scan(backward: Bool) throws -> (count: Int, sum: UInt64)
     /// Seeks each key and reads `length` entries from there on, all in one read transaction.
@@ -43,6 +45,10 @@ protocol KeyValueContender: AnyObject {
     func close() throws
 }
 
+extension KeyValueContender {
+    func getLarge(_ keys: [UInt64]) throws -> UInt64 { try get(keys, transactionPerRead: false) }
+}
+
 /// The first 8 bytes of a value, or fewer; of a large value, the sum of 8 bytes of every cache line.
 @inline(__always)
 func firstBytes(_ base: UnsafeRawPointer?, _ count: Int) -> UInt64 {
@@ -51,7 +57,9 @@ func firstBytes(_ base: UnsafeRawPointer?, _ count: Int) -> UInt64 {
     return base.loadUnaligned(as: UInt64.self)
 }
 
-private func sumOfLines(_ base: UnsafeRawPointer, _ count: Int) -> UInt64 {
+/// The sum of 8 bytes of every cache line.
+func sumOfLines(_ base: UnsafeRawPointer?, _ count: Int) -> UInt64 {
+    guard let base else { return 0 }
     var sum: UInt64 = 0
     for offset in stride(from: 0, through: count - 8, by: 64) {
         sum &+= base.loadUnaligned(fromByteOffset: offset, as: UInt64.self)

@@ -73,6 +73,30 @@ public struct ReadTransaction: ~Copyable {
         _ = try pages.withValue(of: key, in: tree, body)
     }
 
+    /// Calls `body` with the parts of the value of `key` in their order, where they lie.
+    ///
+    /// A value that is not in a leaf comes page by page, and is never put together in memory. Each part was verified
+    /// before it is given; what is damaged behind it is an error after it.
+    ///
+    /// - Returns: whether the key exists.
+    public func forEachPart(
+        ofValueOf key: UInt64, in tree: Tree, _ body: (RawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        try pages.forEachPart(ofValueOf: key, in: tree, body)
+    }
+
+    /// Calls `body` with the parts of the value of `key` in their order, where they lie.
+    ///
+    /// A value that is not in a leaf comes page by page, and is never put together in memory. Each part was verified
+    /// before it is given; what is damaged behind it is an error after it.
+    ///
+    /// - Returns: whether the key exists.
+    public func forEachPart(
+        ofValueOf key: RawSpan, in tree: Tree, _ body: (RawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        try pages.forEachPart(ofValueOf: key, in: tree, body)
+    }
+
     /// A cursor before the first entry of `tree`.
     public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
         try pages.checkUsable()

@@ -154,6 +154,24 @@ extension TransactionSource {
     }
 }
 
+extension ReadPages {
+    func forEachPart(
+        ofValueOf key: UInt64, in tree: Tree, _ body: (RawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        try BTree(self).forEachPart(ofValueOf: TreeKey(key), in: try record(of: tree, .integer), body)
+    }
+
+    func forEachPart(
+        ofValueOf key: RawSpan, in tree: Tree, _ body: (RawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        let record = try record(of: tree, .bytes)
+        // SAFETY: the key is used only within the closure.
+        return unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
+            try BTree(self).forEachPart(ofValueOf: TreeKey(unsafe ByteString(bytes)), in: record, body)
+        }
+    }
+}
+
 extension TreeSummary {
     /// What the catalog says about the tree called `name`.
     init(_ record: TreeRecord, name: String) {

@@ -11,10 +11,7 @@ extension BTree {
     package func overflowValue(
         _ first: PageNumber, byteCount: UInt64, treeID: UInt32
     ) throws(StorageError) -> [UInt8] {
-        let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)
-        guard byteCount <= UInt64(source.pageCount) * payload else {
-            throw .corrupt(.overflowLength, page: first, tree: treeID)
-        }
+        try checkLength(byteCount, of: first, treeID: treeID)
         var value: [UInt8] = []
         value.reserveCapacity(Int(byteCount))
         try forEachOverflowPage(first, byteCount: byteCount, treeID: treeID) { view throws(StorageError) in
@@ -23,6 +20,14 @@ extension BTree {
                 contentsOf: UnsafeRawBufferPointer(start: view.overflowPayload.base, count: view.overflowPayload.count))
         }
         return value
+    }
+
+    /// Refuses a value that is longer than all pages of the store together.
+    func checkLength(_ byteCount: UInt64, of first: PageNumber, treeID: UInt32) throws(StorageError) {
+        let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)
+        guard byteCount <= UInt64(source.pageCount) * payload else {
+            throw .corrupt(.overflowLength, page: first, tree: treeID)
+        }
     }
 
     /// Calls `body` with each page of a chain; pages may be freed by it.
@@ -57,10 +62,8 @@ extension BTree {
     func overflowRuns(
         _ first: PageNumber, byteCount: UInt64, treeID: UInt32
     ) throws(StorageError) -> [Range<PageNumber>] {
+        try checkLength(byteCount, of: first, treeID: treeID)
         let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)
-        guard byteCount <= UInt64(source.pageCount) * payload else {
-            throw .corrupt(.overflowLength, page: first, tree: treeID)
-        }
         var left = UInt32((byteCount + payload - 1) / payload)
         var runs: [Range<PageNumber>] = []
         var page = first

@@ -63,6 +63,23 @@ package struct BTree<Source: PageSource> {
         return try withBytes(of: found.pin.view.value(found.index), treeID: record.treeID, body)
     }
 
+    /// Calls `body` with the parts of the value of `key` where they lie; `false` without the key.
+    package func forEachPart(
+        ofValueOf key: TreeKey, in record: TreeRecord, _ body: (RawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        let found = try locate(key, in: record)
+        guard found.isExact else { return false }
+        switch found.pin.view.value(found.index) {
+        case .inline(let bytes): bytes.withSpan(body)
+        case .overflow(let first, let byteCount):
+            try checkLength(byteCount, of: first, treeID: record.treeID)
+            try forEachOverflowPage(first, byteCount: byteCount, treeID: record.treeID) { view in
+                view.overflowPayload.withSpan(body)
+            }
+        }
+        return true
+    }
+
     /// Calls `body` with the bytes of a stored value.
     package func withBytes<R>(
         of value: StoredValue, treeID: UInt32, _ body: (RawSpan) -> R
