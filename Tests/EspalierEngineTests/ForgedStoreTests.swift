@@ -53,30 +53,34 @@ import Testing
     }
 
     @Test func `a page that the bitmap calls free by mistake is not taken while it is in use`() throws {
-        // The leaf that is to be split is offered as its own right half.
-        var split = try ForgedStore { database in
+        // The leaf that is to be split is offered as its own right half, and so is the page above it.
+        let split = try ForgedStore { database in
             var write = try database.beginWrite()
             let tree = try write.createTree(named: "t", kind: .integer)
             for key in UInt64(0)..<100 { try write.put([UInt8](repeating: 1, count: 300), for: key * 10, in: tree) }
             try write.commit()
         }
-        let leaf = try split.page(try split.tree("t").root) { $0.child(1) }
+        let root = try split.tree("t").root
+        let leaf = try split.page(root) { $0.child(1) }
         let key = try split.page(leaf) { $0.integerKey(2) } + 1
-        try split.callFree(leaf)
         let value = [UInt8](repeating: 1, count: 1000)
-        #expect(
-            try failure(split) { write, tree throws(StorageError) in
-                for step in 0..<8 { try write.put(value, for: key + UInt64(step), in: tree) }
-            } == .corrupt(.pageReachedButFree, page: leaf, tree: 2))
+        for page in [leaf, root] {
+            var damaged = split
+            try damaged.callFree(page)
+            #expect(
+                try failure(damaged) { write, tree throws(StorageError) in
+                    for step in 0..<8 { try write.put(value, for: key + UInt64(step), in: tree) }
+                } == .corrupt(.pageReachedButFree, page: page, tree: 2))
+        }
 
         // The root of a tree that is to be loaded is offered as its first leaf.
         var load = try store(0)
-        let root = try load.tree("t").root
-        try load.callFree(root)
+        let empty = try load.tree("t").root
+        try load.callFree(empty)
         #expect(
             try failure(load) { write, tree throws(StorageError) in
                 try write.load((UInt64(0)..<100).lazy.map { ($0, [UInt8](repeating: 1, count: 300)) }, into: tree)
-            } == .corrupt(.pageReachedButFree, page: root, tree: 2))
+            } == .corrupt(.pageReachedButFree, page: empty, tree: 2))
     }
 
     @Test func `a page that the bitmap calls free by mistake is not given back`() throws {
