@@ -29,6 +29,43 @@ import Testing
             #expect(table[id] == expected[id] && table[other] == expected[other], "seed \(seed), step \(step)")
             #expect(table.count == expected.count, "seed \(seed), step \(step)")
         }
-        #expect(table.values.sorted() == expected.values.sorted(), "seed \(seed)")
+        #expect(table.allValues.sorted() == expected.values.sorted(), "seed \(seed)")
+    }
+
+    @Test func `what comes and goes under ever new keys leaves no lines behind`() {
+        let seed = testSeed(default: 42)
+        var random = SeededGenerator(seed: seed)
+        var table = ObjectIDTable<UInt64>()
+        var expected: [ObjectID: UInt64] = [:]
+        for number in 1...20_000 as ClosedRange<UInt64> {
+            let id = ObjectID(storeTag: 0, entityTag: 1, key: number)
+            table.set(number, for: id)
+            expected[id] = number
+            if expected.count > 100, let gone = expected.keys.randomElement(using: &random) {
+                table.remove(gone)
+                expected[gone] = nil
+            }
+        }
+        #expect(expected.allSatisfy { table[$0.key] == $0.value }, "seed \(seed)")
+        #expect(table.allValues.sorted() == expected.values.sorted(), "seed \(seed)")
+        // A hundred entries stand in at most as many lines, which take at most 3/4 of 256 places before they are laid out.
+        #expect(table.linePlaceCount <= 256, "seed \(seed)")
+    }
+
+    @Test func `keys that lie far apart are kept apart`() {
+        var table = ObjectIDTable<Int>()
+        let keys = (0..<64).map { UInt64(1) << $0 } + (2..<64).map { UInt64.max >> $0 | 1 << 63 }
+        for (number, key) in keys.enumerated() {
+            for tag in 1...2 as ClosedRange<UInt32> {
+                table.set(number * 2 + Int(tag), for: ObjectID(storeTag: tag, entityTag: 3 - tag, key: key))
+            }
+        }
+        for (number, key) in keys.enumerated() {
+            for tag in 1...2 as ClosedRange<UInt32> {
+                #expect(table[ObjectID(storeTag: tag, entityTag: 3 - tag, key: key)] == number * 2 + Int(tag))
+                #expect(table[ObjectID(storeTag: tag, entityTag: tag, key: key)] == nil)
+            }
+        }
+        #expect(table.count == keys.count * 2)
     }
 }

@@ -14,32 +14,32 @@ struct ChangedObjects: Sequence {
 
     /// Enters an object that is in no list.
     mutating func insert(_ object: ManagedObject) {
-        object.changePosition = places.count
+        object.changePosition = UInt32(places.count)
         places.append(object)
         count += 1
     }
 
     /// Takes an object out; does nothing if it is not here.
     mutating func remove(_ object: ManagedObject) {
-        let position = object.changePosition
+        let position = Int(object.changePosition)
         guard position < places.count, places[position] === object else { return }
         places[position] = nil
         count -= 1
-        if count * 2 < places.count, places.count >= 32 { keepOnly { _ in true } }
+        if count * 2 < places.count, places.count >= 32 { self = keeping { _ in true } }
     }
 
     mutating func removeAll() { self = ChangedObjects() }
 
-    /// Takes out the objects that do not fulfil `isWanted`.
-    mutating func keepOnly(_ isWanted: (ManagedObject) -> Bool) {
-        let old = self
-        removeAll()
-        for object in old where isWanted(object) { insert(object) }
+    /// Those that fulfil `isWanted`; they belong to the new list from then on.
+    func keeping(_ isWanted: (ManagedObject) -> Bool) -> ChangedObjects {
+        var kept = ChangedObjects()
+        for object in self where isWanted(object) { kept.insert(object) }
+        return kept
     }
 
     /// Tells the objects their places in this list, of which another copy was changed meanwhile.
     func renumber() {
-        for (position, object) in places.enumerated() { object?.changePosition = position }
+        for (position, object) in places.enumerated() { object?.changePosition = UInt32(position) }
     }
 
     func makeIterator() -> Iterator { Iterator(rest: places.makeIterator()) }

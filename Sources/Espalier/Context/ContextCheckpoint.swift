@@ -30,6 +30,7 @@ struct ContextCheckpoint {
         objects.reserveCapacity(context.inserted.count + context.updated.count + context.deleted.count)
         for part in [context.inserted, context.updated, context.deleted] {
             for object in part {
+                object.changes?.isShared = true
                 objects.append(
                     ObjectState(
                         object: object, id: object.storedID, row: object.row, changes: object.changes,

@@ -179,12 +179,10 @@ extension ManagedObject {
         guard let values = changes?.values else { return }
         for (slot, change) in values.toMany.pairs {
             let relationship = entity.relationships[slot]
-            guard case .set(let added, let removed) = change else {
-                changeable().values.toMany[slot] = nil
-                continue
+            if change.list == nil {
+                for id in change.added { unlink(id, across: relationship) }
+                for id in change.removed { relate(to: id, at: slot) }
             }
-            for id in added { unlink(id, across: relationship) }
-            for id in removed { relate(to: id, at: slot) }
             changeable().values.toMany[slot] = nil
         }
     }

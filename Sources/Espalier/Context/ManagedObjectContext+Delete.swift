@@ -50,13 +50,16 @@ extension ManagedObjectContext {
             next += 1
             guard object.state.isDisjoint(with: .propagated) else { continue }
             object.state.insert(.propagated)
-            for relationship in object.entity.relationships { runRule(of: relationship, for: object) }
+            let shape = object.shape
+            for relationship in shape.entity.relationships {
+                runRule(of: relationship, inverse: shape.inverses[relationship.slot], for: object)
+            }
         }
         unpropagated.removeAll()
         let unsaved = deleted.filter(\.isInserted)
         guard !unsaved.isEmpty else { return }
         let gone = Set(unsaved.map(\.storedID))
-        deleted.keepOnly { !$0.isInserted }
+        deleted = deleted.keeping { !$0.isInserted }
         for object in unsaved {
             registry.remove(object.storedID)
             object.leaveContext()
@@ -65,23 +68,28 @@ extension ManagedObjectContext {
         for object in changedObjects where object.changes != nil { object.changeable().forget(gone) }
     }
 
-    private func runRule(of relationship: Relationship, for object: ManagedObject) {
+    private func runRule(of relationship: Relationship, inverse: Relationship?, for object: ManagedObject) {
         // Of an object that was never saved nothing can be left behind, whatever its rules say about stored ones.
         switch relationship.deleteRule {
         case .noAction where !object.isInserted, .deny where !object.isInserted:
             break
         case .cascade:
-            for destination in destinations(of: relationship, for: object) { markDeleted(destination) }
+            forEachDestination(of: relationship, of: object) { markDeleted($0) }
         case .nullify, .noAction, .deny:
-            guard let inverse = model.inverse(of: relationship) else { return }
-            for destination in destinations(of: relationship, for: object) where !destination.isDeleted {
-                destination.removeRaw(object.storedID, from: inverse)
+            guard let inverse else { return }
+            forEachDestination(of: relationship, of: object) { destination in
+                if !destination.isDeleted { destination.removeRaw(object.storedID, from: inverse) }
             }
         }
     }
 
-    private func destinations(of relationship: Relationship, for object: ManagedObject) -> [ManagedObject] {
-        if relationship.isToMany { return object.destinations(at: relationship.slot) }
-        return object.destination(at: relationship.slot).map { [$0] } ?? []
+    private func forEachDestination(
+        of relationship: Relationship, of object: ManagedObject, _ body: (ManagedObject) -> Void
+    ) {
+        if relationship.isToMany {
+            for destination in object.destinations(at: relationship.slot) { body(destination) }
+        } else if let destination = object.destination(at: relationship.slot) {
+            body(destination)
+        }
     }
 }

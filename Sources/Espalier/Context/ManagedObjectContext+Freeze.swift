@@ -33,27 +33,32 @@ extension ManagedObjectContext {
     }
 
     private func insertion(of object: ManagedObject) -> SaveRequest.Insertion {
-        let values = object.changes?.values
-        let shape = object.shape
+        let (changes, shape) = (object.changes, object.shape)
         let attributes: [AttributeValue]
-        if let dense = values?.attributes.dense(count: shape.defaultValues.count), !shape.hasTransientAttributes {
-            attributes = dense
+        if !shape.hasTransientAttributes, case .dense(let values)? = changes?.values.attributes {
+            attributes = values
         } else {
-            attributes = object.entity.attributes.map { attribute in
+            attributes = shape.entity.attributes.map { attribute in
                 guard !attribute.isTransient else { return .null }
-                return values?.attributes[attribute.slot] ?? shape.defaultValues[attribute.slot]
+                return changes?.values.attributes[attribute.slot] ?? shape.defaultValues[attribute.slot]
             }
         }
-        return SaveRequest.Insertion(
-            id: object.storedID, values: attributes,
-            destinations: object.entity.relationships.map { values?.destinations[$0.slot] ?? nil })
+        let destinations: [ObjectID?]
+        if case .dense(let values)? = changes?.values.destinations {
+            destinations = values
+        } else {
+            destinations = shape.entity.relationships.map { changes?.values.destinations[$0.slot] ?? nil }
+        }
+        return SaveRequest.Insertion(id: object.storedID, values: attributes, destinations: destinations)
     }
 
     private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) {
-        guard let values = object.changes?.values else { return }
+        guard let changes = object.changes else { return }
         let entity = object.entity
-        let changesOrder = values.toMany.pairs.contains { entity.relationships[$0.slot].isOrdered }
-        let changesRow = !values.attributes.isEmpty || !values.destinations.isEmpty
+        let changesOrder =
+            !changes.values.toMany.isEmpty
+            && changes.values.toMany.pairs.contains { entity.relationships[$0.slot].isOrdered }
+        let changesRow = !changes.values.attributes.isEmpty || !changes.values.destinations.isEmpty
         guard changesRow || changesOrder else { return }
         if object.row == nil { try loadRow(of: object) }
         guard let row = object.row else {
@@ -62,32 +67,33 @@ extension ManagedObjectContext {
                     object: object.storedID, isDeletedHere: false, oldVersion: 0, newVersion: nil, properties: [])
             ])
         }
-        var update = SaveRequest.Update(id: object.storedID, expectedVersion: row.version)
-        for (slot, value) in values.attributes.pairs
-        where !entity.attributes[slot].isTransient && row.value(at: slot) != value {
-            update.values.append((slot, value))
+        func differs(_ slot: Int, _ value: AttributeValue) -> Bool {
+            row.value(at: slot) != value
+                && !(object.shape.hasTransientAttributes && entity.attributes[slot].isTransient)
         }
-        for (slot, destination) in values.destinations.pairs where row.destination(at: slot) != destination {
+        var update = SaveRequest.Update(id: object.storedID, expectedVersion: row.version)
+        // Mostly all of them differ: then the list is the one that the object has.
+        update.values = changes.values.attributes.pairs
+        if !update.values.allSatisfy(differs) { update.values.removeAll { !differs($0.slot, $0.value) } }
+        for (slot, destination) in changes.values.destinations.pairs where row.destination(at: slot) != destination {
             update.destinations.append((slot, destination))
         }
         if changesOrder || !update.values.isEmpty || !update.destinations.isEmpty { request.updates.append(update) }
     }
 
     private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
-        guard let changes = object.changes?.values.toMany, !changes.isEmpty else { return }
-        for (slot, change) in changes.pairs {
+        guard let changes = object.changes, !changes.values.toMany.isEmpty else { return }
+        for (slot, change) in changes.values.toMany.pairs {
             let relationship = object.entity.relationships[slot]
             guard sendsLinks(relationship) else { continue }
-            switch change {
-            case .list(let ids):
-                request.links.append(.init(owner: object.storedID, slot: slot, order: ids))
-            case .set(let added, let removed):
-                guard !added.isEmpty || !removed.isEmpty else { continue }
+            if let list = change.list {
+                request.links.append(.init(owner: object.storedID, slot: slot, order: list))
+            } else if !change.added.isEmpty || !change.removed.isEmpty {
                 request.links.append(
                     .init(
                         owner: object.storedID, slot: slot,
-                        added: added.sorted(by: ObjectID.inOrderOfCreation),
-                        removed: removed.sorted(by: ObjectID.inOrderOfCreation)))
+                        added: change.added.sorted(by: ObjectID.inOrderOfCreation),
+                        removed: change.removed.sorted(by: ObjectID.inOrderOfCreation)))
             }
         }
     }
@@ -106,10 +112,7 @@ extension ManagedObjectContext {
             let home = try store(of: object)
             var destinations = values.destinations.pairs.compactMap { pair in pair.value.map { (pair.slot, $0) } }
             for (slot, change) in values.toMany.pairs {
-                switch change {
-                case .list(let ids): destinations += ids.map { (slot, $0) }
-                case .set(let added, _): destinations += added.map { (slot, $0) }
-                }
+                destinations += (change.list ?? change.added.ids).map { (slot, $0) }
             }
             for (slot, id) in destinations {
                 let other = try registry[id].map { object throws(ContextError) in try store(of: object) }

@@ -22,10 +22,17 @@ extension ManagedObjectContext {
     ///
     /// Objects that the application still holds belong to no context afterwards.
     public func reset() {
-        registry.letGo()
+        letGo()
         registry = ObjectRegistry()
         cache.removeAll()
         forgetChanges()
+    }
+
+    /// Takes the context away from every object, at its end or when it forgets them.
+    ///
+    /// Calls no hook. The list keeps all of them, so that none ends meanwhile and takes itself out of the registry.
+    func letGo() {
+        for object in registry.objects { object.leaveContext() }
     }
 
     private func forgetChanges() {

@@ -164,9 +164,9 @@ extension ManagedObjectContext {
                 object.leaveContext()
             }
         }
-        inserted.keepOnly(\.isInserted)
-        updated.keepOnly { $0.state.contains(.updated) }
-        deleted.keepOnly { $0.state.contains(.deleted) }
+        inserted = inserted.keeping(\.isInserted)
+        updated = updated.keeping { $0.state.contains(.updated) }
+        deleted = deleted.keeping { $0.state.contains(.deleted) }
         locked.removeAll()
         return told
     }

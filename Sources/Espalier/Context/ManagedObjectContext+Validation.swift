@@ -19,25 +19,41 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
     fileprivate func checkInsert(_ violations: inout [Violation]) {
-        for attribute in entity.attributes { check(attribute, attributeValue(at: attribute.slot), &violations) }
-        for relationship in entity.relationships { check(relationship, &violations) }
+        // Without a copy of each value, where they stand side by side.
+        let attributes = changes?.values.attributes ?? .none
+        for rule in shape.attributeRules {
+            let reason =
+                if case .dense(let values) = attributes {
+                    rule.reason(against: values[rule.slot])
+                } else {
+                    rule.reason(against: attributeValue(at: rule.slot))
+                }
+            if let reason { violations.append(Violation(self, entity.attributes[rule.slot].name, reason)) }
+        }
+        for relationship in shape.checkedRelationships { check(relationship, &violations) }
         collect(&violations) { try validateForInsert() }
     }
 
     /// What is not changed was valid when it was saved.
     fileprivate func checkUpdate(_ violations: inout [Violation]) {
-        guard let values = changes?.values else { return }
-        for (slot, value) in values.attributes.pairs { check(entity.attributes[slot], value, &violations) }
-        if !values.destinations.isEmpty || !values.toMany.isEmpty {
-            let changed = Set(values.destinations.pairs.map(\.slot) + values.toMany.pairs.map(\.slot))
-            for slot in changed.sorted() { check(entity.relationships[slot], &violations) }
+        guard let changes else { return }
+        for rule in shape.attributeRules {
+            if let value = changes.values.attributes[rule.slot], let reason = rule.reason(against: value) {
+                violations.append(Violation(self, entity.attributes[rule.slot].name, reason))
+            }
+        }
+        for relationship in shape.checkedRelationships
+        where changes.values.destinations.contains(relationship.slot)
+            || changes.values.toMany.contains(relationship.slot)
+        {
+            check(relationship, &violations)
         }
         collect(&violations) { try validateForUpdate() }
     }
 
     /// A relationship with rule deny must have no destination that stays (MO-39).
     fileprivate func checkDelete(_ violations: inout [Violation]) {
-        for relationship in entity.relationships where relationship.deleteRule == .deny {
+        for relationship in shape.denyingRelationships {
             let destinations =
                 relationship.isToMany
                 ? self.destinations(at: relationship.slot) : destination(at: relationship.slot).map { [$0] } ?? []
@@ -49,27 +65,7 @@ extension ManagedObject {
         collect(&violations) { try validateForDelete() }
     }
 
-    private func check(_ attribute: Attribute, _ value: AttributeValue, _ violations: inout [Violation]) {
-        guard !attribute.isTransient else { return }
-        if value.isNull {
-            if !attribute.isOptional { violations.append(Violation(self, attribute.name, .missingValue)) }
-            return
-        }
-        guard case .integer(let number) = value else { return }
-        let range: ClosedRange<Int64>
-        switch attribute.type {
-        case .integer16: range = Int64(Int16.min)...Int64(Int16.max)
-        case .integer32: range = Int64(Int32.min)...Int64(Int32.max)
-        default: return
-        }
-        if !range.contains(number) {
-            violations.append(
-                Violation(
-                    self, attribute.name,
-                    .outOfRange(value: value, minimum: range.lowerBound, maximum: range.upperBound)))
-        }
-    }
-
+    /// Checks one of `EntityShape.checkedRelationships`.
     private func check(_ relationship: Relationship, _ violations: inout [Violation]) {
         guard relationship.isToMany else {
             if !relationship.isOptional && destinationID(at: relationship.slot) == nil {
@@ -78,8 +74,6 @@ extension ManagedObject {
             return
         }
         let description = relationship.description
-        // Counting may load the list: only where a rule asks for it.
-        guard !relationship.isOptional || description.minCount > 0 || description.maxCount > 0 else { return }
         let count = destinationIDs(at: relationship.slot).count
         if count == 0 {
             if !relationship.isOptional { violations.append(Violation(self, relationship.name, .missingValue)) }

@@ -69,7 +69,7 @@ public final class ManagedObjectContext {
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
     }
 
-    deinit { registry.letGo() }
+    deinit { letGo() }
 
     /// The model of the coordinator.
     public var model: ManagedObjectModel { persistentStoreCoordinator.managedObjectModel }
@@ -153,8 +153,11 @@ public final class ManagedObjectContext {
     }
 
     /// Takes in a new object, or records why not.
-    func insertNew(_ object: ManagedObject) {
-        guard let shape = shape(of: object.entity) else {
+    func insertNew(_ object: ManagedObject) { insertNew(object, shape(of: object.entity)) }
+
+    /// Takes in a new object of this shape, if this context's model has its entity.
+    func insertNew(_ object: ManagedObject, _ shape: EntityShape?) {
+        guard let shape else {
             record(Violation(object, nil, .unknownEntity(known: model.entities.map(\.name))))
             return
         }
@@ -214,9 +217,19 @@ public final class ManagedObjectContext {
 
     /// A new object for a row that no object stands for yet.
     func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
+        makeFault(id, shapeOfRow(id), row: row, cohort: cohort)
+    }
+
+    /// The shape of a row that a store has given.
+    func shapeOfRow(_ id: ObjectID) -> EntityShape {
         guard let shape = shape(ofTag: id.entityTag) else {
             preconditionFailure("an ID of \(id.entityName) came from a store whose model does not have it")
         }
+        return shape
+    }
+
+    /// A new object for a row that no object stands for yet, of an entity whose shape is at hand.
+    func makeFault(_ id: ObjectID, _ shape: EntityShape, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
         nextFault = FaultOrigin(id: id, shape: shape, row: row, cohort: cohort)
         let object = shape.objectClass.init(entity: shape.entity, insertInto: self)
         registry.insert(object)

@@ -32,12 +32,5 @@ struct ObjectRegistry {
     mutating func remove(_ id: ObjectID) { table.remove(id) }
 
     /// All objects, in no particular order.
-    var objects: [ManagedObject] { table.values.compactMap(\.object) }
-
-    /// Takes the context away from every object, at its end or when it forgets them.
-    ///
-    /// Calls no hook and ends no object, so none has to be kept alive meanwhile.
-    func letGo() {
-        for reference in table.values { reference.object?.leaveContext() }
-    }
+    var objects: [ManagedObject] { table.allValues.compactMap(\.object) }
 }

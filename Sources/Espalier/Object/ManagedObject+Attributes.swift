@@ -15,15 +15,13 @@ extension ManagedObject {
     }
 
     /// Writes an attribute, or refuses with the reason; then nothing has changed.
-    final func setAttributeValue(_ value: AttributeValue, at slot: Int) -> Violation.Reason? {
+    final func setAttributeValue(_ value: consuming AttributeValue, at slot: Int) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
-        let attribute = entity.attributes[slot]
-        guard attribute.canHold(value) else {
-            return .wrongType(found: value.typeName, expected: attribute.type.name)
-        }
+        let type = shape.attributeTypes[slot]
+        guard type.canHold(value) else { return .wrongType(found: value.typeName, expected: type.name) }
         if !state.contains(.fulfilled) { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
-        changeable().values.attributes[slot] = value
+        changeable().values.attributes.set(value, at: slot)
         noteChange()
         return nil
     }
@@ -39,28 +37,33 @@ extension ManagedObject {
     ///
     /// What a checkpoint keeps too is copied first. Use the result at once: kept longer it may not be the one that the
     /// object has.
+    @inline(__always)
     final func changeable() -> ObjectChanges {
-        if isKnownUniquelyReferenced(&changes), let changes { return changes }
-        if let shared = changes {
-            let own = ObjectChanges(shared.values)
-            changes = own
-            return own
+        if let changes, !changes.isShared { return changes }
+        return startChanges()
+    }
+
+    @inline(never)
+    private final func startChanges() -> ObjectChanges {
+        var values = changes?.values ?? ObjectChanges.Values()
+        if changes == nil, row == nil, state.isDisjoint(with: .registered) || state.contains(.inserted) {
+            values.attributes = .dense(shape.defaultValues)
+            values.destinations = .dense(shape.noDestinations)
         }
-        let started = ObjectChanges()
-        if row == nil, state.isDisjoint(with: .registered) || state.contains(.inserted) {
-            started.values.attributes = SlotValues(dense: shape.defaultValues, slots: shape.attributeSlots)
-        }
-        changes = started
-        return started
+        let own = ObjectChanges(values)
+        changes = own
+        return own
     }
 
     /// Tells the context that the object has changed.
     final func noteChange() {
-        guard let context = managedObjectContext, state.isDisjoint(with: .awakening) else { return }
-        context.changeCount &+= 1
-        guard state.isDisjoint(with: [.inserted, .updated, .deleted]) else { return }
-        state.insert(.updated)
-        context.updated.insert(self)
+        guard state.isDisjoint(with: .awakening) else { return }
+        withContext { context in
+            context.changeCount &+= 1
+            guard state.isDisjoint(with: [.inserted, .updated, .deleted]) else { return }
+            state.insert(.updated)
+            context.updated.insert(self)
+        }
     }
 
     /// Notes a refused change, to be reported by the next save.
@@ -69,19 +72,16 @@ extension ManagedObject {
     }
 }
 
-extension Attribute {
-    /// Whether a value may stand in this attribute.
+extension AttributeType {
+    /// Whether a value may stand in an attribute of this type.
     ///
     /// Ranges are checked when saving, types at once.
     func canHold(_ value: AttributeValue) -> Bool {
-        switch (value, type) {
-        case (.null, _), (_, .undefined), (.integer, .integer16), (.integer, .integer32), (.integer, .integer64),
-            (.decimal, .decimal), (.double, .double), (.float, .float), (.string, .string), (.boolean, .boolean),
-            (.date, .date), (.binary, .binary), (.uuid, .uuid), (.uri, .uri), (.transformable, .transformable),
-            (.objectID, .objectID), (.composite, .composite):
-            true
-        default:
-            false
+        // One switch over the value alone: a tuple of both would copy it.
+        switch value {
+        case .null: true
+        case .integer: self == .integer64 || self == .integer32 || self == .integer16 || self == .undefined
+        default: accepts(value)
         }
     }
 }

@@ -103,7 +103,7 @@ extension ManagedObject {
     public final func hasFault(forRelationshipNamed name: String) -> Bool {
         guard let relationship = entity.relationship(named: name), !isInserted else { return false }
         if !relationship.isToMany { return row == nil }
-        if case .list? = changes?.values.toMany[relationship.slot] { return false }
+        if changes?.values.toMany[relationship.slot]?.list != nil { return false }
         let key = RowCache.ListKey(owner: storedID, slot: relationship.slot)
         return managedObjectContext?.cache.list(key) == nil
     }

@@ -27,12 +27,8 @@ extension ManagedObject {
 
     /// The destinations of a to-many relationship: in the kept order, or stored ones by key and then new ones.
     final func destinationIDs(at slot: Int) -> [ObjectID] {
-        switch changes?.values.toMany[slot] {
-        case .list(let ids)?: ids
-        case .set(let added, let removed)?:
-            ToManyChange.set(added: added, removed: removed).applied(to: storedDestinationIDs(at: slot))
-        case nil: storedDestinationIDs(at: slot)
-        }
+        guard let change = changes?.values.toMany[slot] else { return storedDestinationIDs(at: slot) }
+        return change.list ?? change.applied(to: storedDestinationIDs(at: slot))
     }
 
     /// The objects at the other end of a to-many relationship.
@@ -62,7 +58,13 @@ extension ManagedObject {
     final func setDestination(_ destination: ManagedObject?, at slot: Int) -> Violation.Reason? {
         let relationship = entity.relationships[slot]
         guard !relationship.isToMany else { return .wrongType(found: "one object", expected: "several objects") }
-        if let reason = reasonNotToRelate(to: destination.map { [$0] } ?? [], across: relationship) { return reason }
+        let reason =
+            if let destination {
+                reasonNotToRelate(to: CollectionOfOne(destination), across: relationship)
+            } else {
+                reasonNotToRelate(to: EmptyCollection(), across: relationship)
+            }
+        if let reason { return reason }
         let old = destinationID(at: slot)
         if state.contains(.inaccessible) { return .rowIsGone }
         guard old != destination?.storedID else {
@@ -87,7 +89,7 @@ extension ManagedObject {
         let new = destinations.filter { newSet.insert($0.storedID).inserted }
         for id in old where !newSet.contains(id) { unlink(id, across: relationship) }
         for destination in new where !oldSet.contains(destination.storedID) { link(destination, across: relationship) }
-        if relationship.isOrdered { changeable().values.toMany[slot] = .list(new.map(\.storedID)) }
+        if relationship.isOrdered { changeable().values.toMany[slot] = ToManyChange(list: new.map(\.storedID)) }
         noteChange()
         return nil
     }
@@ -124,9 +126,10 @@ extension ManagedObject {
     ///
     /// Objects outside of every context join this one.
     private func reasonNotToRelate(
-        to destinations: [ManagedObject], across relationship: Relationship
+        to destinations: some Collection<ManagedObject>, across relationship: Relationship
     ) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
+        if destinations.allSatisfy({ isPlain($0, at: relationship.slot) }) { return nil }
         guard let context = managedObjectContext ?? destinations.lazy.compactMap(\.managedObjectContext).first else {
             return destinations.isEmpty ? nil : .noContext
         }
@@ -146,6 +149,13 @@ extension ManagedObject {
         if managedObjectContext == nil { context.insertNew(self) }
         for outside in destinations where outside.managedObjectContext == nil { context.insertNew(outside) }
         return nil
+    }
+
+    /// Whether `destination` is what a relationship leads to mostly, of which nothing else has to be asked: an object
+    /// of this context and of just the entity.
+    private func isPlain(_ destination: ManagedObject, at slot: Int) -> Bool {
+        isInContext(of: destination) && destination.state.isDisjoint(with: [.deleted, .ended, .inaccessible])
+            && slot < shape.destinationEntities.count && destination.shape.entity === shape.destinationEntities[slot]
     }
 
     // MARK: Both sides at once
@@ -200,8 +210,7 @@ extension ManagedObject {
             if !state.contains(.fulfilled) { fireFault() }
             changeable().values.destinations[relationship.slot] = .some(id)
         } else {
-            let start = startOfChange(of: relationship)
-            changeable().values.toMany.modify(relationship.slot, startingAs: start) { $0.add(id) }
+            beginChange(of: relationship).add(id, toMany: relationship.slot)
         }
         noteChange()
     }
@@ -213,15 +222,21 @@ extension ManagedObject {
             guard destinationID(at: relationship.slot) == id else { return }
             changeable().values.destinations[relationship.slot] = .some(nil)
         } else {
-            let start = startOfChange(of: relationship)
-            changeable().values.toMany.modify(relationship.slot, startingAs: start) { $0.remove(id) }
+            beginChange(of: relationship).remove(id, fromMany: relationship.slot)
         }
         noteChange()
     }
 
+    /// The changes, with one of a to-many relationship begun.
+    ///
     /// An ordered relationship changes as a whole list, so that needs what the store holds; a set does not.
-    private func startOfChange(of relationship: Relationship) -> ToManyChange {
-        guard relationship.isOrdered, changes?.values.toMany[relationship.slot] == nil else { return .empty }
-        return .list(storedDestinationIDs(at: relationship.slot))
+    private func beginChange(of relationship: Relationship) -> ObjectChanges {
+        if let changes, changes.values.toMany.contains(relationship.slot) { return changeable() }
+        let start =
+            relationship.isOrdered
+            ? ToManyChange(list: storedDestinationIDs(at: relationship.slot)) : ToManyChange()
+        let changes = changeable()
+        changes.values.toMany[relationship.slot] = start
+        return changes
     }
 }

@@ -128,7 +128,7 @@ extension ManagedObject {
 
     /// Writes the attribute called `name`, or records why not.
     @usableFromInline
-    final func setAttributeValue(_ name: StaticString, at index: Int, _ value: AttributeValue) {
+    final func setAttributeValue(_ name: StaticString, at index: Int, _ value: consuming AttributeValue) {
         guard let slot = attributeSlot(name, at: index) else { return }
         if let reason = setAttributeValue(value, at: slot) { refuse(name.description, reason) }
     }

@@ -47,7 +47,7 @@ open class ManagedObject {
     var cohort: Cohort?
     var state: State = []
     /// Where it stands among its context's changed objects (`ChangedObjects`).
-    var changePosition = 0
+    var changePosition: UInt32 = 0
     private var contextReference = Unretained<ManagedObjectContext>(nil)
 
     /// What the class tells about its entity; `@Entity` overrides it.
@@ -70,9 +70,10 @@ open class ManagedObject {
             setContext(context)
             return
         }
-        shape = context?.shape(of: entity) ?? EntityShape(entity, model: nil, objectClass: Self.self)
+        let shape = context?.shape(of: entity)
+        self.shape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self)
         storedID = ObjectID(temporaryFor: entity)
-        context?.insertNew(self)
+        context?.insertNew(self, shape)
     }
 
     /// Inserts a new object of this class's entity into `context` (MO-02).
@@ -90,8 +91,8 @@ open class ManagedObject {
     }
 
     deinit {
-        guard state.contains(.registered), let context = managedObjectContext else { return }
-        context.registry.remove(storedID)
+        guard state.contains(.registered) else { return }
+        withContext { $0.registry.remove(storedID) }
     }
 
     // MARK: Who it is
@@ -102,6 +103,11 @@ open class ManagedObject {
     public final var entity: Entity { shape.entity }
     /// The context; `nil` after the deletion was saved, after `reset()` and when the context has ended (MO-04).
     public final var managedObjectContext: ManagedObjectContext? { contextReference.object }
+    /// Calls `body` with the context, if there is one, without retaining it: it must not end meanwhile.
+    @inline(__always)
+    final func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R? { contextReference.withObject(body) }
+    /// Whether both are in one context.
+    final func isInContext(of other: ManagedObject) -> Bool { contextReference.isSame(as: other.contextReference) }
     /// Enters or leaves a context, which must know the object in its registry as long as it is set here.
     final func setContext(_ context: ManagedObjectContext?) {
         contextReference = Unretained(context)

@@ -12,68 +12,68 @@ final class ObjectChanges {
     /// All of it as one value, so that copying it is one assignment.
     struct Values {
         /// New attribute values.
-        var attributes = SlotValues<AttributeValue>()
+        var attributes = SlotValues<AttributeValue>.none
         /// New destinations of to-one relationships.
-        var destinations = SlotValues<ObjectID?>()
+        var destinations = SlotValues<ObjectID?>.none
         /// Changes of to-many relationships.
-        var toMany = SlotValues<ToManyChange>()
+        var toMany = SlotValues<ToManyChange>.none
 
         var isEmpty: Bool { attributes.isEmpty && destinations.isEmpty && toMany.isEmpty }
     }
 
     var values: Values
+    /// Whether a checkpoint keeps it too: then it must not change any more (`ManagedObject.changeable`).
+    ///
+    /// Counting references would tell it as well, at each change.
+    var isShared = false
 
-    init(_ values: Values = Values()) { self.values = values }
+    init(_ values: consuming Values) { self.values = values }
+
+    /// Adds a destination to a to-many relationship whose change has begun.
+    func add(_ id: ObjectID, toMany slot: Int) { values.toMany.modify(slot) { $0.add(id) } }
+
+    /// Removes a destination from a to-many relationship whose change has begun.
+    func remove(_ id: ObjectID, fromMany slot: Int) { values.toMany.modify(slot) { $0.remove(id) } }
 
     /// Takes out IDs of objects that are no more.
     func forget(_ gone: Set<ObjectID>) {
         for (slot, destination) in values.destinations.pairs {
             if let destination, gone.contains(destination) { values.destinations[slot] = .some(nil) }
         }
-        for (slot, change) in values.toMany.pairs {
-            switch change {
-            case .list(let ids): values.toMany[slot] = .list(ids.filter { !gone.contains($0) })
-            case .set(let added, let removed):
-                values.toMany[slot] = .set(added: added.subtracting(gone), removed: removed)
-            }
-        }
+        for (slot, _) in values.toMany.pairs { values.toMany.modify(slot) { $0.forget(gone) } }
     }
 }
 
 /// How a to-many relationship differs from what the store holds.
-enum ToManyChange {
-    /// Destinations that came and went. The store's own list is not needed to say so.
-    case set(added: Set<ObjectID>, removed: Set<ObjectID>)
-    /// The whole new order.
-    case list([ObjectID])
+struct ToManyChange {
+    /// The whole new order; `nil` if only `added` and `removed` say what changed.
+    private(set) var list: [ObjectID]?
+    /// Destinations that came. The store's own list is not needed to say so.
+    private(set) var added = ObjectIDSet()
+    /// Destinations that went.
+    private(set) var removed = ObjectIDSet()
 
-    static var empty: ToManyChange { .set(added: [], removed: []) }
+    /// No change yet, of a relationship without order.
+    init() {}
+
+    /// A new order.
+    init(list: [ObjectID]) { self.list = list }
 
     /// Adds a destination that is not there.
     mutating func add(_ id: ObjectID) {
-        switch self {
-        case .set(var added, var removed):
-            self = .empty  // gives up the second reference, so that the sets change in place
-            if removed.remove(id) == nil { added.insert(id) }
-            self = .set(added: added, removed: removed)
-        case .list(var ids):
-            self = .empty
-            ids.append(id)
-            self = .list(ids)
+        if list != nil {
+            list?.append(id)
+        } else if !removed.remove(id) {
+            added.insert(id)
         }
     }
 
     /// Removes a destination that is there.
     mutating func remove(_ id: ObjectID) {
-        switch self {
-        case .set(var added, var removed):
-            self = .empty
-            if added.remove(id) == nil { removed.insert(id) }
-            self = .set(added: added, removed: removed)
-        case .list(var ids):
-            self = .empty
-            if let position = ids.lastIndex(of: id) { ids.remove(at: position) }
-            self = .list(ids)
+        if let position = list?.lastIndex(of: id) {
+            list?.remove(at: position)
+        } else if list == nil, !added.remove(id) {
+            removed.insert(id)
         }
     }
 
@@ -81,21 +81,25 @@ enum ToManyChange {
     ///
     /// Added ones come last, in the order they were inserted.
     func applied(to stored: [ObjectID]) -> [ObjectID] {
-        switch self {
-        case .list(let ids): ids
-        case .set(let added, let removed):
-            // What was added here may meanwhile have been added by somebody else as well.
-            stored.filter { !removed.contains($0) && !added.contains($0) }
-                + (added.count < 2 ? Array(added) : added.sorted(by: ObjectID.inOrderOfCreation))
-        }
+        if let list { return list }
+        // What was added here may meanwhile have been added by somebody else as well.
+        return stored.filter { !removed.contains($0) && !added.contains($0) }
+            + (added.count < 2 ? added.ids : added.sorted(by: ObjectID.inOrderOfCreation))
+    }
+
+    /// Takes out IDs of objects that are no more.
+    mutating func forget(_ gone: Set<ObjectID>) {
+        list?.removeAll(where: gone.contains)
+        added = ObjectIDSet(added.lazy.filter { !gone.contains($0) })
     }
 
     /// The same change with other IDs.
     func mapped(_ id: (ObjectID) -> ObjectID) -> ToManyChange {
-        switch self {
-        case .set(let added, let removed): .set(added: Set(added.map(id)), removed: Set(removed.map(id)))
-        case .list(let ids): .list(ids.map(id))
-        }
+        var mapped = ToManyChange()
+        mapped.list = list?.map(id)
+        mapped.added = ObjectIDSet(added.map(id))
+        mapped.removed = ObjectIDSet(removed.map(id))
+        return mapped
     }
 }
 

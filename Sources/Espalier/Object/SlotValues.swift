@@ -1,80 +1,90 @@
 // A few values by slot: what an object has changed, without a dictionary.
 //
 // Invariants
-//   1. `slots` holds no slot twice; `slots.count == values.count`.
-//   2. A dense instance (slot i at position i) is read without searching, and is never made sparse by writing to it.
+//   1. Dense values have one for each slot from 0 up; sparse ones are not empty and hold no slot twice.
+//   2. Writing keeps dense values dense; taking one out makes them sparse.
+//   3. Either way there is one array: an object has three of these, and each array is memory to be had and given back.
 
 /// Values of some of the slots of an entity.
-struct SlotValues<Value> {
-    private(set) var slots: [UInt16] = []
-    private(set) var values: [Value] = []
+enum SlotValues<Value> {
+    case none
+    case dense([Value])
+    case sparse([(slot: Int, value: Value)])
 
-    /// No values.
-    init() {}
+    var isEmpty: Bool {
+        if case .none = self { true } else { false }
+    }
 
-    /// One value for each slot from 0 up; `slots` is shared by all objects of an entity.
-    init(dense values: [Value], slots: [UInt16]) { (self.slots, self.values) = (slots, values) }
-
-    var isEmpty: Bool { slots.isEmpty }
-
-    /// All values in the order of slots if there is one for each of `count` slots, made by `init(dense:slots:)`.
-    func dense(count: Int) -> [Value]? {
-        guard values.count == count, (slots.last.map { Int($0) + 1 } ?? 0) == count, slots.first ?? 0 == 0 else {
-            return nil
+    /// Whether `slot` has a value.
+    func contains(_ slot: Int) -> Bool {
+        switch self {
+        case .none: false
+        case .dense(let values): slot < values.count
+        case .sparse(let entries): entries.contains { $0.slot == slot }
         }
-        return zip(slots, slots.dropFirst()).allSatisfy { $0 < $1 } ? values : nil
     }
 
     /// The value of `slot`, if there is one.
     ///
     /// O(1) if dense, else O(number of changed slots).
     subscript(slot: Int) -> Value? {
-        get { position(of: slot).map { values[$0] } }
-        set {
-            switch (position(of: slot), newValue) {
-            case (let position?, let value?):
-                values[position] = value
-            case (nil, let value?):
-                slots.append(UInt16(slot))
-                values.append(value)
-            case (let position?, nil):
-                slots.remove(at: position)
-                values.remove(at: position)
-            case (nil, nil):
-                break
+        get {
+            switch self {
+            case .none: nil
+            case .dense(let values): slot < values.count ? values[slot] : nil
+            case .sparse(let entries): entries.first { $0.slot == slot }?.value
             }
         }
-    }
-
-    /// Changes the value of `slot` in place, which begins as `start` if there is none.
-    mutating func modify(_ slot: Int, startingAs start: @autoclosure () -> Value, _ body: (inout Value) -> Void) {
-        if let position = position(of: slot) {
-            body(&values[position])
-        } else {
-            var value = start()
-            body(&value)
-            slots.append(UInt16(slot))
-            values.append(value)
+        set {
+            if let newValue { set(newValue, at: slot) } else { remove(slot) }
         }
     }
 
-    /// Slot and value pairs, ascending by slot; makes no list of them unless they have to be sorted.
-    var pairs: some Sequence<(slot: Int, value: Value)> {
-        let sorted = isSorted ? self : self.sorted
-        return zip(sorted.slots, sorted.values).lazy.map { (slot: Int($0), value: $1) }
+    /// Sets the value of `slot`.
+    mutating func set(_ value: consuming Value, at slot: Int) {
+        // The array is taken out and put back, so that it changes in place.
+        switch consume self {
+        case .none: self = .sparse([(slot, value)])
+        case .dense(var values):
+            values[slot] = value
+            self = .dense(values)
+        case .sparse(var entries):
+            if let position = entries.firstIndex(where: { $0.slot == slot }) {
+                entries[position].value = value
+            } else {
+                entries.append((slot, value))
+            }
+            self = .sparse(entries)
+        }
     }
 
-    private var isSorted: Bool { zip(slots, slots.dropFirst()).allSatisfy { $0 < $1 } }
-
-    private var sorted: SlotValues {
-        let order = slots.indices.sorted { slots[$0] < slots[$1] }
-        var sorted = SlotValues()
-        (sorted.slots, sorted.values) = (order.map { slots[$0] }, order.map { values[$0] })
-        return sorted
+    /// Changes the value of `slot` in place, if there is one.
+    mutating func modify(_ slot: Int, _ body: (inout Value) -> Void) {
+        switch consume self {
+        case .none: self = .none
+        case .dense(var values):
+            if slot < values.count { body(&values[slot]) }
+            self = .dense(values)
+        case .sparse(var entries):
+            if let position = entries.firstIndex(where: { $0.slot == slot }) { body(&entries[position].value) }
+            self = .sparse(entries)
+        }
     }
 
-    private func position(of slot: Int) -> Int? {
-        if slot < slots.count, Int(slots[slot]) == slot { return slot }
-        return slots.firstIndex { Int($0) == slot }
+    /// Slot and value pairs, ascending by slot.
+    var pairs: [(slot: Int, value: Value)] {
+        switch self {
+        case .none: []
+        case .dense(let values): values.enumerated().map { ($0.offset, $0.element) }
+        case .sparse(let entries):
+            zip(entries, entries.dropFirst()).allSatisfy { $0.slot < $1.slot }
+                ? entries : entries.sorted { $0.slot < $1.slot }
+        }
+    }
+
+    private mutating func remove(_ slot: Int) {
+        guard contains(slot) else { return }
+        let rest = pairs.filter { $0.slot != slot }
+        self = rest.isEmpty ? .none : .sparse(rest)
     }
 }

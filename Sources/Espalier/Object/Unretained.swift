@@ -15,4 +15,19 @@
 
     /// The object, retained by whoever asks.
     var object: Object? { unsafe reference?.takeUnretainedValue() }
+
+    /// Whether both refer to one object.
+    func isSame(as other: Unretained) -> Bool {
+        // SAFETY: only the addresses are compared.
+        guard let own = unsafe reference, let other = unsafe other.reference else { return false }
+        return unsafe own.toOpaque() == other.toOpaque()
+    }
+
+    /// Calls `body` with the object, if there is one, without retaining it: whoever calls knows that it stays.
+    @inline(__always)
+    func withObject<R>(_ body: (Object) -> R) -> R? {
+        // SAFETY: alive as long as it is set.
+        guard let reference = unsafe reference else { return nil }
+        return unsafe reference._withUnsafeGuaranteedRef { body($0) }
+    }
 }

@@ -27,7 +27,7 @@ extension BTree where Source: WritablePageSource {
         try lowerRoot(&record)
     }
 
-    private func isNearlyEmpty(_ page: PageNumber) throws(StorageError) -> Bool {
+    func isNearlyEmpty(_ page: PageNumber) throws(StorageError) -> Bool {
         let pin = try source.pin(page)
         return pin.view.usedByteCount * 4 < source.pageSize - TreeLayout.slots
     }

@@ -3,7 +3,8 @@
 // Invariants
 //   1. A page that becomes less than a quarter full is merged with a neighbour under the same parent, if both fit into
 //      one page. Nothing is moved otherwise: a tree that shrinks and grows again does not saw.
-//   2. An empty leaf may stay where the merge would not fit (a shorter prefix makes the neighbour's keys longer).
+//   2. A run of neighbouring removals does not descend: the leaf of the last one is asked for its fences first.
+//   3. An empty leaf may stay where the merge would not fit (a shorter prefix makes the neighbour's keys longer).
 
 extension BTree where Source: WritablePageSource {
     /// Removes `key`.
@@ -11,6 +12,7 @@ extension BTree where Source: WritablePageSource {
     /// - Returns: whether it existed.
     /// - Complexity: O(log n) pages, and those of the value.
     package func remove(_ key: TreeKey, from record: inout TreeRecord) throws(StorageError) -> Bool {
+        if record.hint.removesInRun, let isRemoved = try removeAtHint(key, from: &record) { return isRemoved }
         var path = TreePath()
         try descend(to: key, in: record, &path)
         let leaf = path.page(path.count - 1)
@@ -22,7 +24,34 @@ extension BTree where Source: WritablePageSource {
         }
         // The page is made writable only if there is something to remove.
         guard position.isExact else { return false }
+        record.hint.noteRemoval(leaf)
         try removeEntries(position.index..<position.index + 1, ofLeafIn: path, &record)
+        return true
+    }
+
+    /// Tries the leaf of the last removal; `nil` if the key does not belong there, or if other pages are concerned.
+    private func removeAtHint(_ key: TreeKey, from record: inout TreeRecord) throws(StorageError) -> Bool? {
+        let leaf = record.hint.removalLeaf
+        let position: SlotPosition
+        do {
+            let pin = try source.pin(leaf)
+            try check(pin.view, leaf, record, 0)
+            guard pin.view.fencesContain(key) else { return nil }
+            position = pin.view.position(of: key)
+            guard position.isExact else { return false }
+            guard case .inline = pin.view.value(position.index) else { return nil }
+        }
+        do {
+            let pin = try source.edit(leaf)
+            pin.view.removeCells(position.index..<position.index + 1)
+        }
+        record.entryCount &-= 1
+        // What is to be merged needs the way from the root.
+        if record.height > 1, try isNearlyEmpty(leaf) {
+            var path = TreePath()
+            try descend(to: key, in: record, &path)
+            try mergeUpwards(path, &record)
+        }
         return true
     }
 

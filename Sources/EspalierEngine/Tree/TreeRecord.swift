@@ -98,9 +98,9 @@ extension TreeRecord {
     }
 }
 
-/// Where the last insertions into a tree went.
+/// Where the last insertions into a tree went, and the last removals.
 ///
-/// Lets a run of neighbouring insertions skip the descent, and tells a split that it is in the middle of such a run.
+/// Lets a run of neighbours skip the descent, and tells a split that it is in the middle of such a run.
 package struct InsertHint: Sendable {
     /// The leaf of the last insertion, 0 if there was none.
     package private(set) var leaf: PageNumber = 0
@@ -109,6 +109,10 @@ package struct InsertHint: Sendable {
     /// How many insertions in a row went just behind, and just before, the one before them.
     package private(set) var ascending = 0
     package private(set) var descending = 0
+    /// The leaf of the last removal, 0 if there was none.
+    package private(set) var removalLeaf: PageNumber = 0
+    /// Whether the removal before it was in the same leaf.
+    package private(set) var removesInRun = false
 
     /// Nothing is known.
     package init() {}
@@ -125,6 +129,9 @@ package struct InsertHint: Sendable {
         descending = isSameLeaf && index == self.index ? min(descending + 1, 8) : 0
         (leaf, self.index) = (page, index)
     }
+
+    /// Remembers a removal from `page`.
+    package mutating func noteRemoval(_ page: PageNumber) { (removesInRun, removalLeaf) = (page == removalLeaf, page) }
 
     /// Says that the run goes on in `page`, at `index` if that changed, too.
     package mutating func follow(to page: PageNumber, index: Int? = nil) {

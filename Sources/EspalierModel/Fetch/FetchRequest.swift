@@ -39,6 +39,7 @@ public struct FetchRequest<Result>: Sendable {
     public var relationshipKeyPathsForPrefetching: [String] = []
 
     /// A request for objects of the entity called `entityName`.
+    @inlinable
     public init(entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = []) {
         self.entityName = entityName
         self.predicate = predicate
@@ -46,6 +47,7 @@ public struct FetchRequest<Result>: Sendable {
     }
 
     /// The same request for results of another class.
+    @inlinable
     public init<Other>(_ request: FetchRequest<Other>) {
         self.init(entityName: request.entityName, predicate: request.predicate, sortKeys: request.sortKeys)
         (fetchLimit, fetchOffset) = (request.fetchLimit, request.fetchOffset)

@@ -130,7 +130,7 @@ public final class Entity: Sendable {
     }
 
     /// Whether this entity is `other` or inherits from it.
-    public func isKind(of other: Entity) -> Bool { other.family.contains(index) }
+    public func isKind(of other: Entity) -> Bool { self === other || other.family.contains(index) }
 }
 
 /// An attribute of a checked model.

@@ -41,15 +41,28 @@ extension AttributeType {
     ///
     /// Elements of a composite are the business of `AttributeDescription.accepts`.
     public func accepts(_ value: AttributeValue) -> Bool {
-        switch (self, value) {
-        case (_, .null), (.undefined, _), (.integer64, .integer), (.decimal, .decimal), (.double, .double),
-            (.float, .float), (.string, .string), (.boolean, .boolean), (.date, .date), (.binary, .binary),
-            (.uuid, .uuid), (.uri, .uri), (.transformable, .transformable), (.objectID, .objectID),
-            (.composite, .composite):
-            true
-        case (.integer16, .integer(let number)): Int16(exactly: number) != nil
-        case (.integer32, .integer(let number)): Int32(exactly: number) != nil
-        default: false
+        if self == .undefined { return true }
+        // A switch over the value alone: a tuple of both would copy it, for every value of a save.
+        switch value {
+        case .null: return true
+        case .integer(let number):
+            return switch self {
+            case .integer16: Int16(exactly: number) != nil
+            case .integer32: Int32(exactly: number) != nil
+            default: self == .integer64
+            }
+        case .decimal: return self == .decimal
+        case .double: return self == .double
+        case .float: return self == .float
+        case .string: return self == .string
+        case .boolean: return self == .boolean
+        case .date: return self == .date
+        case .binary: return self == .binary
+        case .uuid: return self == .uuid
+        case .uri: return self == .uri
+        case .transformable: return self == .transformable
+        case .objectID: return self == .objectID
+        case .composite: return self == .composite
         }
     }
 

@@ -38,7 +38,7 @@ package enum TextFolding {
     /// The canonical composition (NFC) of `text`.
     package static func composed(_ text: String) -> String {
         // Every scalar below U+0300 (lead byte 0xCC in UTF-8) stands for itself in NFC and combines with none of them.
-        if text.utf8.allSatisfy({ $0 < 0xCC }) { return text }
+        if isBelow(0xCC, text) { return text }
         var scalars = String.UnicodeScalarView()
         for scalar in text._nfc { scalars.append(scalar) }
         return String(scalars)
@@ -58,7 +58,16 @@ package enum TextFolding {
         return left.utf8.elementsEqual(right.utf8) ? .orderedSame : .orderedDescending
     }
 
-    private static func isASCII(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
+    private static func isASCII(_ text: String) -> Bool { isBelow(0x80, text) }
+
+    /// Whether all bytes of `text` are less than `limit`.
+    private static func isBelow(_ limit: UInt8, _ text: String) -> Bool {
+        // SAFETY: the buffer does not leave the closure. The greatest byte is found without a branch for each.
+        let greatest = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            unsafe bytes.reduce(into: 0 as UInt8) { $0 = max($0, $1) }
+        }
+        return greatest.map { $0 < limit } ?? text.utf8.allSatisfy { $0 < limit }
+    }
 
     private static func isDiacritic(_ scalar: Unicode.Scalar) -> Bool {
         let combiningClass = scalar.properties.canonicalCombiningClass.rawValue

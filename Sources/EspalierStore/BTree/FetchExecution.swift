@@ -8,7 +8,7 @@
 internal import EspalierEngine
 internal import EspalierModel
 
-struct FetchExecution {
+struct FetchExecution: ~Copyable {
     private let plan: FetchPlan
     private let session: ReadSession
     private var residual: [ResolvedPredicate.Node]
@@ -126,7 +126,7 @@ struct FetchExecution {
         {
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
         }
-        let tree = catalog.rowTree(of: plan.entity)
+        let (tree, session) = (catalog.rowTree(of: plan.entity), session)
         let step = try session.transaction.withValue(of: candidate.key, in: tree) { row throws(StoreError) in
             try look(at: row, key: candidate.key)
         }

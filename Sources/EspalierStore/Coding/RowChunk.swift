@@ -8,13 +8,15 @@
 internal import EspalierModel
 
 /// Checked row bytes with what is needed to read them.
-final class RowChunk: RowContent {
+final class RowChunk: Sendable {
     static let byteCountMax = 64 << 10
 
     private let bytes: [UInt8]
     private let reader: RowReader
 
     init(bytes: [UInt8], context: RowContext) { (self.bytes, reader) = (bytes, RowReader(context: context)) }
+
+    func version(of place: RowPlace) -> UInt64 { bytes.withRawSpan(place.range) { RowReader.version(of: $0) } }
 
     func value(at slot: Int, of place: RowPlace) -> AttributeValue {
         bytes.withRawSpan(place.range) { reader.value(at: slot, $0) }
@@ -24,10 +26,10 @@ final class RowChunk: RowContent {
         bytes.withRawSpan(place.range) { reader.destination(at: slot, $0) }
     }
 
-    func copyRow(at place: RowPlace, to row: inout [UInt8]) -> Bool {
+    /// Replaces `row` by the bytes of a row.
+    func copyRow(at place: RowPlace, to row: inout [UInt8]) {
         row.removeAll(keepingCapacity: true)
         bytes.withRawSpan(place.range) { row.append(copying: $0) }
-        return true
     }
 }
 
@@ -39,7 +41,7 @@ extension RowPlace {
 struct SnapshotBuilder {
     private let context: RowContext
     private var bytes: [UInt8] = []
-    private var waiting: [(id: ObjectID, version: UInt64, place: RowPlace)] = []
+    private var waiting: [(id: ObjectID, place: RowPlace)] = []
     private var snapshots: [ObjectSnapshot] = []
 
     init(context: RowContext) { self.context = context }
@@ -51,7 +53,7 @@ struct SnapshotBuilder {
     mutating func append(_ row: RawSpan, id: ObjectID) {
         if !bytes.isEmpty, bytes.count + row.byteCount > RowChunk.byteCountMax { flush(more: true) }
         let place = RowPlace(offset: UInt32(bytes.count), byteCount: UInt32(row.byteCount))
-        waiting.append((id, RowReader.version(of: row), place))
+        waiting.append((id, place))
         bytes.append(copying: row)
     }
 
@@ -66,7 +68,7 @@ struct SnapshotBuilder {
         guard !waiting.isEmpty else { return }
         let chunk = RowChunk(bytes: bytes, context: context)
         for row in waiting {
-            snapshots.append(ObjectSnapshot(id: row.id, version: row.version, content: chunk, place: row.place))
+            snapshots.append(ObjectSnapshot(id: row.id, content: .chunk(chunk), place: row.place))
         }
         waiting.removeAll(keepingCapacity: more)
         bytes = []

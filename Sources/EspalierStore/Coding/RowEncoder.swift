@@ -21,10 +21,8 @@ struct RowEncoder {
             preconditionFailure("\(entity.name) is abstract and has no rows")
         }
         row.removeAll(keepingCapacity: true)
-        row.append(littleEndian: layout.number)
-        row.append(littleEndian: layout.entityNumber)
-        row.append(littleEndian: version)
-        row.append(contentsOf: repeatElement(0, count: layout.variableOffset - RowLayout.headerByteCount))
+        row.append(contentsOf: layout.blankRow)
+        row.write(version, at: RowLayout.versionOffset)
         for slot in values.indices {
             guard let place = layout.attributes[slot] else { continue }
             encode(values[slot], at: place, layout, &row)

@@ -100,6 +100,8 @@ final class RowLayout: Sendable {
     let tableOffset: Int
     /// Offset of the variable part.
     let variableOffset: Int
+    /// What every row begins with, its version and fields zero: the bytes before the variable part.
+    let blankRow: [UInt8]
 
     /// Computes the places of `fields`, for rows of `entity`.
     init(number: UInt16, entityNumber: UInt16, fields: [Field], entity: Entity) {
@@ -120,6 +122,10 @@ final class RowLayout: Sendable {
         }
         self.places = places
         (tableOffset, variableOffset) = (offset, offset + 4 * variables)
+        var blankRow = [UInt8](repeating: 0, count: variableOffset)
+        blankRow.write(number, at: 0)
+        blankRow.write(entityNumber, at: 2)
+        self.blankRow = blankRow
         referencePlaces = places.filter { $0.content == .reference }
         variablePlaces = places.filter { $0.width == 0 }
         attributes = entity.attributes.map { attribute in

@@ -48,16 +48,17 @@ struct RowReader {
         for place in layout.referencePlaces where !isNull(place, row) && reference(at: place, row) == nil {
             throw .reference(field: layout.fields[place.bit].name)
         }
+        let (tableOffset, variableOffset) = (layout.tableOffset, layout.variableOffset)
         var end = 0
-        for place in layout.variablePlaces {
-            let next = Int(row.number(at: layout.tableOffset + 4 * place.position, as: UInt32.self))
-            guard next >= end, next <= row.byteCount - layout.variableOffset else {
-                throw .variablePart(field: layout.fields[place.bit].name)
+        for position in 0..<(variableOffset - tableOffset) / 4 {
+            let next = Int(row.number(at: tableOffset + 4 * position, as: UInt32.self))
+            guard next >= end, next <= row.byteCount - variableOffset else {
+                throw .variablePart(field: layout.fields[layout.variablePlaces[position].bit].name)
             }
             end = next
         }
-        guard row.byteCount == layout.variableOffset + end else {
-            throw .length(byteCount: row.byteCount, expected: layout.variableOffset + end)
+        guard row.byteCount == variableOffset + end else {
+            throw .length(byteCount: row.byteCount, expected: variableOffset + end)
         }
         return layout
     }

@@ -12,9 +12,7 @@ public import EspalierModel
 public struct ObjectSnapshot: Sendable {
     /// Which object.
     public let id: ObjectID
-    /// How often the row has been saved; the first save makes it 1.
-    public let version: UInt64
-    private let content: any RowContent
+    private let content: RowContent
     private let place: RowPlace
 
     /// A snapshot of values that are decoded already.
@@ -24,25 +22,47 @@ public struct ObjectSnapshot: Sendable {
     ///   - destinations: one for each relationship slot; `nil` for to-many relationships and for empty to-one ones.
     public init(id: ObjectID, version: UInt64, values: [AttributeValue], destinations: [ObjectID?]) {
         self.init(
-            id: id, version: version, content: DecodedRow(values: values, destinations: destinations),
+            id: id, content: .decoded(DecodedRow(version: version, values: values, destinations: destinations)),
             place: RowPlace(offset: 0, byteCount: 0))
     }
 
     /// A snapshot of a row that lies at `place` in `content`.
-    init(id: ObjectID, version: UInt64, content: any RowContent, place: RowPlace) {
-        (self.id, self.version, self.content, self.place) = (id, version, content, place)
+    init(id: ObjectID, content: RowContent, place: RowPlace) {
+        (self.id, self.content, self.place) = (id, content, place)
+    }
+
+    /// How often the row has been saved; the first save makes it 1.
+    public var version: UInt64 {
+        switch content {
+        case .chunk(let chunk): chunk.version(of: place)
+        case .decoded(let row): row.version
+        }
     }
 
     /// The value of the attribute in `slot`.
     ///
     /// - Complexity: O(1) in the number of attributes.
-    public func value(at slot: Int) -> AttributeValue { content.value(at: slot, of: place) }
+    public func value(at slot: Int) -> AttributeValue {
+        switch content {
+        case .chunk(let chunk): chunk.value(at: slot, of: place)
+        case .decoded(let row): row.values[slot]
+        }
+    }
 
     /// The destination of the to-one relationship in `slot`.
-    public func destination(at slot: Int) -> ObjectID? { content.destination(at: slot, of: place) }
+    public func destination(at slot: Int) -> ObjectID? {
+        switch content {
+        case .chunk(let chunk): chunk.destination(at: slot, of: place)
+        case .decoded(let row): row.destinations[slot]
+        }
+    }
 
     /// Replaces `row` by the encoded row; returns `false` if there is none.
-    func copyRow(to row: inout [UInt8]) -> Bool { content.copyRow(at: place, to: &row) }
+    func copyRow(to row: inout [UInt8]) -> Bool {
+        guard case .chunk(let chunk) = content else { return false }
+        chunk.copyRow(at: place, to: &row)
+        return true
+    }
 }
 
 /// Where a row lies within what holds it.
@@ -51,25 +71,19 @@ struct RowPlace: Sendable {
     let byteCount: UInt32
 }
 
-/// What holds the values of one row or of many.
-protocol RowContent: AnyObject, Sendable {
-    func value(at slot: Int, of place: RowPlace) -> AttributeValue
-    func destination(at slot: Int, of place: RowPlace) -> ObjectID?
-    func copyRow(at place: RowPlace, to row: inout [UInt8]) -> Bool
+/// What holds the values of one row or of many: one word, as every object in memory has a snapshot.
+enum RowContent: Sendable {
+    case chunk(RowChunk)
+    case decoded(DecodedRow)
 }
 
 /// One row as values.
-private final class DecodedRow: RowContent {
-    private let values: [AttributeValue]
-    private let destinations: [ObjectID?]
+final class DecodedRow: Sendable {
+    let version: UInt64
+    let values: [AttributeValue]
+    let destinations: [ObjectID?]
 
-    init(values: [AttributeValue], destinations: [ObjectID?]) {
-        (self.values, self.destinations) = (values, destinations)
+    init(version: UInt64, values: [AttributeValue], destinations: [ObjectID?]) {
+        (self.version, self.values, self.destinations) = (version, values, destinations)
     }
-
-    func value(at slot: Int, of place: RowPlace) -> AttributeValue { values[slot] }
-
-    func destination(at slot: Int, of place: RowPlace) -> ObjectID? { destinations[slot] }
-
-    func copyRow(at place: RowPlace, to row: inout [UInt8]) -> Bool { false }
 }

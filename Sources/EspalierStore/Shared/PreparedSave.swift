@@ -109,6 +109,7 @@ struct PreparedSave {
         for insertion in requested {
             let id = try permanent(insertion.id)
             let entity = try entity(of: id)
+            let plainTypes = schema.plainTypes[entity.index]
             guard !entity.isAbstract else {
                 throw .invalidRequest(reason: "entity \(entity.name) is abstract and has no rows of its own")
             }
@@ -123,6 +124,7 @@ struct PreparedSave {
             var (values, destinations) = (insertion.values, insertion.destinations)
             // Written only where something differs, so that most insertions share their arrays with the request.
             for slot in values.indices where !values[slot].isNull {
+                if let type = plainTypes[slot], type.accepts(values[slot]) { continue }
                 if try !isStored(values[slot], in: entity.attributes[slot], of: entity) { values[slot] = .null }
             }
             for slot in destinations.indices {
@@ -141,28 +143,27 @@ struct PreparedSave {
         for update in requested {
             let id = try permanent(update.id)
             let entity = try entity(of: id)
-            var prepared = Update(
-                id: id, entity: entity, expectedVersion: update.expectedVersion, values: [], destinations: [])
-            for (slot, value) in update.values {
+            // Written only where something differs, so that most updates share their arrays with the request.
+            var (values, destinations) = (update.values, update.destinations)
+            for (position, (slot, value)) in update.values.enumerated() {
                 guard entity.attributes.indices.contains(slot) else {
                     throw .invalidRequest(reason: "\(entity.name) has no attribute slot \(slot)")
                 }
-                let attribute = entity.attributes[slot]
-                let isKept = value.isNull ? true : try isStored(value, in: attribute, of: entity)
-                prepared.values.append((slot, isKept ? value : .null))
+                guard !value.isNull else { continue }
+                if try !isStored(value, in: entity.attributes[slot], of: entity) { values[position].value = .null }
             }
-            for (slot, destination) in update.destinations {
+            for (position, (slot, destination)) in update.destinations.enumerated() {
                 guard entity.relationships.indices.contains(slot) else {
                     throw .invalidRequest(reason: "\(entity.name) has no relationship slot \(slot)")
                 }
-                guard let destination else {
-                    prepared.destinations.append((slot, nil))
-                    continue
-                }
-                let relationship = entity.relationships[slot]
-                prepared.destinations.append((slot, try checked(destination, for: relationship, inline: true)))
+                guard let destination else { continue }
+                let permanent = try checked(destination, for: entity.relationships[slot], inline: true)
+                if permanent != destination { destinations[position].destination = permanent }
             }
-            updates.append(prepared)
+            updates.append(
+                Update(
+                    id: id, entity: entity, expectedVersion: update.expectedVersion, values: values,
+                    destinations: destinations))
         }
     }
 

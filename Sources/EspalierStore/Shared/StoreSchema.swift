@@ -18,7 +18,9 @@ package struct RelationshipID: Hashable, Sendable {
 }
 
 /// Properties whose values together are an ordered key: an index or a uniqueness constraint.
-package struct KeyGroup: Sendable {
+///
+/// A class: saves and plans come across one for every row and condition, and pass it on.
+package final class KeyGroup: Sendable {
     /// One property of a group.
     package struct Element: Sendable, Hashable {
         /// The attribute or to-one relationship.
@@ -40,6 +42,14 @@ package struct KeyGroup: Sendable {
     ///
     /// Rows with a null among the values do not take part, as in SQL.
     package let isUnique: Bool
+
+    init(
+        name: String, entity: ManagedObjectModel.EntityIndex, elements: [Element], properties: [String],
+        isUnique: Bool
+    ) {
+        (self.name, self.entity, self.elements) = (name, entity, elements)
+        (self.properties, self.isUnique) = (properties, isUnique)
+    }
 }
 
 /// What a store keeps for a model besides rows.
@@ -54,6 +64,8 @@ package final class StoreSchema: Sendable {
     package let oneWayLinksTo: [[Relationship]]
     /// For each entity, the to-one relationships that lead to an owner's list: slot, and the to-many inverse.
     let listedToOnes: [[(slot: Int, inverse: Relationship)]]
+    /// For each entity, by slot: the type of a stored attribute whose type alone says what it takes.
+    let plainTypes: [[AttributeType?]]
     /// For each entity, by slot: whether a group has the attribute, or the relationship.
     private let indexedAttributes: [[Bool]]
     private let indexedRelationships: [[Bool]]
@@ -78,6 +90,9 @@ package final class StoreSchema: Sendable {
         }
         indexedRelationships = model.entities.map { entity in
             entity.relationships.indices.map { isIndexed(.relationship($0), in: entity) }
+        }
+        plainTypes = model.entities.map { entity in
+            entity.attributes.map { $0.isTransient || $0.type == .composite ? nil : $0.type }
         }
         let oneWay = model.entities.flatMap { entity in
             entity.relationships.filter { $0.declaredBy == entity.index && $0.isToMany && $0.inverse == nil }
