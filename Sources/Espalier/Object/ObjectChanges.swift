@@ -48,7 +48,7 @@ final class ObjectChanges {
 struct ToManyChange {
     /// The whole new order; `nil` if only `added` and `removed` say what changed.
     private(set) var list: [ObjectID]?
-    /// Destinations that came. The store's own list is not needed to say so.
+    /// Destinations that came, for which the store's own list is not needed.
     private(set) var added = ObjectIDSet()
     /// Destinations that went.
     private(set) var removed = ObjectIDSet()
