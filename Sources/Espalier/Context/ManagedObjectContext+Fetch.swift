@@ -92,8 +92,8 @@ extension ManagedObjectContext {
         }
         do {
             var fetch = StoreFetch(entity: entity, includesSubentities: request.includesSubentities)
-            fetch.predicate = try request.predicate.map { predicate throws(FetchPredicateError) in
-                try ResolvedPredicate(predicate, for: entity, in: model)
+            if let predicate = request.predicate {
+                fetch.predicate = try ResolvedPredicate(predicate, for: entity, in: model)
             }
             for key in request.sortKeys { fetch.sort.append(try ResolvedSortKey(key, for: entity, in: model)) }
             fetch.offset = max(0, request.fetchOffset)

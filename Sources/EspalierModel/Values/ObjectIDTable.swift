@@ -4,7 +4,7 @@
 //   1. At most one entry per ID.
 //   2. A line stands for 16 neighbouring keys of one entity and store. Lines are found by open addressing with linear
 //      probing, at most 3/4 of their places in use: every search ends at a free one. A line whose entries are gone
-//      keeps its place until the table is laid out anew.
+//      gives its place back at once if no search can lead across it, else when the table is laid out anew.
 //   3. A line's number is mixed by one multiplication with a random odd number of the process: keys come from files,
 //      and nobody who writes a file can know which lines will meet.
 //   4. `values` has no order of its own: `places` says where the value of an ID is (1 more than its position, 0: none).
@@ -85,6 +85,11 @@ public struct ObjectIDTable<Value> {
         free.append(places[place] - 1)
         places[place] = 0
         used -= 1
+        let line = place >> 4
+        if lines[(line + 1) & (lines.count - 1)].number == 0, isEmpty(line) {
+            lines[line] = Line()
+            lineCount -= 1
+        }
     }
 
     /// Makes room for `count` entries in all, of neighbouring keys.
@@ -136,6 +141,10 @@ public struct ObjectIDTable<Value> {
         }
         return place
     }
+
+    /// Whether the line at a place has no entries.
+    @inlinable
+    func isEmpty(_ line: Int) -> Bool { (line << 4..<(line + 1) << 4).allSatisfy { places[$0] == 0 } }
 
     /// Lays the lines out anew, without those that are empty, with room for `count` and half as many more.
     @inlinable

@@ -65,7 +65,9 @@ public final class BTreeStore: PersistentStore {
         var values: [String: AttributeValue] = [:]
         let transaction = try beginRead()
         try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, value throws(StoreError) in
-            guard let name = String(validating: key, as: UTF8.self), let value = TaggedValue.decode(value) else {
+            guard let name = String(validating: key.copy(0..<key.byteCount), as: UTF8.self),
+                let value = TaggedValue.decode(value.copy(0..<value.byteCount))
+            else {
                 throw .damagedContent(path: path, entity: "", key: 0, reason: "an entry of the metadata is no value")
             }
             values[name] = value
@@ -79,7 +81,7 @@ public final class BTreeStore: PersistentStore {
         var transaction = try beginWrite()
         var old: [[UInt8]] = []
         try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, _ in
-            old.append(key)
+            old.append(key.copy(0..<key.byteCount))
             return true
         }
         for key in old { try transaction.remove(key, from: catalog.metadata) }

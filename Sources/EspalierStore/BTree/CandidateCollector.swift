@@ -123,10 +123,10 @@ struct CandidateCollector {
 
 extension StoreCatalog {
     /// The row that an index entry leads to.
-    func candidate(_ key: [UInt8], _ value: [UInt8], _ tree: Tree, path: String?) throws(StoreError) -> Candidate {
-        guard key.count > 8, value.count == 3,
+    func candidate(_ key: RawSpan, _ value: RawSpan, _ tree: Tree, path: String?) throws(StoreError) -> Candidate {
+        guard key.byteCount > 8, value.byteCount == 3,
             case let candidate = Candidate(
-                key: key.bigEndianKey(at: key.count - 8), entityNumber: value.number(at: 0)),
+                key: key.bigEndianKey(at: key.byteCount - 8), entityNumber: value.number(at: 0)),
             context.id(entityNumber: candidate.entityNumber, key: candidate.key) != nil
         else {
             throw .damagedContent(

@@ -83,9 +83,12 @@ struct FetchExecution: ~Copyable {
             var cursor = try session.transaction.cursor(over: tree)
             var isOnEntry = try cursor.seek(range.lower)
             while isOnEntry {
-                let key = cursor.key
-                if let upper = range.upper, !key.precedes(upper) { return }
-                guard try offer(catalog.candidate(key, cursor.value(), tree, path: session.path)) else { return }
+                var candidate: Candidate?
+                try cursor.withEntry { key, value throws(StoreError) in
+                    if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return }
+                    candidate = try catalog.candidate(key, value, tree, path: session.path)
+                }
+                guard let candidate, try offer(candidate) else { return }
                 isOnEntry = try cursor.next()
             }
             return
@@ -98,17 +101,22 @@ struct FetchExecution: ~Copyable {
             isOnEntry = try cursor.last()
         }
         var equals: [Candidate] = []
-        var values: ArraySlice<UInt8> = []
+        var values: [UInt8] = []
         while isOnEntry {
-            let key = cursor.key
-            guard !key.precedes(range.lower) else { break }
-            let candidate = try catalog.candidate(key, cursor.value(), tree, path: session.path)
-            if key.dropLast(8) != values {
+            var candidate: Candidate?
+            var isNext = false
+            try cursor.withEntry { key, value throws(StoreError) in
+                guard !range.lower.withRawSpan({ key.precedes($0) }) else { return }
+                candidate = try catalog.candidate(key, value, tree, path: session.path)
+                isNext = !key.beginsWithValues(values)
+                if isNext { values = key.copy(0..<key.byteCount - 8) }
+            }
+            guard let candidate else { break }
+            if isNext {
                 for candidate in equals.reversed() {
                     guard try offer(candidate) else { return }
                 }
                 equals.removeAll(keepingCapacity: true)
-                values = key.dropLast(8)
             }
             equals.append(candidate)
             isOnEntry = try cursor.previous()
@@ -179,5 +187,15 @@ struct FetchExecution: ~Copyable {
             sortBuffer?.insert(SortBuffer.Entry(key: sortKey, id: id, row: bytes))
         }
         return true
+    }
+}
+
+extension RawSpan {
+    /// Whether these bytes are `values` and a primary key.
+    fileprivate func beginsWithValues(_ values: [UInt8]) -> Bool {
+        byteCount == values.count + 8
+            && values.withRawSpan { values in
+                !extracting(0..<values.byteCount).precedes(values) && !values.precedes(extracting(0..<values.byteCount))
+            }
     }
 }

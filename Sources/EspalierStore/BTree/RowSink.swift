@@ -10,7 +10,7 @@ enum FetchKind {
     case rows, ids, count
 }
 
-struct RowSink {
+struct RowSink: ~Copyable {
     let kind: FetchKind
     private(set) var count = 0
     private(set) var ids: [ObjectID] = []

@@ -238,7 +238,7 @@ struct SaveExecution: ~Copyable {
         var found: ObjectID?
         let range = KeyRange.beginning(with: key.bytes)
         try transaction.forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
-            guard entry.count == key.bytes.count + 8, value.count == 3,
+            guard entry.byteCount == key.bytes.count + 8, value.byteCount == 3,
                 let id = catalog.context.id(
                     entityNumber: value.number(at: 0), key: entry.bigEndianKey(at: key.bytes.count))
             else {

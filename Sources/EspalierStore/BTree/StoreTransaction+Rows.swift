@@ -86,7 +86,9 @@ extension StoreTransaction where Base: ~Copyable {
     ) throws(StoreError) -> [ObjectID] {
         let tree = catalog.linkTree(of: relationship)
         let keyByteCount = relationship.isOrdered ? 24 : 16
-        return try linked(owner, tree, keyByteCount: keyByteCount, relationship, catalog, path: path).map(\.id)
+        var ids: [ObjectID] = []
+        try forEachLink(owner, tree, keyByteCount: keyByteCount, relationship, catalog, path: path) { ids.append($1) }
+        return ids
     }
 
     /// The destinations of a to-many relationship with their places in the tree.
@@ -94,8 +96,12 @@ extension StoreTransaction where Base: ~Copyable {
         keyedBy owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
     ) throws(StoreError) -> [(key: [UInt8], id: ObjectID)] {
         let keyByteCount = relationship.isOrdered ? 24 : 16
-        return try linked(
-            owner, catalog.linkTree(of: relationship), keyByteCount: keyByteCount, relationship, catalog, path: path)
+        let tree = catalog.linkTree(of: relationship)
+        var links: [(key: [UInt8], id: ObjectID)] = []
+        try forEachLink(owner, tree, keyByteCount: keyByteCount, relationship, catalog, path: path) { key, id in
+            links.append((key.copy(0..<key.byteCount), id))
+        }
+        return links
     }
 
     /// The owners whose to-many relationship without inverse leads to `destination`.
@@ -103,17 +109,18 @@ extension StoreTransaction where Base: ~Copyable {
         leadingTo destination: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
     ) throws(StoreError) -> [ObjectID] {
         guard let tree = catalog.ownerTree(of: relationship) else { return [] }
-        return try linked(destination, tree, keyByteCount: 16, relationship, catalog, path: path).map(\.id)
+        var ids: [ObjectID] = []
+        try forEachLink(destination, tree, keyByteCount: 16, relationship, catalog, path: path) { ids.append($1) }
+        return ids
     }
 
-    private func linked(
+    private func forEachLink(
         _ owner: UInt64, _ tree: Tree, keyByteCount: Int, _ relationship: Relationship, _ catalog: StoreCatalog,
-        path: String?
-    ) throws(StoreError) -> [(key: [UInt8], id: ObjectID)] {
-        var links: [(key: [UInt8], id: ObjectID)] = []
+        path: String?, _ body: (_ key: RawSpan, _ id: ObjectID) -> Void
+    ) throws(StoreError) {
         let prefix = LinkKey.prefix(owner)
         try forEach(in: tree, from: prefix, below: prefix.successor) { key, value throws(StoreError) in
-            guard key.count == keyByteCount, value.count == 2,
+            guard key.byteCount == keyByteCount, value.byteCount == 2,
                 let id = catalog.context.id(
                     entityNumber: value.number(at: 0), key: key.bigEndianKey(at: keyByteCount - 8))
             else {
@@ -121,10 +128,9 @@ extension StoreTransaction where Base: ~Copyable {
                     path: path, entity: catalog.model.entities[relationship.declaredBy].name, key: owner,
                     reason: "an entry of tree \"\(tree.name)\" is no link")
             }
-            links.append((key, id))
+            body(key, id)
             return true
         }
-        return links
     }
 }
 

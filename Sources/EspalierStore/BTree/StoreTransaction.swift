@@ -66,17 +66,21 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         do { return StoreCursor(try base.cursor(over: tree), path: path) } catch { throw .storage(error, path: path) }
     }
 
-    /// All entries of `tree` whose keys begin with `prefix`, in order, until `body` returns `false`.
+    /// The entries of `tree` from `lower` on and below `upper`, in order and where they lie, until `body` returns
+    /// `false`.
     func forEach(
         in tree: Tree, from lower: [UInt8], below upper: [UInt8]?,
-        _ body: (_ key: [UInt8], _ value: [UInt8]) throws(StoreError) -> Bool
+        _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
         var cursor = try cursor(over: tree)
         var isOnEntry = try cursor.seek(lower)
         while isOnEntry {
-            let key = cursor.key
-            if let upper, !key.precedes(upper) { return }
-            guard try body(key, cursor.value()) else { return }
+            var isWanted = false
+            try cursor.withEntry { key, value throws(StoreError) in
+                if let upper, !upper.withRawSpan({ key.precedes($0) }) { return }
+                isWanted = try body(key, value)
+            }
+            guard isWanted else { return }
             isOnEntry = try cursor.next()
         }
     }
@@ -167,6 +171,27 @@ struct StoreCursor: ~Copyable {
 
     func value() throws(StoreError) -> [UInt8] {
         do { return try base.value() } catch { throw .storage(error, path: path) }
+    }
+
+    /// Calls `body` with key and value where they lie.
+    func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void) throws(StoreError) {
+        var failure: StoreError?
+        do throws(StorageError) {
+            var valueFailure: StorageError?
+            try base.withKey { key in
+                do throws(StorageError) {
+                    try base.withValue { value in
+                        do throws(StoreError) { try body(key, value) } catch { failure = error }
+                    }
+                } catch {
+                    valueFailure = error
+                }
+            }
+            if let valueFailure { throw valueFailure }
+        } catch {
+            throw .storage(error, path: path)
+        }
+        if let failure { throw failure }
     }
 
     /// Calls `body` with the value where it lies.

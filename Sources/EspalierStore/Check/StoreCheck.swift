@@ -90,7 +90,9 @@ struct StoreCheck {
         var stop: Stop?
         try reading { () throws(StoreError) in
             try session.transaction.forEach(in: tree, from: [], below: nil) { key, value in
-                do throws(Stop) { try body(key, value) } catch { stop = error }
+                do throws(Stop) { try body(key.copy(0..<key.byteCount), value.copy(0..<value.byteCount)) } catch {
+                    stop = error
+                }
                 return stop == nil
             }
         }
@@ -237,7 +239,10 @@ struct StoreCheck {
         let counter = Counter.cutEntries(tree)
         try forEachEntry(of: tree) { key, value throws(Stop) in
             entryCount += 1
-            guard let candidate = try? catalog.candidate(key, value, tree, path: nil),
+            guard
+                let candidate = key.withRawSpan({ key in
+                    value.withRawSpan { try? catalog.candidate(key, $0, tree, path: nil) }
+                }),
                 let id = catalog.context.id(entityNumber: candidate.entityNumber, key: candidate.key),
                 let row = try sound(id)
             else {

@@ -1,9 +1,9 @@
 // The order of keys: unsigned bytes, shorter first.
 
-extension [UInt8] {
+extension RawSpan {
     /// Whether these bytes come before `other` in the order of keys.
-    func precedes(_ other: [UInt8]) -> Bool {
-        let common = Swift.min(count, other.count)
+    func precedes(_ other: RawSpan) -> Bool {
+        let common = Swift.min(byteCount, other.byteCount)
         var offset = 0
         // Eight bytes at a time, read as big-endian numbers, compare like the bytes.
         while offset + 8 <= common {
@@ -13,10 +13,21 @@ extension [UInt8] {
             offset += 8
         }
         while offset < common {
-            if self[offset] != other[offset] { return self[offset] < other[offset] }
+            let (left, right) = (byte(at: offset), other.byte(at: offset))
+            if left != right { return left < right }
             offset += 1
         }
-        return count < other.count
+        return byteCount < other.byteCount
+    }
+
+    /// The big-endian number in the eight bytes at `offset`.
+    func bigEndianKey(at offset: Int) -> UInt64 { number(at: offset, as: UInt64.self).byteSwapped }
+}
+
+extension [UInt8] {
+    /// Whether these bytes come before `other` in the order of keys.
+    func precedes(_ other: [UInt8]) -> Bool {
+        withRawSpan { bytes in other.withRawSpan { bytes.precedes($0) } }
     }
 
     /// The least bytes that come after everything that begins with these; `nil` if there are none.

@@ -23,7 +23,9 @@ enum PlanOperation {
 }
 
 /// One condition that an index, a primary key or a relationship may answer.
-struct PlanTerm {
+///
+/// A class: every index is asked about every term.
+final class PlanTerm {
     /// The relationships from the object to the property.
     let steps: [ResolvedKeyPath.Step]
     /// What stands at the end.
