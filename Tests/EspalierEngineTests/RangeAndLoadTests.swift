@@ -137,4 +137,85 @@ import Testing
         #expect(try database.beginRead().count(of: tree) == 10)
         #expect(try database.check().isOK)
     }
+
+    @Test(arguments: [KeyKind.integer, .bytes])
+    func `after a load into a tree that was emptied, insertions and removals go on`(kind: KeyKind) throws {
+        let (database, tree) = try makeStore(kind)
+        func key(_ number: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) } }
+        func put(_ number: UInt64, _ write: inout WriteTransaction) throws {
+            if kind == .integer {
+                try write.put([9], for: number, in: tree)
+            } else {
+                try write.put([9], for: key(number), in: tree)
+            }
+        }
+        func remove(_ number: UInt64, _ write: inout WriteTransaction) throws -> Bool {
+            kind == .integer ? try write.remove(number, from: tree) : try write.remove(key(number), from: tree)
+        }
+        var write = try database.beginWrite()
+        // Neighbours that come and go leave hints at the one leaf, which is the root; the load makes it a parent.
+        for number in 0..<4 as Range<UInt64> { try put(number, &write) }
+        for number in 0..<4 as Range<UInt64> { #expect(try remove(number, &write)) }
+        let loaded = (0..<20_000 as Range<UInt64>).lazy.map { $0 * 2 }
+        if kind == .integer {
+            try write.load(loaded.map { ($0, [1]) }, into: tree)
+        } else {
+            try write.load(loaded.map { (key($0), [1]) }, into: tree)
+        }
+        try put(1, &write)
+        #expect(try remove(0, &write) && remove(1, &write) && remove(2, &write) && !remove(3, &write))
+        #expect(try write.count(of: tree) == 19_998)
+        try write.commit()
+        #expect(try database.check().isOK)
+    }
+
+    @Test func `a run of removals goes on after the root was split`() throws {
+        let (database, tree) = try makeStore(.integer)
+        var write = try database.beginWrite()
+        for number in 0..<20 as Range<UInt64> { try write.put([1], for: number, in: tree) }
+        for number in 0..<3 as Range<UInt64> { #expect(try write.remove(number, from: tree)) }
+        // The one leaf, from which the run removed, becomes a parent.
+        for number in 100..<2000 as Range<UInt64> { try write.put([1], for: number, in: tree) }
+        for number in 3..<20 as Range<UInt64> { #expect(try write.remove(number, from: tree)) }
+        #expect(try integers(tree, write) == Array(100..<2000))
+    }
+
+    @Test(arguments: [4096, 65_536])
+    func `removals in order, out of order and of nothing leave what was not removed`(pageSize: Int) throws {
+        var options = DatabaseOptions()
+        options.pageSize = pageSize
+        let database = try Database.inMemory(options: options)
+        let seed = testSeed(default: 71)
+        var random = SeededGenerator(seed: seed)
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        var expected = Set<UInt64>()
+        for _ in 0..<40 {
+            for _ in 0..<500 {
+                let key = UInt64.random(in: 0..<5000, using: &random)
+                try write.put([UInt8](repeating: 3, count: Int.random(in: 0..<900, using: &random)), for: key, in: tree)
+                expected.insert(key)
+            }
+            // Runs upwards and downwards, over gaps, from leaf to leaf.
+            let start = UInt64.random(in: 0..<5000, using: &random)
+            let run = (0..<300 as Range<UInt64>).map { Bool.random(using: &random) ? $0 : 600 - $0 }
+            for key in run.map({ start + $0 }).shuffledInRuns(using: &random) {
+                #expect(try write.remove(key, from: tree) == (expected.remove(key) != nil), "seed \(seed)")
+            }
+        }
+        #expect(try integers(tree, write) == expected.sorted(), "seed \(seed)")
+        try write.commit()
+        #expect(try database.check().isOK, "seed \(seed)")
+    }
+}
+
+extension [UInt64] {
+    /// Sorted but for a few that change places.
+    fileprivate func shuffledInRuns(using random: inout SeededGenerator) -> [UInt64] {
+        var keys = sorted()
+        for _ in 0..<count / 10 {
+            keys.swapAt(.random(in: 0..<count, using: &random), .random(in: 0..<count, using: &random))
+        }
+        return keys
+    }
 }

@@ -22,6 +22,7 @@ package struct LMDB: @unchecked Sendable {
     package let envCreate: @convention(c) (UnsafeMutablePointer<Handle?>) -> Int32
     package let envSetMapSize: @convention(c) (Handle, Int) -> Int32
     package let envOpen: @convention(c) (Handle, UnsafePointer<CChar>, UInt32, UInt32) -> Int32
+    package let envCopy2: @convention(c) (Handle, UnsafePointer<CChar>, UInt32) -> Int32
     package let envClose: @convention(c) (Handle) -> Void
     package let txnBegin: @convention(c) (Handle, Handle?, UInt32, UnsafeMutablePointer<Handle?>) -> Int32
     package let txnCommit: @convention(c) (Handle) -> Int32
@@ -51,6 +52,8 @@ package struct LMDB: @unchecked Sendable {
     package static let integerKey: UInt32 = 0x08
     package static let append: UInt32 = 0x20000
     package static let notFound: Int32 = -30798
+    /// The flag `MDB_CP_COMPACT` of copying.
+    package static let compact: UInt32 = 0x01
 
     /// The library, if the machine has it.
     package static let shared: LMDB? = try? LMDB()
@@ -60,6 +63,7 @@ package struct LMDB: @unchecked Sendable {
         envCreate = try library.function("mdb_env_create")
         envSetMapSize = try library.function("mdb_env_set_mapsize")
         envOpen = try library.function("mdb_env_open")
+        envCopy2 = try library.function("mdb_env_copy2")
         envClose = try library.function("mdb_env_close")
         txnBegin = try library.function("mdb_txn_begin")
         txnCommit = try library.function("mdb_txn_commit")

@@ -1,6 +1,7 @@
 // bench: measures Espalier beside its peers and prints one table.
 //
 //   swift run -c release --package-path Benchmarks bench [--quick] [--only TEXT] [--markdown FILE] [--json FILE]
+//   ... bench --wordnet FOLDER     the Open English WordNet, if it is not in ../shared/data/english-wordnet
 //   ... bench --cpu-time [...]     processor time in place of time, on a machine that others use, too
 //   ... bench --page-sizes [...]   the engine alone, at each page size
 //   ... bench --scale [...]        cost and memory as stores grow to 10,000,000 rows, beside the peers
@@ -51,7 +52,9 @@ struct Bench {
 
         print("\nmedians, then how many times less the first one takes")
         let scale = options.isQuick ? Scale.quick : .full
-        for (title, lines) in sections(options.mode, scale, folder) {
+        // Reading the texts takes as long as a few lines do.
+        let net = options.selectsAny("wordnet") ? try WordNet(folder: options.wordNetFolder) : nil
+        for (title, lines) in sections(options.mode, scale, net, folder) {
             var section = ReportSection(title)
             for make in lines {
                 let line = make()
@@ -70,7 +73,7 @@ struct Bench {
     }
 
     private static func sections(
-        _ mode: Options.Mode, _ scale: Scale, _ folder: URL
+        _ mode: Options.Mode, _ scale: Scale, _ net: WordNet?, _ folder: URL
     ) -> [(title: String, lines: [() -> Line])] {
         switch mode {
         case .pageSizes: return [("Page sizes", PageSizeLines(scale: scale, folder: folder).all())]
@@ -82,7 +85,7 @@ struct Bench {
                 ("Engine", EngineLines(scale: scale, folder: folder).all()),
                 ("Opening", RecoveryLines(folder: folder, isQuick: scale.isQuick).all()),
                 ("Objects", ObjectLines(count: scale.objects, folder: folder).all()),
-            ]
+            ] + net.map { [("WordNet", WordNetLines(net: $0, folder: folder).all())] } ?? []
         }
     }
 }
@@ -108,6 +111,7 @@ struct Options {
     private(set) var only: [String] = []
     private(set) var markdownPath: String?
     private(set) var jsonPath: String?
+    private(set) var wordNetFolder = URL(fileURLWithPath: "../shared/data/english-wordnet")
 
     init(_ arguments: some Sequence<String>) throws {
         var rest = arguments.makeIterator()
@@ -120,6 +124,7 @@ struct Options {
             case "--memory": mode = .memory(gibibytes: try Self.number(of: argument, rest.next()))
             case "--only": only.append(try Self.value(of: argument, rest.next()))
             case "--markdown": markdownPath = try Self.value(of: argument, rest.next())
+            case "--wordnet": wordNetFolder = URL(fileURLWithPath: try Self.value(of: argument, rest.next()))
             case "--json": jsonPath = try Self.value(of: argument, rest.next())
             default: throw UsageError("unknown argument '\(argument)'; there are \(Self.usage)")
             }
@@ -127,7 +132,8 @@ struct Options {
     }
 
     private static let usage =
-        "--quick, --cpu-time, --only TEXT, --page-sizes, --scale, --memory GIB, --markdown FILE and --json FILE"
+        "--quick, --cpu-time, --only TEXT, --page-sizes, --scale, --memory GIB, --wordnet FOLDER, --markdown FILE "
+        + "and --json FILE"
 
     private static func value(of option: String, _ value: String?) throws -> String {
         guard let value else { throw UsageError("\(option) needs a value") }
@@ -139,6 +145,12 @@ struct Options {
             throw UsageError("\(option) needs a number between 0 and 1000")
         }
         return number
+    }
+
+    /// Whether a line may be selected whose name has `part`.
+    func selectsAny(_ part: String) -> Bool {
+        guard case .peers = mode else { return false }
+        return only.isEmpty || only.contains { $0.contains(part) || part.contains($0) }
     }
 
     func selects(_ name: String) -> Bool { only.isEmpty || only.contains { name.contains($0) } }

@@ -1,6 +1,7 @@
 // Work that is measured in a process of its own: start-up, and memory beside cost as stores grow.
 //
 //   bench --child start CONTENDER FOLDER        opens the store and gets one value
+//   bench --child fetch CONTENDER FOLDER        opens a store of people and fetches one of them
 //   bench --child scale CONTENDER COUNT FOLDER  loads, reads, scans, overwrites; prints a figure a line
 //
 // Invariants
@@ -22,6 +23,7 @@ enum ChildRun {
     /// Does what the arguments after `--child` say.
     static func run(_ arguments: [String]) throws {
         let arguments = arguments.filter { $0 != "--cpu-time" }
+        if arguments.count == 3, arguments[0] == "fetch" { return try fetch(arguments[1], arguments[2]) }
         guard arguments.count >= 3, let type = contenders.first(where: { $0.name == arguments[1] }) else {
             // The bare process, by which the other start-ups are judged.
             if arguments.first == "start" { return }
@@ -32,6 +34,17 @@ enum ChildRun {
         }
         let store = try type.init(folder: arguments[2], shape: .integer, sync: .never, cacheByteCount: 32 << 20)
         print("sum \(try store.get([17], transactionPerRead: false))")
+        try store.close()
+    }
+
+    /// Fetches one person by e-mail address.
+    private static func fetch(_ contender: String, _ folder: String) throws {
+        let types: [any ObjectContender.Type] = [EspalierObjects.self, SQLiteRows.self]
+        guard let type = types.first(where: { $0.name == contender }) else {
+            throw UsageError("--child fetch CONTENDER FOLDER is for bench itself")
+        }
+        let store = try type.init(folder: folder)
+        print("sum \(try store.fetchByEmail([17]))")
         try store.close()
     }
 

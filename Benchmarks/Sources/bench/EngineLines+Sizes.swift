@@ -1,4 +1,4 @@
-// The bytes of the files: after loading, after churn, after removing half.
+// The bytes of the files: after loading, after churn, after removing half, after compaction.
 
 import BenchKit
 import Foundation
@@ -23,11 +23,20 @@ extension EngineLines {
                     try $0.remove(Array(shuffled().prefix(scale.records / 2)), batch: 1000)
                 }
             },
+            {
+                size(
+                    "file after compaction", "the same, then compacted: VACUUM, mdb_env_copy2; bytes a row left",
+                    rows: scale.records / 2, compacts: true
+                ) {
+                    try $0.remove(Array(shuffled().prefix(scale.records / 2)), batch: 1000)
+                }
+            },
         ]
     }
 
     private func size(
-        _ name: String, _ note: String, rows: Int, _ body: @escaping (any KeyValueContender) throws -> Void
+        _ name: String, _ note: String, rows: Int, compacts: Bool = false,
+        _ body: @escaping (any KeyValueContender) throws -> Void
     ) -> Line {
         Line(
             name, note: note, unit: .bytes, operationCount: rows,
@@ -39,7 +48,7 @@ extension EngineLines {
                             folder: place, shape: .integer, sync: .never, cacheByteCount: cacheByteCount)
                         try store.put(shuffled(), value: value, batch: 1000)
                         try body(store)
-                        try store.close()
+                        if compacts { try store.compactAndClose() } else { try store.close() }
                     }()
                     return Double(try byteCount(ofFolder: place))
                 }

@@ -4,6 +4,7 @@ import EspalierEngine
 
 final class EspalierContender: KeyValueContender {
     static let name = "espalier"
+    private let path: String
     private let database: Database
     private let tree: Tree
     private let durability: Durability
@@ -19,7 +20,8 @@ final class EspalierContender: KeyValueContender {
         options.cacheByteCount = cacheByteCount
         durability = sync == .everyCommit ? .durable : .ordered
         options.durability = durability
-        database = try Database.open(folder + "/bench.espalier", options: options)
+        path = folder + "/bench.espalier"
+        database = try Database.open(path, options: options)
         var transaction = try database.beginWrite()
         tree = try transaction.tree(named: "bench", orCreate: shape == .integer ? .integer : .bytes)
         try transaction.commit()
@@ -135,6 +137,11 @@ final class EspalierContender: KeyValueContender {
     func reader() throws -> any KeyValueContender { self }
 
     func checkpoint() throws { _ = try database.checkpoint(.full) }
+
+    func compactAndClose() throws {
+        try database.close()
+        try Database.compact(at: path)
+    }
 
     func close() throws { try database.close() }
 }

@@ -1,5 +1,6 @@
 // Espalier as a contender of the object lines: typed classes, contexts and saves, as an application writes them.
 
+import BenchKit
 import Espalier
 
 @Entity final class Team: ManagedObject {
@@ -59,6 +60,13 @@ final class EspalierObjects: ObjectContender {
             sum &+= Int(person.score) &+ person.email.utf8.count
         }
         return sum
+    }
+
+    func fetchAndKeep() throws -> [AnyObject] {
+        let context = ManagedObjectContext(coordinator)
+        let people = try context.fetch(FetchRequest<Person>())
+        for person in people { blackHole(person.name.utf8.count &+ person.age &+ person.email.utf8.count) }
+        return people + [context]
     }
 
     func learnIdentities(_ people: People) throws {

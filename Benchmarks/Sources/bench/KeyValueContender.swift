@@ -41,6 +41,8 @@ protocol KeyValueContender: AnyObject {
     func reader() throws -> any KeyValueContender
     /// Moves what is in a log into the store file, and lets the log be filled from its beginning.
     func checkpoint() throws
+    /// Makes the file as small as the library can, and ends it.
+    func compactAndClose() throws
     /// Ends it as an application would.
     func close() throws
 }

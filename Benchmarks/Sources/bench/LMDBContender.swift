@@ -1,12 +1,14 @@
 // LMDB as a contender: one environment, one unnamed tree, a map large enough, read transactions renewed as its manual
 // advises, `MDB_NOSYNC` where no commit waits for the disk.
 
+import Foundation
 import Peers
 
 final class LMDBContender: KeyValueContender {
     static let name = "lmdb"
     private let library: LMDB
     private let environment: LMDB.Handle
+    private let folder: String
     private let ownsEnvironment: Bool
     private let shape: KeyShape
     private let tree: UInt32
@@ -16,7 +18,7 @@ final class LMDBContender: KeyValueContender {
     init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int) throws {
         guard let library = LMDB.shared else { throw PeerError(peer: "lmdb", code: -1, message: "not installed") }
         self.library = library
-        self.shape = shape
+        (self.folder, self.shape) = (folder, shape)
         ownsEnvironment = true
         var environment: LMDB.Handle?
         try LMDB.check(library.envCreate(&environment), "mdb_env_create")
@@ -36,7 +38,8 @@ final class LMDBContender: KeyValueContender {
     }
 
     private init(sharing other: LMDBContender) {
-        (library, environment, shape, tree) = (other.library, other.environment, other.shape, other.tree)
+        (library, environment, folder) = (other.library, other.environment, other.folder)
+        (shape, tree) = (other.shape, other.tree)
         ownsEnvironment = false
     }
 
@@ -176,6 +179,17 @@ final class LMDBContender: KeyValueContender {
 
     /// There is no log.
     func checkpoint() {}
+
+    /// Copies to a compact file, which takes the place of the other.
+    func compactAndClose() throws {
+        let copy = folder + "/compact"
+        try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
+        try LMDB.check(library.envCopy2(environment, copy, LMDB.compact), "mdb_env_copy2")
+        try close()
+        try FileManager.default.removeItem(atPath: folder + "/data.mdb")
+        try FileManager.default.moveItem(atPath: copy + "/data.mdb", toPath: folder + "/data.mdb")
+        try FileManager.default.removeItem(atPath: copy)
+    }
 
     func close() throws {
         if let parked { library.txnAbort(parked) }

@@ -56,7 +56,79 @@ struct ObjectLines {
                     return 0
                 }
             },
+            memory, start,
         ]
+    }
+
+    /// What objects take in memory that a program fetches and keeps.
+    private func memory() -> Line {
+        let types: [any ObjectContender.Type] =
+            SQLite.shared == nil ? [EspalierObjects.self] : [EspalierObjects.self, SQLiteObjects.self]
+        return Line(
+            "objects memory",
+            note: "memory in use for each person fetched and kept, every attribute read; caches filled",
+            unit: .bytes, operationCount: count,
+            contenders: types.map { type in
+                Line.Contender(type.name) {
+                    let store = try loaded(type)
+                    _ = try store.fetchWhole()
+                    let before = memoryInUse()
+                    let people = try store.fetchAndKeep()
+                    let taken = withExtendedLifetime(people) { memoryInUse() - before }
+                    try store.close()
+                    return Double(taken)
+                }
+            })
+    }
+
+    /// A process that opens a loaded store and fetches one object by an indexed value, beside one that does nothing.
+    private func start() -> Line {
+        let types: [any ObjectContender.Type] =
+            SQLite.shared == nil ? [EspalierObjects.self] : [EspalierObjects.self, SQLiteRows.self]
+        var contenders = types.map { type in
+            Line.Contender(type.name) {
+                let place = folder.appendingPathComponent("objects-start-\(type.name)")
+                if !FileManager.default.fileExists(atPath: place.path) {
+                    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+                    let store = try type.init(folder: place.path)
+                    try store.insert(people)
+                    try store.close()
+                }
+                return try wallNanoseconds { _ = try ChildRun.start(["fetch", type.name, place.path]) }
+            }
+        }
+        contenders.append(Line.Contender("bare process") { try wallNanoseconds { _ = try ChildRun.start(["start"]) } })
+        return Line("start a process, fetch one object", note: "wall clock, open to exit", contenders: contenders)
+    }
+
+    /// A store with all people, closed and opened again.
+    private func loaded(_ type: any ObjectContender.Type) throws -> any ObjectContender {
+        let store = try empty(type)
+        try store.insert(people)
+        try store.close()
+        return try type.init(folder: place(of: type))
+    }
+
+    /// A new store.
+    private func empty(_ type: any ObjectContender.Type) throws -> any ObjectContender {
+        let place = place(of: type)
+        try? FileManager.default.removeItem(atPath: place)
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        return try type.init(folder: place)
+    }
+
+    private func place(of type: any ObjectContender.Type) -> String {
+        folder.appendingPathComponent("objects-\(type.name)").path
+    }
+
+    /// Bytes that are allocated at the moment, by whatever library.
+    private func memoryInUse() -> Int {
+        #if canImport(Glibc)
+            let info = mallinfo2()
+            return Int(info.uordblks + info.hblkhd)
+        #else
+            return 0
+        #endif
     }
 
     /// - Parameter makesObjects: whether SQLite also takes part with objects made by hand (`SQLiteObjects`).
@@ -72,15 +144,7 @@ struct ObjectLines {
             name, note: note, operationCount: operations,
             contenders: types.map { type in
                 Line.Contender(type.name) {
-                    let place = folder.appendingPathComponent("objects-\(type.name)")
-                    try? FileManager.default.removeItem(at: place)
-                    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-                    var store = try type.init(folder: place.path)
-                    if isLoaded {
-                        try store.insert(people)
-                        try store.close()
-                        store = try type.init(folder: place.path)
-                    }
+                    let store = isLoaded ? try loaded(type) : try empty(type)
                     if needsIdentities { try store.learnIdentities(people) }
                     var sum = 0
                     let time = try nanoseconds { sum = try body(store) }
@@ -93,7 +157,7 @@ struct ObjectLines {
 }
 
 /// Holds that all contenders of a line read the same.
-private final class Agreement {
+final class Agreement {
     private var sum: Int?
 
     func check(_ sum: Int) throws {

@@ -132,6 +132,11 @@ final class SQLiteContender: KeyValueContender {
 
     func checkpoint() throws { try connection.execute("PRAGMA wal_checkpoint(RESTART)") }
 
+    func compactAndClose() throws {
+        try connection.execute("VACUUM")
+        try close()
+    }
+
     func close() throws {
         for statement in [begin, commit, insert, delete, select, forward, backward, from] {
             _ = library.finalize(statement)

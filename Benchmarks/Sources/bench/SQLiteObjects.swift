@@ -3,6 +3,7 @@
 // Rows carry a version that goes up with each update, as an object graph needs it for optimistic locking. WAL and
 // `synchronous=FULL`: a save is as durable as Espalier's; each makes checkpoints as often as it does by default, and
 // both cache 32 MiB of pages.
+// `synchronous=FULL` (SQLiteTables).
 // Where a line fetches many objects, `SQLiteRows` ("sqlite") steps through the rows and keeps nothing: the least that
 // reading can cost, and no result that a program could go on with. `SQLiteObjects` takes part a second time there: with
 // it objects are there afterwards, each once, as instances in an array that are found by key.
@@ -33,18 +34,12 @@ private final class TeamRecord {
     init(key: Int64, name: String) { (self.key, self.name) = (key, name) }
 }
 
-class SQLiteObjects: ObjectContender {
+class SQLiteObjects: SQLiteTables, ObjectContender {
     class var name: String { "sqlite-objects" }
-    fileprivate let library: SQLite
-    private let connection: SQLiteConnection
-    private var statements: [String: SQLite.Statement] = [:]
 
     required init(folder: String) throws {
-        guard let library = SQLite.shared else { throw PeerError(peer: "sqlite", code: -1, message: "not installed") }
-        self.library = library
-        connection = try library.open(folder + "/objects.sqlite")
+        try super.init(path: folder + "/objects.sqlite")
         for text in [
-            "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA cache_size=-32768",
             "CREATE TABLE IF NOT EXISTS team(pk INTEGER PRIMARY KEY, version INTEGER, name TEXT)",
             """
             CREATE TABLE IF NOT EXISTS person(pk INTEGER PRIMARY KEY, version INTEGER, name TEXT, age INTEGER,
@@ -53,28 +48,6 @@ class SQLiteObjects: ObjectContender {
             "CREATE INDEX IF NOT EXISTS person_email ON person(email)",
             "CREATE INDEX IF NOT EXISTS person_team ON person(team)",
         ] { try connection.execute(text) }
-    }
-
-    fileprivate func statement(_ text: String) throws -> SQLite.Statement {
-        if let statement = statements[text] { return statement }
-        let statement = try connection.prepare(text)
-        statements[text] = statement
-        return statement
-    }
-
-    private func bind(_ text: String, _ statement: SQLite.Statement, _ column: Int32) {
-        // -1 as destructor is SQLITE_TRANSIENT: SQLite copies the text, as it must when a String lends it.
-        var text = text
-        text.withUTF8 {
-            _ = library.bindText(
-                statement, column, $0.baseAddress, Int32($0.count), UnsafeMutableRawPointer(bitPattern: -1))
-        }
-    }
-
-    fileprivate func text(_ statement: SQLite.Statement, _ column: Int32) -> String {
-        let bytes = UnsafeBufferPointer(
-            start: library.columnText(statement, column), count: Int(library.columnBytes(statement, column)))
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     func insert(_ people: People) throws {
@@ -131,6 +104,8 @@ class SQLiteObjects: ObjectContender {
         }
         return sum
     }
+
+    func fetchAndKeep() throws -> [AnyObject] { try people() }
 
     func learnIdentities(_ people: People) throws {}  // person number n has key n + 1
 
@@ -212,8 +187,6 @@ class SQLiteObjects: ObjectContender {
         }
         try connection.execute("COMMIT")
     }
-
-    func close() throws { for statement in statements.values { _ = library.finalize(statement) } }
 }
 
 /// SQLite's rows, stepped through and forgotten.

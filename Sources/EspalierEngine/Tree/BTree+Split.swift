@@ -198,7 +198,7 @@ extension BTree where Source: WritablePageSource {
         TreePageBuilder(rootPin.view, raised, count: 0, low: nil, high: nil, rightChild: child).finish()
         path.insertRoot(above: child)
         record.height += 1
-        if record.hint.leaf == root { record.hint.follow(to: child) }
+        record.hint.leaveRoot(root, for: child)
     }
 
     /// Takes a fresh page; refuses one that the operation is working on, which only a damaged bitmap offers.

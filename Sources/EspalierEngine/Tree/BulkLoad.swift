@@ -160,6 +160,8 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
             if level == levels.count - 1 {
                 try write(level, to: record.root, count: count, high: nil, rightChild: rightChild, rootTag: rootTag)
                 record.height = level + 1
+                // What the hint knows is of the leaf that the root was before.
+                record.hint = InsertHint()
                 return record
             }
             rightChild = try writePage(level, count: count, high: nil, rightChild: rightChild)

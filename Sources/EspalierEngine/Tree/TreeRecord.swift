@@ -133,6 +133,12 @@ package struct InsertHint: Sendable {
     /// Remembers a removal from `page`.
     package mutating func noteRemoval(_ page: PageNumber) { (removesInRun, removalLeaf) = (page == removalLeaf, page) }
 
+    /// Says that what was in the leaf `root` is in the leaf `child` now.
+    package mutating func leaveRoot(_ root: PageNumber, for child: PageNumber) {
+        if leaf == root { leaf = child }
+        if removalLeaf == root { removalLeaf = child }
+    }
+
     /// Says that the run goes on in `page`, at `index` if that changed, too.
     package mutating func follow(to page: PageNumber, index: Int? = nil) {
         leaf = page
