@@ -209,6 +209,7 @@ enum CursorPages: PageSource {
     @inline(never)
     func follow(_ tree: Tree, with cursor: TreeCursor<CursorPages>) throws(StorageError) {
         guard case .writing(let pages) = self else { return }
-        cursor.follow(pages.trees[try pages.trees.number(of: tree, in: pages)])
+        // SAFETY: read at once.
+        cursor.follow(unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }
 }

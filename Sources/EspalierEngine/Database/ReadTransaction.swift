@@ -100,7 +100,7 @@ public struct ReadTransaction: ~Copyable {
     /// A cursor before the first entry of `tree`.
     public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
         try pages.checkUsable()
-        let number = try pages.trees.number(of: tree, in: pages)
-        return Cursor(over: .reading(pages), tree, pages.trees[number])
+        // SAFETY: read at once.
+        return Cursor(over: .reading(pages), tree, unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }
 }

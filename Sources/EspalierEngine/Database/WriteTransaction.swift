@@ -85,8 +85,8 @@ public struct WriteTransaction: ~Copyable {
     /// It goes on working after changes of this transaction, and after going back to a savepoint.
     public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
         try pages.checkUsable()
-        let number = try pages.trees.number(of: tree, in: pages)
-        return Cursor(over: .writing(pages), tree, pages.trees[number])
+        // SAFETY: read at once.
+        return Cursor(over: .writing(pages), tree, unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }
 
     // MARK: Trees
@@ -127,7 +127,8 @@ public struct WriteTransaction: ~Copyable {
     /// Removes `tree` with all its entries.
     public mutating func dropTree(_ tree: Tree) throws(StorageError) {
         try guarding { pages throws(StorageError) in
-            let record = pages.trees[try pages.trees.number(of: tree, in: pages)]
+            // SAFETY: read at once.
+            let record = unsafe try pages.trees.record(of: tree, in: pages).pointee
             try BTree(pages).dropTree(record)
             _ = try Catalog(pages).remove(tree.name)
             pages.trees.remove(tree)
@@ -235,9 +236,10 @@ public struct WriteTransaction: ~Copyable {
         _ body: (BTree<WritePages>, inout TreeRecord) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         try guarding { pages throws(StorageError) in
-            let number = try pages.trees.number(of: tree, in: pages)
-            guard pages.trees[number].kind == kind else { throw StorageError.wrongKeyKind(tree: tree.id) }
-            return try body(BTree(pages), &pages.trees[number])
+            // SAFETY: no operation on the entries of a tree removes the tree, so its record stays where it is.
+            let record = unsafe try pages.trees.record(of: tree, in: pages)
+            guard unsafe record.pointee.kind == kind else { throw StorageError.wrongKeyKind(tree: tree.id) }
+            return unsafe try body(BTree(pages), &record.pointee)
         }
     }
 

@@ -6,8 +6,10 @@
 //   3. Removal shifts later entries back, so no marks of removed entries are needed.
 
 /// A hash map from page numbers to 32-bit values.
+///
+/// A class of plain words: of a structure within its owner, Swift would check the exclusivity at each use.
 @safe
-package struct PageMap: ~Copyable {
+package final class PageMap {
     private var places: UnsafeMutablePointer<(key: UInt32, value: UInt32)>
     private var mask: Int
     /// How many pages are mapped.
@@ -49,7 +51,7 @@ package struct PageMap: ~Copyable {
     }
 
     /// Maps `page` to `value`.
-    package mutating func set(_ value: UInt32, for page: PageNumber) {
+    package func set(_ value: UInt32, for page: PageNumber) {
         precondition(page != 0, "page 0 is never mapped")
         if (count + 1) * 2 > mask + 1 { grow() }
         var place = home(page)
@@ -61,7 +63,7 @@ package struct PageMap: ~Copyable {
 
     /// Forgets `page`; returns the value it had.
     @discardableResult
-    package mutating func remove(_ page: PageNumber) -> UInt32? {
+    package func remove(_ page: PageNumber) -> UInt32? {
         guard let value = value(of: page) else { return nil }
         var hole = home(page)
         // SAFETY: all places are masked.
@@ -82,7 +84,7 @@ package struct PageMap: ~Copyable {
     }
 
     /// Forgets all pages.
-    package mutating func removeAll() {
+    package func removeAll() {
         guard count > 0 else { return }
         // SAFETY: `mask + 1` places are allocated.
         unsafe places.update(repeating: (0, 0), count: mask + 1)
@@ -98,9 +100,19 @@ package struct PageMap: ~Copyable {
         }
     }
 
-    private mutating func grow() {
-        var larger = PageMap(minimumCapacity: mask + 1)
-        forEach { page, value in larger.set(value, for: page) }
-        swap(&self, &larger)
+    private func grow() {
+        let (old, oldCount) = unsafe (places, mask + 1)
+        // SAFETY: as in `init`; the old memory is freed when everything in it has its new place.
+        unsafe places = .allocate(capacity: oldCount * 2)
+        unsafe places.initialize(repeating: (0, 0), count: oldCount * 2)
+        mask = oldCount * 2 - 1
+        for number in 0..<oldCount {
+            let entry = unsafe old[number]
+            guard entry.key != 0 else { continue }
+            var place = home(entry.key)
+            while unsafe places[place].key != 0 { place = (place &+ 1) & mask }
+            unsafe places[place] = entry
+        }
+        unsafe old.deallocate()
     }
 }

@@ -9,7 +9,7 @@ import Synchronization
 package final class ReadPages: PageSource {
     let versions: PageVersions
     /// What this transaction looked up in the catalog.
-    var trees = TreeTable()
+    let trees = TreeTable()
     /// How many cursors are open, which may live longer than the transaction.
     var cursorCount = 0
     private let mark: SnapshotMark

@@ -25,7 +25,7 @@ extension WritePages {
         writes.savepoints.append(
             SavepointNotes(
                 number: number, state: writes.state, freeCounts: writes.freeCounts,
-                allocationGroup: writes.allocationGroup, trees: trees, isAtBeginning: writes.isEmpty))
+                allocationGroup: writes.allocationGroup, trees: trees.copied(), isAtBeginning: writes.isEmpty))
         writes.beginEpoch()
         return number
     }
@@ -75,7 +75,7 @@ extension WritePages {
         writes.freeCounts = notes.freeCounts
         writes.allocationGroup = notes.allocationGroup
         writes.hasFailed = false
-        trees = notes.trees
+        trees = notes.trees.copied()
         treeChangeCount &+= 1
         writes.changeCount &+= 1
         writes.beginEpoch()

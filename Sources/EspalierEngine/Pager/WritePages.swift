@@ -81,7 +81,7 @@ package final class WritePages: WritablePageSource {
     @inline(never)
     private func editAnew(_ page: PageNumber) throws(StorageError) -> PagePin {
         guard page != 0, page < writes.state.pageCount else { throw .corrupt(.pageBeyondEnd, page: page) }
-        if writes.copies.count + keptCopyCount >= engine.privateCopyMax { try spill() }
+        if writes.copyCount + keptCopyCount >= engine.privateCopyMax { try spill() }
         if let kept = keep(page) {
             let copy = makeCopy(of: page)
             copy.view.copy(from: kept.view, at: 0, to: 0, count: pageSize)
@@ -134,8 +134,8 @@ package final class WritePages: WritablePageSource {
     /// Moves what is kept for savepoints to the log, and the older half of the private copies if they are many.
     private func spill() throws(StorageError) {
         try spillKeptCopies()
-        guard writes.copies.count >= engine.privateCopyMax / 2 else { return }
-        let victims = writes.copies.prefix((writes.copies.count + 1) / 2).filter { !$0.isPinned }
+        guard writes.copyCount >= engine.privateCopyMax / 2 else { return }
+        let victims = writes.copies.prefix((writes.copyCount + 1) / 2).filter { !$0.isPinned }
         for spilled in try log(victims) {
             _ = writes.removeCopy(of: spilled.copy.page)
             writes.addSpilled(spilled.copy.page, at: spilled.place)

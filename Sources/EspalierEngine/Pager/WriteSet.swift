@@ -66,24 +66,41 @@ final class WriteSet {
     private(set) var epoch: UInt64 = 0
     private var epochCount: UInt64 = 0
 
-    private(set) var copies: [Copy] = []
-    private var copyNumbers = PageMap()
+    /// The private copies, in memory of their own, so that finding one checks no exclusivity: every change does it.
+    private var copyPlaces: UnsafeMutablePointer<Copy>
+    private var copyCapacity = 8
+    /// How many private copies there are.
+    private(set) var copyCount = 0
+    private let copyNumbers = PageMap()
     /// The newest version of each page in the log: its number in `spilled`.
-    private var spilledNumbers = PageMap()
+    private let spilledNumbers = PageMap()
     /// What pages are seen as that have a newer version in the log: a number in `spilled` + 1; 0: as committed.
-    private var older = PageMap()
-    private var fresh = PageMap()
+    private let older = PageMap()
+    private let fresh = PageMap()
 
-    init(state: StoreState) { self.state = state }
+    init(state: StoreState) {
+        self.state = state
+        // SAFETY: freed in `deinit`; the first `copyCount` places are initialised, and copies are trivial.
+        unsafe copyPlaces = .allocate(capacity: copyCapacity)
+    }
+
+    deinit {
+        // SAFETY: allocated by `init` or `add`.
+        unsafe copyPlaces.deallocate()
+    }
+
+    /// All private copies, the oldest first.
+    var copies: [Copy] { unsafe Array(UnsafeBufferPointer(start: copyPlaces, count: copyCount)) }
 
     /// Whether there is anything to commit.
-    var isEmpty: Bool { copies.isEmpty && spilled.isEmpty && fresh.count == 0 }
+    var isEmpty: Bool { copyCount == 0 && spilled.isEmpty && fresh.count == 0 }
 
     /// The private copy of `page`.
     @inline(__always)
     func copy(of page: PageNumber) -> Copy? {
         guard let number = copyNumbers.value(of: page) else { return nil }
-        return copies[Int(number)]
+        // SAFETY: numbers are below `copyCount`.
+        return unsafe copyPlaces[Int(number)]
     }
 
     /// The version of `page` in the log that this transaction sees: its number in `spilled`.
@@ -97,10 +114,19 @@ final class WriteSet {
 
     /// Takes a new private copy in.
     func add(_ copy: Copy) {
-        copyNumbers.set(UInt32(copies.count), for: copy.page)
-        var copy = copy
-        copy.epoch = epoch
-        copies.append(copy)
+        if copyCount == copyCapacity {
+            // SAFETY: the old places are moved as a whole.
+            let larger = UnsafeMutablePointer<Copy>.allocate(capacity: copyCapacity * 2)
+            unsafe larger.moveInitialize(from: copyPlaces, count: copyCount)
+            unsafe copyPlaces.deallocate()
+            unsafe copyPlaces = larger
+            copyCapacity *= 2
+        }
+        copyNumbers.set(UInt32(copyCount), for: copy.page)
+        // SAFETY: there is room.
+        unsafe (copyPlaces + copyCount).initialize(to: copy)
+        unsafe copyPlaces[copyCount].epoch = epoch
+        copyCount += 1
         fresh.remove(copy.page)
         older.remove(copy.page)
     }
@@ -108,10 +134,11 @@ final class WriteSet {
     /// Takes a private copy out, if there is one; its frame is the caller's to give back.
     func removeCopy(of page: PageNumber) -> Copy? {
         guard let number = copyNumbers.remove(page) else { return nil }
-        let removed = copies[Int(number)]
-        let last = copies.removeLast()
-        if Int(number) < copies.count {
-            copies[Int(number)] = last
+        copyCount -= 1
+        // SAFETY: the number was below `copyCount`, and the last place is still initialised.
+        let (removed, last) = unsafe (copyPlaces[Int(number)], copyPlaces[copyCount])
+        if Int(number) < copyCount {
+            unsafe copyPlaces[Int(number)] = last
             copyNumbers.set(number, for: last.page)
         }
         return removed
@@ -120,7 +147,7 @@ final class WriteSet {
     /// Takes all private copies out.
     func removeAllCopies() -> [Copy] {
         defer {
-            copies.removeAll()
+            copyCount = 0
             copyNumbers.removeAll()
         }
         return copies
@@ -175,6 +202,7 @@ final class WriteSet {
 
     /// Notes that the copy of `page` needs no note in this epoch.
     func setEpoch(of page: PageNumber) {
-        if let number = copyNumbers.value(of: page) { copies[Int(number)].epoch = epoch }
+        // SAFETY: numbers are below `copyCount`.
+        if let number = copyNumbers.value(of: page) { unsafe copyPlaces[Int(number)].epoch = epoch }
     }
 }

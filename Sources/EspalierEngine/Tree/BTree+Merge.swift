@@ -27,10 +27,13 @@ extension BTree where Source: WritablePageSource {
         try lowerRoot(&record)
     }
 
-    func isNearlyEmpty(_ page: PageNumber) throws(StorageError) -> Bool {
+    private func isNearlyEmpty(_ page: PageNumber) throws(StorageError) -> Bool {
         let pin = try source.pin(page)
-        return pin.view.usedByteCount * 4 < source.pageSize - TreeLayout.slots
+        return isNearlyEmpty(pin.view)
     }
+
+    /// Whether the page is less than a quarter full.
+    func isNearlyEmpty(_ view: PageView) -> Bool { view.usedByteCount * 4 < source.pageSize - TreeLayout.slots }
 
     private func cellCount(of page: PageNumber) throws(StorageError) -> Int {
         let pin = try source.pin(page)

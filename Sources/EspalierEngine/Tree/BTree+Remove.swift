@@ -32,22 +32,21 @@ extension BTree where Source: WritablePageSource {
     /// Tries the leaf of the last removal; `nil` if the key does not belong there, or if other pages are concerned.
     private func removeAtHint(_ key: TreeKey, from record: inout TreeRecord) throws(StorageError) -> Bool? {
         let leaf = record.hint.removalLeaf
-        let position: SlotPosition
+        let wantsMerge: Bool
         do {
-            let pin = try source.pin(leaf)
+            // The removal before made it writable.
+            let pin = try source.edit(leaf)
             try check(pin.view, leaf, record, 0)
             guard pin.view.fencesContain(key) else { return nil }
-            position = pin.view.position(of: key)
+            let position = pin.view.position(of: key)
             guard position.isExact else { return false }
             guard case .inline = pin.view.value(position.index) else { return nil }
-        }
-        do {
-            let pin = try source.edit(leaf)
             pin.view.removeCells(position.index..<position.index + 1)
+            wantsMerge = record.height > 1 && isNearlyEmpty(pin.view)
         }
         record.entryCount &-= 1
         // What is to be merged needs the way from the root.
-        if record.height > 1, try isNearlyEmpty(leaf) {
+        if wantsMerge {
             var path = TreePath()
             try descend(to: key, in: record, &path)
             try mergeUpwards(path, &record)
