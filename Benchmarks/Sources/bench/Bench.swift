@@ -81,11 +81,12 @@ struct Bench {
             let counts = scale.isQuick ? [10_000, 100_000, 1_000_000] : [10_000, 100_000, 1_000_000, 10_000_000]
             return [("Scale", ScaleLines(counts: counts, folder: folder).all())]
         case .peers, .memory:
+            let wordNet = net.map { [("WordNet", WordNetLines(net: $0, folder: folder).all())] }
             return [
                 ("Engine", EngineLines(scale: scale, folder: folder).all()),
                 ("Opening", RecoveryLines(folder: folder, isQuick: scale.isQuick).all()),
                 ("Objects", ObjectLines(count: scale.objects, folder: folder).all()),
-            ] + net.map { [("WordNet", WordNetLines(net: $0, folder: folder).all())] } ?? []
+            ] + (wordNet ?? [])
         }
     }
 }

@@ -2,6 +2,7 @@
 //
 //   bench --child start CONTENDER FOLDER        opens the store and gets one value
 //   bench --child fetch CONTENDER FOLDER        opens a store of people and fetches one of them
+//   bench --child keep CONTENDER FOLDER         fetches all of them and keeps them
 //   bench --child scale CONTENDER COUNT FOLDER  loads, reads, scans, overwrites; prints a figure a line
 //
 // Invariants
@@ -23,7 +24,9 @@ enum ChildRun {
     /// Does what the arguments after `--child` say.
     static func run(_ arguments: [String]) throws {
         let arguments = arguments.filter { $0 != "--cpu-time" }
-        if arguments.count == 3, arguments[0] == "fetch" { return try fetch(arguments[1], arguments[2]) }
+        if arguments.count == 3, arguments[0] == "fetch" || arguments[0] == "keep" {
+            return try people(arguments[0], arguments[1], arguments[2])
+        }
         guard arguments.count >= 3, let type = contenders.first(where: { $0.name == arguments[1] }) else {
             // The bare process, by which the other start-ups are judged.
             if arguments.first == "start" { return }
@@ -37,14 +40,23 @@ enum ChildRun {
         try store.close()
     }
 
-    /// Fetches one person by e-mail address.
-    private static func fetch(_ contender: String, _ folder: String) throws {
-        let types: [any ObjectContender.Type] = [EspalierObjects.self, SQLiteRows.self]
+    /// Fetches one person by e-mail address, or all of them to keep them.
+    private static func people(_ work: String, _ contender: String, _ folder: String) throws {
+        let types: [any ObjectContender.Type] = [EspalierObjects.self, SQLiteRows.self, SQLiteObjects.self]
         guard let type = types.first(where: { $0.name == contender }) else {
-            throw UsageError("--child fetch CONTENDER FOLDER is for bench itself")
+            throw UsageError("--child \(work) CONTENDER FOLDER is for bench itself")
         }
         let store = try type.init(folder: folder)
-        print("sum \(try store.fetchByEmail([17]))")
+        if work == "fetch" {
+            print("sum \(try store.fetchByEmail([17]))")
+        } else {
+            try store.fillCache()
+            let before = try MemoryRun.residentByteCount("VmRSS:")
+            let people = try store.fetchAndKeep()
+            try withExtendedLifetime(people) {
+                print("memory \(try MemoryRun.residentByteCount("VmRSS:") - before)")
+            }
+        }
         try store.close()
     }
 

@@ -62,6 +62,12 @@ final class EspalierObjects: ObjectContender {
         return sum
     }
 
+    func fillCache() throws {
+        let predicate = FetchPredicate.comparison(
+            .init(.keyPath(FetchKeyPath(["age"])), .greaterThan, .value(.integer(0))))
+        blackHole(try ManagedObjectContext(coordinator).count(for: FetchRequest<Person>(predicate)))
+    }
+
     func fetchAndKeep() throws -> [AnyObject] {
         let context = ManagedObjectContext(coordinator)
         let people = try context.fetch(FetchRequest<Person>())

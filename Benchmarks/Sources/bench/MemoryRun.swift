@@ -94,9 +94,12 @@ struct MemoryRun {
     }
 
     /// The greatest resident size of this process so far.
-    static func peakByteCount() throws -> Int {
+    static func peakByteCount() throws -> Int { try residentByteCount("VmHWM:") }
+
+    /// A figure of the system about this process: `VmHWM:` for the greatest resident size, `VmRSS:` for the present one.
+    static func residentByteCount(_ figure: String) throws -> Int {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        let line = status.split(separator: "\n").first { $0.hasPrefix(figure) }
         return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) << 10
     }
 }

@@ -41,6 +41,8 @@ protocol ObjectContender: AnyObject {
     func update() throws
     /// Deletes all people, in one transaction.
     func delete() throws
+    /// Looks at every person's row without keeping anything, so that the cache is filled.
+    func fillCache() throws
     /// Fetches all people, reads every attribute and returns what keeps the objects in memory.
     func fetchAndKeep() throws -> [AnyObject]
     /// Ends it as an application would.

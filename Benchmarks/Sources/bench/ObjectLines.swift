@@ -66,17 +66,12 @@ struct ObjectLines {
             SQLite.shared == nil ? [EspalierObjects.self] : [EspalierObjects.self, SQLiteObjects.self]
         return Line(
             "objects memory",
-            note: "memory in use for each person fetched and kept, every attribute read; caches filled",
+            note: "resident memory for each person fetched and kept, every attribute read; cache filled before",
             unit: .bytes, operationCount: count,
             contenders: types.map { type in
                 Line.Contender(type.name) {
-                    let store = try loaded(type)
-                    _ = try store.fetchWhole()
-                    let before = memoryInUse()
-                    let people = try store.fetchAndKeep()
-                    let taken = withExtendedLifetime(people) { memoryInUse() - before }
-                    try store.close()
-                    return Double(taken)
+                    try loaded(type).close()
+                    return try ChildRun.start(["keep", type.name, place(of: type)])["memory"] ?? 0
                 }
             })
     }
@@ -119,16 +114,6 @@ struct ObjectLines {
 
     private func place(of type: any ObjectContender.Type) -> String {
         folder.appendingPathComponent("objects-\(type.name)").path
-    }
-
-    /// Bytes that are allocated at the moment, by whatever library.
-    private func memoryInUse() -> Int {
-        #if canImport(Glibc)
-            let info = mallinfo2()
-            return Int(info.uordblks + info.hblkhd)
-        #else
-            return 0
-        #endif
     }
 
     /// - Parameter makesObjects: whether SQLite also takes part with objects made by hand (`SQLiteObjects`).

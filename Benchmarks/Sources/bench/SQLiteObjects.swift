@@ -105,6 +105,8 @@ class SQLiteObjects: SQLiteTables, ObjectContender {
         return sum
     }
 
+    func fillCache() throws { try connection.execute("SELECT count(*) FROM person WHERE age > 0") }
+
     func fetchAndKeep() throws -> [AnyObject] { try people() }
 
     func learnIdentities(_ people: People) throws {}  // person number n has key n + 1
