@@ -1,9 +1,6 @@
 // SQLite's C API as a contender of the object lines: tables, indexes and prepared statements by hand.
 //
-// Rows carry a version that goes up with each update, as an object graph needs it for optimistic locking. WAL and
-// `synchronous=FULL`: a save is as durable as Espalier's; each makes checkpoints as often as it does by default, and
-// both cache 32 MiB of pages.
-// `synchronous=FULL` (SQLiteTables).
+// Rows carry a version that goes up with each update, as an object graph needs it for optimistic locking.
 // Where a line fetches many objects, `SQLiteRows` ("sqlite") steps through the rows and keeps nothing: the least that
 // reading can cost, and no result that a program could go on with. `SQLiteObjects` takes part a second time there: with
 // it objects are there afterwards, each once, as instances in an array that are found by key.

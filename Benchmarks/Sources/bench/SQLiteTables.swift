@@ -1,7 +1,7 @@
 // Tables of SQLite and statements over them, as a careful program by hand keeps them: prepared once, kept, run often.
 //
-// WAL and `synchronous=FULL`: a transaction is as durable as a save of Espalier; both make a checkpoint when 4 MiB of
-// log are new, and both cache 32 MiB of pages.
+// WAL and `synchronous=FULL`: a transaction is as durable as a save of Espalier; each makes checkpoints as often as it
+// does by default, and both cache 32 MiB of pages.
 
 import Peers
 
