@@ -116,7 +116,7 @@ package final class Engine: @unchecked Sendable {
         }
         let pages = WritePages(self, state: appended.state, index: appended.index)
         pages.writes.freeCounts = freeCounts
-        // Moved, so that a change does not copy the table. Who rolls back leaves none behind.
+        // Handed over: one writer at a time works on the table. Who rolls back leaves none behind.
         swap(&pages.trees, &trees)
         return pages
     }
