@@ -96,7 +96,7 @@ struct MemoryRun {
     /// The greatest resident size of this process so far.
     static func peakByteCount() throws -> Int { try residentByteCount("VmHWM:") }
 
-    /// A figure of the system about this process: `VmHWM:` for the greatest resident size, `VmRSS:` for the present one.
+    /// A figure of the system about this process: `VmHWM:` the greatest resident size, `VmRSS:` the present one.
     static func residentByteCount(_ figure: String) throws -> Int {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix(figure) }
