@@ -43,9 +43,9 @@ struct WordNet {
             var values = try decoder.unkeyedContainer()
             name = try values.decode(String.self)
             field = try values.decode(String.self)
-            _ = try values.decode(String.self)
-            _ = try values.decode(String.self)
-            definition = try values.decode(String.self)
+            _ = try values.decodeIfPresent(String.self)
+            _ = try values.decodeIfPresent(String.self)
+            definition = try values.decodeIfPresent(String.self) ?? ""
         }
     }
 
