@@ -82,10 +82,10 @@ extension ManagedObjectContext {
     }
 
     private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
-        guard let changes = object.changes, !changes.values.toMany.isEmpty else { return }
-        for (slot, change) in changes.values.toMany.pairs {
-            let relationship = object.entity.relationships[slot]
-            guard sendsLinks(relationship) else { continue }
+        let sent = object.shape.sentRelationships
+        guard !sent.isEmpty, let changes = object.changes else { return }
+        for slot in sent.lazy.map(\.slot) {
+            guard let change = changes.values.toMany[slot] else { continue }
             if let list = change.list {
                 request.links.append(.init(owner: object.storedID, slot: slot, order: list))
             } else if !change.added.isEmpty || !change.removed.isEmpty {
@@ -96,13 +96,6 @@ extension ManagedObjectContext {
                         removed: change.removed.sorted(by: ObjectID.inOrderOfCreation)))
             }
         }
-    }
-
-    /// Whether this side of a to-many relationship tells the store of the pairs.
-    private func sendsLinks(_ relationship: Relationship) -> Bool {
-        guard !relationship.isOrdered, let inverse = model.inverse(of: relationship) else { return true }
-        guard inverse.isToMany, !inverse.isOrdered else { return false }
-        return (relationship.declaredBy, relationship.slot) <= (inverse.declaredBy, inverse.slot)
     }
 
     /// Refuses relationships that lead from store to store.

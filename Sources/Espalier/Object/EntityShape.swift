@@ -58,6 +58,8 @@ final class EntityShape {
     let attributeRules: [AttributeRule]
     /// The relationships for which a model has rules: those that must have a destination, or a number of them.
     let checkedRelationships: [Relationship]
+    /// The to-many relationships whose pairs or order this side tells the store; the others follow from to-one sides.
+    let sentRelationships: [Relationship]
     /// The relationships whose destinations can forbid a deletion.
     let denyingRelationships: [Relationship]
     /// A cache with a place for each property or more, of which every search ends at its home at the latest.
@@ -89,6 +91,13 @@ final class EntityShape {
             !relationship.isOptional
                 || relationship.isToMany
                     && (relationship.description.minCount > 0 || relationship.description.maxCount > 0)
+        }
+        sentRelationships = entity.relationships.filter { relationship in
+            guard relationship.isToMany else { return false }
+            guard !relationship.isOrdered, let inverse = model?.inverse(of: relationship) else { return true }
+            guard inverse.isToMany, !inverse.isOrdered else { return false }
+            // Of the two sides of an unordered many-to-many relationship one sends the pairs.
+            return (relationship.declaredBy, relationship.slot) <= (inverse.declaredBy, inverse.slot)
         }
         denyingRelationships = entity.relationships.filter { $0.deleteRule == .deny }
         var capacity = 8
