@@ -180,6 +180,17 @@ import Testing
         #expect(try integers(tree, write) == Array(100..<2000))
     }
 
+    @Test func `a run of removals gives the leaves back that it empties`() throws {
+        let (database, tree) = try makeStore(.integer)
+        var write = try database.beginWrite()
+        for number in 0..<20_000 as Range<UInt64> { try write.put([1, 2, 3, 4], for: number, in: tree) }
+        let before = try #require(try write.trees().first).leafPageCount
+        for number in 0..<19_990 as Range<UInt64> { #expect(try write.remove(number, from: tree)) }
+        #expect(try integers(tree, write) == Array(19_990..<20_000))
+        let after = try #require(try write.trees().first).leafPageCount
+        #expect(before > 40 && after <= 4, "\(before) leaves, then \(after)")
+    }
+
     @Test(arguments: [4096, 65_536])
     func `removals in order, out of order and of nothing leave what was not removed`(pageSize: Int) throws {
         var options = DatabaseOptions()
