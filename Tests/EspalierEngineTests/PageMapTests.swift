@@ -7,7 +7,7 @@ import Testing
 @Suite struct PageMapTests {
     @Test func `random changes give what a dictionary gives`() {
         var chance = SeededGenerator(seed: testSeed(default: 5))
-        var map = PageMap()
+        let map = PageMap()
         var model: [PageNumber: UInt32] = [:]
         for step in 0..<20_000 {
             // Few enough pages that places collide, and that most of them come and go.
