@@ -120,16 +120,9 @@ import Testing
     @Test(arguments: [false, true])
     func `a reader that is outrun by checkpoints begins anew, and calls nothing damage`(isOpen: Bool) throws {
         // The files as they are after one checkpoint and another, each with commits in the log.
-        let system = SimulatedFileSystem(seed: 3)
-        let database = try Database.open("store", in: system, options: LogImage.options)
-        let images = try (0..<UInt8(6)).map { value in
-            var write = try database.beginWrite()
+        let images = try imagesBeforeCheckpoints(6) { write, number in
             try write.put(
-                [UInt8](repeating: value, count: 20_000), for: 1, in: write.tree(named: "t", orCreate: .integer))
-            try write.commit()
-            let image = try LogImage(system)
-            try database.checkpoint()
-            return image
+                [UInt8](repeating: number, count: 20_000), for: 1, in: write.tree(named: "t", orCreate: .integer))
         }
         let machine = images[0].machine
         let hooked = HookedFileSystem(over: machine)
@@ -153,18 +146,28 @@ import Testing
         let tree = try #require(try read.tree(named: "t"))
         #expect(try read.get(1, from: tree) == [UInt8](repeating: 5, count: 20_000))
     }
-    /// A follower of a store, and a count of its walks through the log: each of the first `limit` is outrun.
-    private func outrunReader(limit: Int) throws -> (reader: Database, walkCount: () -> Int) {
+
+    /// The files of a store before each of some checkpoints, with what `change` did since the last one in the log.
+    private func imagesBeforeCheckpoints(
+        _ count: UInt8, _ change: (inout WriteTransaction, _ number: UInt8) throws -> Void
+    ) throws -> [LogImage] {
         let system = SimulatedFileSystem(seed: 3)
         let database = try Database.open("store", in: system, options: LogImage.options)
-        // Two checkpoints by turns stand for a writer that makes one after the other.
-        let images = try (0..<2).map { _ in
+        return try (0..<count).map { number in
             var write = try database.beginWrite()
-            _ = try write.tree(named: "t", orCreate: .integer)
+            try change(&write, number)
             try write.commit()
             let image = try LogImage(system)
             try database.checkpoint()
             return image
+        }
+    }
+
+    /// A follower of a store, and a count of its walks through the log: each of the first `limit` is outrun.
+    private func outrunReader(limit: Int) throws -> (reader: Database, walkCount: () -> Int) {
+        // Two checkpoints by turns stand for a writer that makes one after the other.
+        let images = try imagesBeforeCheckpoints(2) { write, _ in
+            _ = try write.tree(named: "t", orCreate: .integer)
         }
         let machine = images[0].machine
         let hooked = HookedFileSystem(over: machine)

@@ -20,7 +20,7 @@ extension ManagedObjectContext {
 extension ManagedObject {
     fileprivate func checkInsert(_ violations: inout [Violation]) {
         // Without a copy of each value, where they stand side by side.
-        let attributes = changes?.values.attributes ?? .none
+        let attributes = changes?.values.attributes ?? .empty
         for rule in shape.attributeRules {
             let reason =
                 if case .dense(let values) = attributes {

@@ -12,11 +12,11 @@ final class ObjectChanges {
     /// All of it as one value, so that copying it is one assignment.
     struct Values {
         /// New attribute values.
-        var attributes = SlotValues<AttributeValue>.none
+        var attributes = SlotValues<AttributeValue>.empty
         /// New destinations of to-one relationships.
-        var destinations = SlotValues<ObjectID?>.none
+        var destinations = SlotValues<ObjectID?>.empty
         /// Changes of to-many relationships.
-        var toMany = SlotValues<ToManyChange>.none
+        var toMany = SlotValues<ToManyChange>.empty
 
         var isEmpty: Bool { attributes.isEmpty && destinations.isEmpty && toMany.isEmpty }
     }

@@ -7,18 +7,18 @@
 
 /// Values of some of the slots of an entity.
 enum SlotValues<Value> {
-    case none
+    case empty
     case dense([Value])
     case sparse([(slot: Int, value: Value)])
 
     var isEmpty: Bool {
-        if case .none = self { true } else { false }
+        if case .empty = self { true } else { false }
     }
 
     /// Whether `slot` has a value.
     func contains(_ slot: Int) -> Bool {
         switch self {
-        case .none: false
+        case .empty: false
         case .dense(let values): slot < values.count
         case .sparse(let entries): entries.contains { $0.slot == slot }
         }
@@ -30,7 +30,7 @@ enum SlotValues<Value> {
     subscript(slot: Int) -> Value? {
         get {
             switch self {
-            case .none: nil
+            case .empty: nil
             case .dense(let values): slot < values.count ? values[slot] : nil
             case .sparse(let entries): entries.first { $0.slot == slot }?.value
             }
@@ -44,7 +44,7 @@ enum SlotValues<Value> {
     mutating func set(_ value: consuming Value, at slot: Int) {
         // The array is taken out and put back, so that it changes in place.
         switch consume self {
-        case .none: self = .sparse([(slot, value)])
+        case .empty: self = .sparse([(slot, value)])
         case .dense(var values):
             values[slot] = value
             self = .dense(values)
@@ -61,7 +61,7 @@ enum SlotValues<Value> {
     /// Changes the value of `slot` in place, if there is one.
     mutating func modify(_ slot: Int, _ body: (inout Value) -> Void) {
         switch consume self {
-        case .none: self = .none
+        case .empty: self = .empty
         case .dense(var values):
             if slot < values.count { body(&values[slot]) }
             self = .dense(values)
@@ -74,7 +74,7 @@ enum SlotValues<Value> {
     /// Slot and value pairs, ascending by slot.
     var pairs: [(slot: Int, value: Value)] {
         switch self {
-        case .none: []
+        case .empty: []
         case .dense(let values): values.enumerated().map { ($0.offset, $0.element) }
         case .sparse(let entries):
             zip(entries, entries.dropFirst()).allSatisfy { $0.slot < $1.slot }
@@ -85,6 +85,6 @@ enum SlotValues<Value> {
     private mutating func remove(_ slot: Int) {
         guard contains(slot) else { return }
         let rest = pairs.filter { $0.slot != slot }
-        self = rest.isEmpty ? .none : .sparse(rest)
+        self = rest.isEmpty ? .empty : .sparse(rest)
     }
 }
