@@ -13,12 +13,18 @@ import Foundation
 import Peers
 
 enum ChildRun {
-    /// The contenders this machine has, by name.
+    /// The contenders this machine has.
     static var contenders: [any KeyValueContender.Type] {
         var types: [any KeyValueContender.Type] = [EspalierContender.self]
         if SQLite.shared != nil { types.append(SQLiteContender.self) }
         if LMDB.shared != nil { types.append(LMDBContender.self) }
         return types
+    }
+
+    /// The contender called `name`: no other one's library is loaded for it.
+    private static func contender(_ name: String) -> (any KeyValueContender.Type)? {
+        let types: [any KeyValueContender.Type] = [EspalierContender.self, SQLiteContender.self, LMDBContender.self]
+        return types.first { $0.name == name }
     }
 
     /// Does what the arguments after `--child` say.
@@ -27,7 +33,7 @@ enum ChildRun {
         if arguments.count == 3, arguments[0] == "fetch" || arguments[0] == "keep" {
             return try people(arguments[0], arguments[1], arguments[2])
         }
-        guard arguments.count >= 3, let type = contenders.first(where: { $0.name == arguments[1] }) else {
+        guard arguments.count >= 3, let type = contender(arguments[1]) else {
             // The bare process, by which the other start-ups are judged.
             if arguments.first == "start" { return }
             throw UsageError("--child start|scale CONTENDER ... is for bench itself")
@@ -58,6 +64,30 @@ enum ChildRun {
             }
         }
         try store.close()
+    }
+
+    /// How many processes `timeOfStarts` runs.
+    static let startCount = 5
+
+    /// Runs this program `startCount` times with `--child` and returns how long that took, from start to end.
+    ///
+    /// By the system's own calls: `Process` waits up to 50 ms longer than the child lives.
+    static func timeOfStarts(_ arguments: [String]) throws -> Double {
+        let path = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
+        let words = ([path, "--child"] + arguments).map { strdup($0) }
+        defer { for word in words { free(word) } }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+        return try wallNanoseconds {
+            for _ in 0..<startCount {
+                var (child, status): (pid_t, Int32) = (0, 0)
+                guard posix_spawn(&child, path, &actions, nil, words + [nil], environ) == 0,
+                    waitpid(child, &status, 0) == child, status == 0
+                else { throw ChildFailure(arguments: arguments) }
+            }
+        }
     }
 
     /// Runs this program again with `--child` and returns the figures it printed.

@@ -21,52 +21,52 @@ extension EngineLines {
         return [quantile("p50", 0.5), quantile("p99", 0.99), quantile("max", 1), bareSync, writeVolume]
     }
 
-    /// Durable commits beside a plain program that writes and syncs as many bytes each.
+    /// Durable commits beside a plain program that writes and syncs as many bytes each, in turns of 50.
     private func bareSync() -> Line {
         let keys = Array(random(scale.durableCommits, seed: 3))
-        let volume = Volume()
+        var times = (espalier: 0.0, bare: 0.0)
         return Line(
-            "fillsync beside bare fdatasync", note: "as many bytes a sync, over a file written before",
+            "fillsync beside bare fdatasync",
+            note: "as many bytes a sync, over a file written before, in turns of \(LatencyRun.turn)",
             operationCount: keys.count,
             contenders: [
                 Line.Contender("espalier") {
-                    let store = try EspalierContender(
-                        folder: try emptyFolder("espalier"), shape: .integer, sync: .everyCommit,
-                        cacheByteCount: cacheByteCount)
-                    try store.put(Array(keys.prefix(100)), value: value, batch: 1)
-                    let before = try writtenByteCount()
-                    let time = try wallNanoseconds { try store.put(keys, value: value, batch: 1) }
-                    volume.byteCount = (try writtenByteCount() - before) / keys.count
-                    try store.close()
-                    return time
+                    times = try timesOfSyncs(keys)
+                    return times.espalier
                 },
-                Line.Contender("fdatasync") {
-                    try timeOfSyncs(keys.count, of: volume.byteCount, in: try emptyFolder("bare"))
-                },
+                Line.Contender("fdatasync") { times.bare },
             ])
     }
 
-    /// What one contender writes, and the other then has to write.
-    private final class Volume { var byteCount = 4096 }
-
-    private func timeOfSyncs(_ count: Int, of byteCount: Int, in place: String) throws -> Double {
-        let file = open(place + "/bare", O_RDWR | O_CREAT, 0o644)
+    /// The time of a durable commit of each key, and of as many bare syncs of as many bytes.
+    private func timesOfSyncs(_ keys: [UInt64]) throws -> (espalier: Double, bare: Double) {
+        let store = try EspalierContender(
+            folder: try emptyFolder("espalier"), shape: .integer, sync: .everyCommit, cacheByteCount: cacheByteCount)
+        try store.put(Array(keys.prefix(100)), value: value, batch: 1)
+        let file = open(try emptyFolder("bare") + "/bare", O_RDWR | O_CREAT, 0o644)
         guard file >= 0 else { throw POSIXError(.EIO) }
         defer { _ = Foundation.close(file) }
-        let bytes = [UInt8](repeating: 1, count: byteCount)
-        let fileByteCount = 4 << 20
-        let whole = [UInt8](repeating: 0, count: fileByteCount)
-        guard pwrite(file, whole, fileByteCount, 0) == fileByteCount, fsync(file) == 0 else { throw POSIXError(.EIO) }
-        return try wallNanoseconds {
-            var offset = 0
-            for _ in 0..<count {
-                if offset + byteCount > fileByteCount { offset = 0 }
-                guard pwrite(file, bytes, byteCount, off_t(offset)) == byteCount, syncData(file) == 0 else {
-                    throw POSIXError(.EIO)
+        let whole = [UInt8](repeating: 1, count: 4 << 20)
+        guard pwrite(file, whole, whole.count, 0) == whole.count, fsync(file) == 0 else { throw POSIXError(.EIO) }
+        var times = (espalier: 0.0, bare: 0.0)
+        var offset = 0
+        for start in stride(from: 0, to: keys.count, by: LatencyRun.turn) {
+            let some = Array(keys[start..<min(start + LatencyRun.turn, keys.count)])
+            let before = try writtenByteCount()
+            times.espalier += try wallNanoseconds { try store.put(some, value: value, batch: 1) }
+            let byteCount = (try writtenByteCount() - before) / some.count
+            times.bare += try wallNanoseconds {
+                for _ in some {
+                    if offset + byteCount > whole.count { offset = 0 }
+                    guard pwrite(file, whole, byteCount, off_t(offset)) == byteCount, syncData(file) == 0 else {
+                        throw POSIXError(.EIO)
+                    }
+                    offset += byteCount
                 }
-                offset += byteCount
             }
         }
+        try store.close()
+        return times
     }
 
     private func syncData(_ file: Int32) -> Int32 {

@@ -22,9 +22,16 @@ final class EspalierContender: KeyValueContender {
         options.durability = durability
         path = folder + "/bench.espalier"
         database = try Database.open(path, options: options)
+        tree = try Self.tree(of: database, shape)
+    }
+
+    /// The tree, made if it is not there: who only reads must not begin to write.
+    private static func tree(of database: Database, _ shape: KeyShape) throws -> Tree {
+        if let tree = try database.beginRead().tree(named: "bench") { return tree }
         var transaction = try database.beginWrite()
-        tree = try transaction.tree(named: "bench", orCreate: shape == .integer ? .integer : .bytes)
+        let tree = try transaction.tree(named: "bench", orCreate: shape == .integer ? .integer : .bytes)
         try transaction.commit()
+        return tree
     }
 
     func put(_ keys: [UInt64], value: [UInt8], batch: Int) throws {

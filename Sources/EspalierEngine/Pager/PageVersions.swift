@@ -43,6 +43,14 @@ struct PageVersions {
         return try pinStored(page)
     }
 
+    /// Begins to bring in what `pin` will look at first.
+    @inline(__always)
+    func expect(_ page: PageNumber) {
+        let place = index.newest(of: page, before: state.commitLSN)
+        let isLogged = place.lsn != 0 && place.lsn >= engine.checkpointLSN.load(ordering: .relaxed)
+        pool.expect(page, version: isLogged ? place.lsn : 0)
+    }
+
     /// Pins a page whose version is in the log, unless a checkpoint gets ahead of us.
     @inline(never)
     private func loadLogged(_ page: PageNumber) throws(StorageError) -> PagePin {

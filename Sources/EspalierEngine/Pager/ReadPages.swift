@@ -78,4 +78,7 @@ package final class ReadPages: PageSource {
         guard page != 0, page < versions.state.pageCount else { throw .corrupt(.pageBeyondEnd, page: page) }
         return try versions.pin(page)
     }
+
+    @inline(__always)
+    package func expect(_ page: PageNumber) { versions.expect(page) }
 }

@@ -50,6 +50,7 @@ extension BTree {
             guard length <= left else { throw .corrupt(.overflowLength, page: page, tree: treeID) }
             left -= length
             page = view.overflowNext
+            if page != 0 { source.expect(page) }
             try body(view)
         }
         guard page == 0 else { throw .corrupt(.overflowLength, page: page, tree: treeID) }

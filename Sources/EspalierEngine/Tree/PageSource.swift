@@ -49,6 +49,9 @@ package protocol PageSource {
     var canChange: Bool { get }
     /// Pins the newest version of `page` that this source sees.
     func pin(_ page: PageNumber) throws(StorageError) -> PagePin
+    /// Says that `page` will be pinned soon: what has to be looked at to find it may be brought into the processor's
+    /// cache meanwhile.
+    func expect(_ page: PageNumber)
 }
 
 /// Something whose pages can be changed: a write transaction, an array.
@@ -67,6 +70,8 @@ package protocol WritablePageSource: PageSource {
 
 extension PageSource {
     package var canChange: Bool { false }
+    @inline(__always)
+    package func expect(_ page: PageNumber) {}
 }
 
 extension WritablePageSource {
