@@ -4,7 +4,7 @@
 //   1. At most one entry per ID.
 //   2. A line stands for 16 neighbouring keys of one entity and store. Lines are found by open addressing with linear
 //      probing, at most 3/4 of their places in use: every search ends at a free one. A line whose entries are gone
-//      gives its place back at once if no search can lead across it, else when the table is laid out anew.
+//      gives its place back at once, and those behind it move up: where objects come and go, nothing piles up.
 //   3. A line's number is mixed by one multiplication with a random odd number of the process: keys come from files,
 //      and nobody who writes a file can know which lines will meet.
 //   4. `values` has no order of its own: `places` says where the value of an ID is (1 more than its position, 0: none).
@@ -13,22 +13,27 @@
 // cache three times, a third of a fetch. A dictionary would spend 20 ns on hashing alone. It is public because the
 // compiler specializes a generic type of another module only then: unspecialized, it took half of a fetch.
 
+/// Which keys the places of one line of a table are for.
+///
+/// Not within the table: the type of an array of a generic type's parts is looked up whenever one is made.
+@usableFromInline
+struct ObjectIDLine: Sendable {
+    /// The number of the line among those of its entity and store, plus 1; 0 where the place is free.
+    @usableFromInline var number: UInt64 = 0
+    @usableFromInline var tags: UInt64 = 0
+    /// How many of its keys have entries.
+    @usableFromInline var entryCount: UInt32 = 0
+
+    @inlinable
+    init() {}
+
+    @inlinable
+    init(_ id: ObjectID) { (number, tags) = ((id.key >> 4) + 1, id.tags) }
+}
+
 /// Values by object ID.
 public struct ObjectIDTable<Value> {
-    @usableFromInline
-    struct Line {
-        /// The number of the line among those of its entity and store, plus 1; 0 where the place is free.
-        @usableFromInline var number: UInt64 = 0
-        @usableFromInline var tags: UInt64 = 0
-
-        @inlinable
-        init() {}
-
-        @inlinable
-        init(_ id: ObjectID) { (number, tags) = ((id.key >> 4) + 1, id.tags) }
-    }
-
-    @usableFromInline var lines: [Line] = []
+    @usableFromInline var lines: [ObjectIDLine] = []
     /// For each place of a line, those of its 16 keys.
     @usableFromInline var places: [UInt32] = []
     @usableFromInline var values: [Value?] = []
@@ -62,17 +67,19 @@ public struct ObjectIDTable<Value> {
     @inlinable
     public mutating func set(_ value: Value, for id: ObjectID) {
         let place = placeMakingRoom(for: id)
-        if places[place] != 0 {
+        guard places[place] == 0 else {
             values[Int(places[place]) - 1] = value
-        } else if let position = free.popLast() {
+            return
+        }
+        if let position = free.popLast() {
             values[Int(position)] = value
             places[place] = position + 1
-            used += 1
         } else {
             values.append(value)
             places[place] = UInt32(values.count)
-            used += 1
         }
+        lines[place >> 4].entryCount += 1
+        used += 1
     }
 
     /// Takes out the entry of `id`, if there is one.
@@ -85,11 +92,8 @@ public struct ObjectIDTable<Value> {
         free.append(places[place] - 1)
         places[place] = 0
         used -= 1
-        let line = place >> 4
-        if lines[(line + 1) & (lines.count - 1)].number == 0, isEmpty(line) {
-            lines[line] = Line()
-            lineCount -= 1
-        }
+        lines[place >> 4].entryCount -= 1
+        if lines[place >> 4].entryCount == 0 { giveBack(place >> 4) }
     }
 
     /// Makes room for `count` entries in all, of neighbouring keys.
@@ -111,11 +115,11 @@ public struct ObjectIDTable<Value> {
 
     /// The place in `places` of `id`: one that says 0, in a line or where its line would be, if there is no entry.
     @inlinable
-    func place(of id: ObjectID) -> Int { line(of: Line(id)) << 4 | Int(truncatingIfNeeded: id.key & 15) }
+    func place(of id: ObjectID) -> Int { line(of: ObjectIDLine(id)) << 4 | Int(truncatingIfNeeded: id.key & 15) }
 
     /// Where `line` is, or the free place where it would be.
     @inlinable
-    func line(of line: Line) -> Int {
+    func line(of line: ObjectIDLine) -> Int {
         let mask = lines.count - 1
         var position = home(of: line)
         while lines[position].number != 0, lines[position].number != line.number || lines[position].tags != line.tags {
@@ -125,7 +129,7 @@ public struct ObjectIDTable<Value> {
     }
 
     @inlinable
-    func home(of line: Line) -> Int {
+    func home(of line: ObjectIDLine) -> Int {
         let mixed = (line.number ^ line.tags << 48 ^ (line.tags >> 32) << 40) &* multiplier
         return Int(truncatingIfNeeded: mixed >> shift)
     }
@@ -136,41 +140,58 @@ public struct ObjectIDTable<Value> {
         if (lineCount + 1) * 4 > lines.count * 3 { layOut(forLines: lineCount + 1) }
         let place = place(of: id)
         if lines[place >> 4].number == 0 {
-            lines[place >> 4] = Line(id)
+            lines[place >> 4] = ObjectIDLine(id)
             lineCount += 1
         }
         return place
     }
 
-    /// Whether the line at a place has no entries.
+    /// Frees the place of a line without entries; lines that a search finds only across it move up.
     @inlinable
-    func isEmpty(_ line: Int) -> Bool { (line << 4..<(line + 1) << 4).allSatisfy { places[$0] == 0 } }
+    mutating func giveBack(_ line: Int) {
+        let mask = lines.count - 1
+        var gap = line
+        var next = (gap + 1) & mask
+        while lines[next].number != 0 {
+            // One whose home lies between the gap and itself is found without the gap.
+            if (next &- home(of: lines[next])) & mask >= (next &- gap) & mask {
+                move(next, to: gap)
+                gap = next
+            }
+            next = (next + 1) & mask
+        }
+        lines[gap] = ObjectIDLine()
+        lineCount -= 1
+    }
 
-    /// Lays the lines out anew, without those that are empty, with room for `count` and half as many more.
+    /// Moves a line with its entries to a place that has none.
+    @inlinable
+    mutating func move(_ line: Int, to gap: Int) {
+        lines[gap] = lines[line]
+        for key in 0..<16 {
+            places[gap << 4 | key] = places[line << 4 | key]
+            places[line << 4 | key] = 0
+        }
+    }
+
+    /// Lays the lines out anew, with room for `count` and half as many more.
     @inlinable
     mutating func layOut(forLines count: Int) {
         let (oldLines, oldPlaces) = (lines, places)
-        func isInUse(_ line: Int) -> Bool {
-            oldLines[line].number != 0 && (line << 4..<(line + 1) << 4).contains { oldPlaces[$0] != 0 }
-        }
-        let wanted = max(count - lineCount, 0) + oldLines.indices.count(where: isInUse)
         var bits: UInt64 = 2
-        while wanted * 3 > 2 << bits { bits += 1 }
+        while count * 3 > 2 << bits { bits += 1 }
         shift = 64 - bits
-        lines = Array(repeating: Line(), count: 1 << bits)
+        lines = Array(repeating: ObjectIDLine(), count: 1 << bits)
         places = Array(repeating: 0, count: 16 << bits)
-        lineCount = 0
-        for old in oldLines.indices where isInUse(old) {
+        for old in oldLines.indices where oldLines[old].number != 0 {
             let new = line(of: oldLines[old])
             lines[new] = oldLines[old]
             for key in 0..<16 { places[new << 4 | key] = oldPlaces[old << 4 | key] }
-            lineCount += 1
         }
     }
 }
 
 extension ObjectIDTable: Sendable where Value: Sendable {}
-extension ObjectIDTable.Line: Sendable {}
 
 extension ObjectID {
     /// Store and entity as one number.
