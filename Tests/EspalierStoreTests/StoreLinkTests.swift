@@ -123,6 +123,26 @@ import Testing
         #expect(try fixture.links(person, "favourites").isEmpty)
     }
 
+    @Test(arguments: StoreKind.allCases) func `the lists of many owners come in the order in which they were asked for`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let people = try (0..<14).map { _ in try fixture.insert("Person") }
+        var expected: [ObjectID: [ObjectID]] = [:]
+        for (person, count) in [(1, 2), (2, 1), (5, 3), (12, 1)] {
+            expected[people[person]] = try (0..<count).map { _ in
+                try fixture.insert("Song", to: ["owner": people[person]])
+            }
+        }
+        let random = (0..<100).map { _ in people[Int.random(in: 0..<14)] }
+        let questions = [people, people.reversed(), [], people.filter { expected[$0] == nil }, people + people, random]
+
+        for owners in questions {
+            let lists = try fixture.store.destinations(of: fixture.relationship("media", of: "Person"), for: owners)
+            #expect(lists == owners.map { expected[$0] ?? [] }, "\(owners.map(\.key))")
+        }
+    }
+
     @Test(arguments: StoreKind.allCases) func `one request may insert both ends and link them by temporary IDs`(
         kind: StoreKind
     ) throws {

@@ -44,17 +44,14 @@ extension BTreeStore {
         guard relationship.isToMany, catalog.linkTrees[RelationshipID(relationship)] != nil else {
             throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
         }
-        let transaction = try beginRead()
-        var lists: [[ObjectID]] = []
-        lists.reserveCapacity(owners.count)
+        let declaring = model.entities[relationship.declaredBy]
         for owner in owners {
             let entity = try PreparedSave.entity(of: owner, schema: catalog.schema, storeTag: catalog.context.storeTag)
-            guard entity.isKind(of: model.entities[relationship.declaredBy]) else {
+            guard entity.isKind(of: declaring) else {
                 throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
             }
-            lists.append(try transaction.links(of: owner.key, relationship, catalog, path: path))
         }
-        return lists
+        return try beginRead().links(of: owners, relationship, catalog, path: path)
     }
 
     /// One line for each step the store takes to answer `fetch`.

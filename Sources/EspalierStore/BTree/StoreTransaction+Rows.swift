@@ -84,23 +84,39 @@ extension StoreTransaction where Base: ~Copyable {
     func links(
         of owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
     ) throws(StoreError) -> [ObjectID] {
-        let tree = catalog.linkTree(of: relationship)
-        let keyByteCount = relationship.isOrdered ? 24 : 16
         var ids: [ObjectID] = []
-        try forEachLink(owner, tree, keyByteCount: keyByteCount, relationship, catalog, path: path) { ids.append($1) }
+        var cursor = try linkCursor(over: relationship, catalog, path: path)
+        try cursor.forEachLink(of: owner) { ids.append($1) }
         return ids
+    }
+
+    /// The destinations of a to-many relationship for each owner, in order.
+    func links(
+        of owners: [ObjectID], _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
+    ) throws(StoreError) -> [[ObjectID]] {
+        var lists: [[ObjectID]] = []
+        lists.reserveCapacity(owners.count)
+        var ids: [ObjectID] = []
+        var cursor = try linkCursor(over: relationship, catalog, path: path)
+        for owner in owners {
+            try cursor.forEachLink(of: owner.key) { ids.append($1) }
+            // Of just its length: the list may be kept for long.
+            var list: [ObjectID] = []
+            list.reserveCapacity(ids.count)
+            list += ids
+            lists.append(list)
+            ids.removeAll(keepingCapacity: true)
+        }
+        return lists
     }
 
     /// The destinations of a to-many relationship with their places in the tree.
     func links(
         keyedBy owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
     ) throws(StoreError) -> [(key: [UInt8], id: ObjectID)] {
-        let keyByteCount = relationship.isOrdered ? 24 : 16
-        let tree = catalog.linkTree(of: relationship)
         var links: [(key: [UInt8], id: ObjectID)] = []
-        try forEachLink(owner, tree, keyByteCount: keyByteCount, relationship, catalog, path: path) { key, id in
-            links.append((key.copy(0..<key.byteCount), id))
-        }
+        var cursor = try linkCursor(over: relationship, catalog, path: path)
+        try cursor.forEachLink(of: owner) { key, id in links.append((key.copy(0..<key.byteCount), id)) }
         return links
     }
 
@@ -110,27 +126,19 @@ extension StoreTransaction where Base: ~Copyable {
     ) throws(StoreError) -> [ObjectID] {
         guard let tree = catalog.ownerTree(of: relationship) else { return [] }
         var ids: [ObjectID] = []
-        try forEachLink(destination, tree, keyByteCount: 16, relationship, catalog, path: path) { ids.append($1) }
+        var cursor = LinkCursor(
+            try cursor(over: tree), over: tree, keyByteCount: 16, of: relationship, catalog, path: path)
+        try cursor.forEachLink(of: destination) { ids.append($1) }
         return ids
     }
 
-    private func forEachLink(
-        _ owner: UInt64, _ tree: Tree, keyByteCount: Int, _ relationship: Relationship, _ catalog: StoreCatalog,
-        path: String?, _ body: (_ key: RawSpan, _ id: ObjectID) -> Void
-    ) throws(StoreError) {
-        let prefix = LinkKey.prefix(owner)
-        try forEach(in: tree, from: prefix, below: prefix.successor) { key, value throws(StoreError) in
-            guard key.byteCount == keyByteCount, value.byteCount == 2,
-                let id = catalog.context.id(
-                    entityNumber: value.number(at: 0), key: key.bigEndianKey(at: keyByteCount - 8))
-            else {
-                throw .damagedContent(
-                    path: path, entity: catalog.model.entities[relationship.declaredBy].name, key: owner,
-                    reason: "an entry of tree \"\(tree.name)\" is no link")
-            }
-            body(key, id)
-            return true
-        }
+    private func linkCursor(
+        over relationship: Relationship, _ catalog: StoreCatalog, path: String?
+    ) throws(StoreError) -> LinkCursor {
+        let tree = catalog.linkTree(of: relationship)
+        return LinkCursor(
+            try cursor(over: tree), over: tree, keyByteCount: relationship.isOrdered ? 24 : 16, of: relationship,
+            catalog, path: path)
     }
 }
 

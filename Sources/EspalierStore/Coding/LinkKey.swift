@@ -32,11 +32,10 @@ enum LinkKey {
         return key
     }
 
-    /// What all keys of an owner begin with.
-    static func prefix(_ owner: UInt64) -> [UInt8] {
-        var key: [UInt8] = []
+    /// Replaces `key` by what all keys of an owner begin with.
+    static func writePrefix(_ owner: UInt64, to key: inout [UInt8]) {
+        key.removeAll(keepingCapacity: true)
         key.append(bigEndian: owner)
-        return key
     }
 
     /// An entry's value.
