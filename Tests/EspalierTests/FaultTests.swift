@@ -179,4 +179,54 @@ import Testing
         #expect(artist.managedObjectContext == nil && !stack.context.hasChanges)
         #expect(try stack.context.fetch(FetchRequest<Artist>()).map(\.name) == ["Artist 0"])
     }
+
+    @Test func `a walk from object to object may be as long as one likes`() throws {
+        let model = try ManagedObjectModel(for: [Station.self])
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        try coordinator.addPersistentStore(.inMemory)
+        let length = 30_000
+        do {
+            let context = ManagedObjectContext(coordinator)
+            var last: Station?
+            for number in 0..<length {
+                let station = Station(context: context)
+                (station.number, station.previous) = (number, last)
+                last = station
+            }
+            try context.save()
+        }
+        let context = ManagedObjectContext(coordinator)
+        let first = try #require(
+            try context.fetch(FetchRequest<Station>(FetchPredicate(format: "number == 0"))).first)
+
+        var (station, count) = (Optional(first), 0)
+        while let here = station { (station, count) = (here.next, count + 1) }
+
+        #expect(count == length)
+    }
+}
+
+/// A place on a line from which the next one is reached.
+private final class Station: ManagedObject {
+    override class var entityDescription: EntityDescription {
+        EntityDescription(
+            "Station",
+            properties: [
+                EntityDescription._property("number", Int.self),
+                EntityDescription._property("previous", Station?.self, options: .init(inverse: "next")),
+                EntityDescription._property("next", Station?.self, options: .init(inverse: "previous")),
+            ])
+    }
+    var number: Int {
+        get { _get("number", at: 0) }
+        set { _set("number", at: 0, newValue) }
+    }
+    var previous: Station? {
+        get { _get("previous", at: 1) }
+        set { _set("previous", at: 1, newValue) }
+    }
+    var next: Station? {
+        get { _get("next", at: 2) }
+        set { _set("next", at: 2, newValue) }
+    }
 }

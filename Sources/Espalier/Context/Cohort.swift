@@ -1,10 +1,12 @@
 // Objects that came together and whose faults therefore fire together (F-2).
 //
 // Invariants
-//   1. A cohort holds IDs, rows and other cohorts, never objects: objects point at cohorts, and not the other way
-//      round.
+//   1. A cohort holds IDs and other cohorts, and keeps rows and lists in the cache of its context, never objects:
+//      objects point at cohorts, and not the other way round.
 //   2. The cohort across a relationship is made once per cohort, so walking a graph costs one store trip per step of
 //      the path and kind of content, however many objects stand on each step.
+//   3. A cohort that a step has made belongs to one other cohort, which leads to it: cohorts form trees, and a tree
+//      ends without recursion, as a path may be as long as the store.
 
 import EspalierModel
 import EspalierStore
@@ -14,52 +16,72 @@ final class Cohort {
     /// How many objects one trip to the store loads at most; bounds the memory that one fault can ask for.
     static let tripSizeMax = 4096
 
-    /// A relationship, the same for an entity and its subentities.
-    private struct Step {
-        let declaredBy: Int
-        let slot: Int
-        let cohort: Cohort
-    }
-
-    private(set) var members: [ObjectID]
+    let members: [ObjectID]
     private let cache: RowCache
+    /// The members whose rows are kept.
     private var rows: [ObjectID] = []
-    private var lists: [RowCache.ListKey] = []
-    /// Few: searched, not hashed.
-    private var steps: [Step] = []
+    /// The members whose lists are kept.
+    private var lists: [(slot: Int, owners: [ObjectID])] = []
+    /// The cohorts across relationships, one after the other: few, so they are searched.
+    private var firstStep: Cohort?
+    private var nextStep: Cohort?
+    /// The relationship that leads here from another cohort, the same for an entity and its subentities.
+    private let origin: (declaredBy: Int, slot: Int)?
 
-    init(_ members: [ObjectID], cache: RowCache) { (self.members, self.cache) = (members, cache) }
+    /// Each of `members` stands for one object; some may be named twice.
+    init(_ members: [ObjectID], cache: RowCache, across origin: Relationship? = nil) {
+        (self.members, self.cache) = (members, cache)
+        self.origin = origin.map { ($0.declaredBy, $0.slot) }
+    }
 
     deinit {
-        for id in rows { cache.releaseRow(of: id) }
-        for key in lists { cache.releaseList(key) }
-    }
-
-    /// Keeps a row for as long as this cohort lives.
-    func keep(_ row: ObjectSnapshot) {
-        cache.add(row)
-        rows.append(row.id)
-    }
-
-    /// Keeps a list of destinations for as long as this cohort lives.
-    func keep(_ list: [ObjectID], for key: RowCache.ListKey) {
-        cache.add(list, for: key)
-        lists.append(key)
-    }
-
-    /// The cohort of all destinations of this one's members; `destinations` gives them at the first call.
-    func step(across relationship: Relationship, destinations: ([ObjectID]) -> [ObjectID]) -> Cohort {
-        for step in steps where step.slot == relationship.slot && step.declaredBy == relationship.declaredBy {
-            return step.cohort
+        if !rows.isEmpty { cache.forgetRows(of: rows) }
+        for (slot, owners) in lists { cache.forgetLists(of: owners, at: slot) }
+        // The steps of a cohort that ends here come before its neighbours, instead of ending within it.
+        var ending = firstStep.take()
+        while ending != nil {
+            let isLast = isKnownUniquelyReferenced(&ending)
+            guard let cohort = ending else { return }
+            ending = cohort.nextStep.take()
+            guard isLast, let first = cohort.firstStep.take() else { continue }
+            var last = first
+            while let next = last.nextStep { last = next }
+            last.nextStep = ending
+            ending = first
         }
-        var seen = ObjectIDTable<Void>()
-        var unique: [ObjectID] = []
-        for id in destinations(members) where seen[id] == nil {
-            seen.set((), for: id)
-            unique.append(id)
+    }
+
+    /// Keeps rows for as long as this cohort lives.
+    func keep(_ found: [ObjectSnapshot?], of ids: [ObjectID]) {
+        cache.add(found)
+        rows = rows.isEmpty ? ids : rows + ids
+    }
+
+    /// Keeps the destinations of a to-many relationship of each owner for as long as this cohort lives.
+    func keep(_ found: [[ObjectID]], of owners: [ObjectID], at slot: Int) {
+        cache.add(found, of: owners, at: slot)
+        lists.append((slot, owners))
+    }
+
+    /// The cohort of all destinations of this one's members, if that step was taken before.
+    func step(across relationship: Relationship) -> Cohort? {
+        var step = firstStep
+        while let cohort = step {
+            if let origin = cohort.origin, origin.slot == relationship.slot,
+                origin.declaredBy == relationship.declaredBy
+            {
+                return cohort
+            }
+            step = cohort.nextStep
         }
-        let cohort = Cohort(unique, cache: cache)
-        steps.append(Step(declaredBy: relationship.declaredBy, slot: relationship.slot, cohort: cohort))
+        return nil
+    }
+
+    /// Makes the cohort of all destinations of this one's members.
+    func addStep(across relationship: Relationship, to destinations: [ObjectID]) -> Cohort {
+        let cohort = Cohort(destinations, cache: cache, across: relationship)
+        cohort.nextStep = firstStep.take()
+        firstStep = cohort
         return cohort
     }
 
@@ -67,11 +89,14 @@ final class Cohort {
     ///
     /// `id` is the first.
     func members(around id: ObjectID, where isNeeded: (ObjectID) -> Bool) -> [ObjectID] {
+        if members.count == 1, members[0] == id { return members }
         let start = members.firstIndex(of: id) ?? 0
         var result = [id]
-        for member in members[start...] + members[..<start] where member != id && isNeeded(member) {
-            guard result.count < Self.tripSizeMax else { break }
-            result.append(member)
+        for part in [start..<members.count, 0..<start] {
+            for position in part where members[position] != id && isNeeded(members[position]) {
+                guard result.count < Self.tripSizeMax else { return result }
+                result.append(members[position])
+            }
         }
         return result
     }

@@ -43,7 +43,7 @@ extension ManagedObjectContext {
         guard !isUnresolvable else { throw .conflicts(conflicts.map(described)) }
         for conflict in conflicts {
             guard let object = registry[conflict.id] else { continue }
-            cache.invalidate(conflict.id, relationshipCount: object.entity.relationships.count)
+            cache.invalidate(conflict.id)
             if let stored = conflict.stored {
                 resolve(object, stored)
             } else {

@@ -7,12 +7,23 @@ extension ManagedObjectContext {
     /// The object for `id`, which `source` refers to across `relationship`.
     func object(for id: ObjectID, from source: ManagedObject, across relationship: Relationship) -> ManagedObject {
         if let object = registry[id] {
-            if object.cohort == nil, object.row == nil, object.isFault {
-                object.cohort = step(from: source, across: relationship)
-            }
+            if object.wantsCohort { object.cohort = step(from: source, across: relationship) }
             return object
         }
         return makeFault(id, row: cache.row(of: id), cohort: step(from: source, across: relationship))
+    }
+
+    /// The objects for `ids`, which `source` refers to across `relationship`.
+    func objects(
+        for ids: [ObjectID], from source: ManagedObject, across relationship: Relationship
+    ) -> [ManagedObject] {
+        // Taken when the first object asks for it, and not asked for again: it is the same for all.
+        lazy var step = self.step(from: source, across: relationship)
+        return ids.map { id in
+            guard let object = registry[id] else { return makeFault(id, row: cache.row(of: id), cohort: step) }
+            if object.wantsCohort { object.cohort = step }
+            return object
+        }
     }
 
     /// Brings the row of a fault into memory, with those of its cohort; `row` stays `nil` if the store has none.
@@ -30,10 +41,10 @@ extension ManagedObjectContext {
                     && cache.row(of: member) == nil
             } ?? [id]
         faultTrips += 1
-        for row in try persistentStoreCoordinator.snapshots(of: wanted) {
-            guard let row else { continue }
+        let found = try persistentStoreCoordinator.snapshots(of: wanted)
+        cohort?.keep(found, of: wanted)
+        for case let row? in found {
             rowsFetched += 1
-            cohort?.keep(row)
             if let member = registry[row.id], member.row == nil, !member.isInserted { member.row = row }
         }
     }
@@ -42,21 +53,22 @@ extension ManagedObjectContext {
     func storedDestinations(
         of relationship: Relationship, for object: ManagedObject
     ) throws(ContextError) -> [ObjectID] {
-        let key = RowCache.ListKey(owner: object.storedID, slot: relationship.slot)
-        if let list = cache.list(key) { return list }
+        let (id, slot) = (object.storedID, relationship.slot)
+        if let list = cache.list(of: id, at: slot) { return list }
         let cohort = cohort(of: object)
-        let declaring = model.entities[relationship.declaredBy]
-        let owners = cohort.members(around: object.storedID) { member in
-            !member.isTemporary && member.storeTag == object.storedID.storeTag
-                && shape(ofTag: member.entityTag)?.entity.isKind(of: declaring) == true
-                && cache.list(RowCache.ListKey(owner: member, slot: relationship.slot)) == nil
+        let owners = cohort.members(around: id) { member in
+            !member.isTemporary && member.storeTag == id.storeTag && canHave(relationship, member)
+                && cache.list(of: member, at: slot) == nil
         }
         faultTrips += 1
         let lists = try persistentStoreCoordinator.destinations(of: relationship, for: owners)
-        for (owner, list) in zip(owners, lists) {
-            cohort.keep(list, for: RowCache.ListKey(owner: owner, slot: relationship.slot))
-        }
+        cohort.keep(lists, of: owners, at: slot)
         return lists.first ?? []
+    }
+
+    /// Whether the entity of `id` has `relationship`, itself or from an entity it inherits from.
+    private func canHave(_ relationship: Relationship, _ id: ObjectID) -> Bool {
+        shape(ofTag: id.entityTag)?.entity.isKind(of: model.entities[relationship.declaredBy]) == true
     }
 
     private func cohort(of object: ManagedObject) -> Cohort {
@@ -69,19 +81,36 @@ extension ManagedObjectContext {
     /// The cohort of everything that the cohort of `source` refers to across `relationship`.
     private func step(from source: ManagedObject, across relationship: Relationship) -> Cohort? {
         guard !source.isInserted else { return nil }
-        return cohort(of: source).step(across: relationship) { members in
-            var found: [ObjectID] = []
-            for member in members {
-                if relationship.isToMany {
-                    found += cache.list(RowCache.ListKey(owner: member, slot: relationship.slot)) ?? []
-                } else if shape(ofTag: member.entityTag)?.entity.relationships.count ?? 0 > relationship.slot,
-                    let row = registry[member]?.row ?? cache.row(of: member),
-                    let id = row.destination(at: relationship.slot)
-                {
-                    found.append(id)
-                }
-            }
-            return found
-        }
+        let cohort = cohort(of: source)
+        if let step = cohort.step(across: relationship) { return step }
+        let destinations =
+            relationship.isToMany
+            ? listedDestinations(of: cohort.members, across: relationship)
+            : rowDestinations(of: cohort.members, across: relationship)
+        return cohort.addStep(across: relationship, to: destinations)
     }
+
+    /// The destinations in all lists of a to-many relationship that were loaded.
+    private func listedDestinations(of owners: [ObjectID], across relationship: Relationship) -> [ObjectID] {
+        if owners.count == 1 { return cache.list(of: owners[0], at: relationship.slot) ?? [] }
+        let lists = owners.lazy.compactMap { self.cache.list(of: $0, at: relationship.slot) }
+        // Where each destination has one owner, no two lists have the same.
+        if model.inverse(of: relationship)?.isToMany == false { return lists.flatMap(\.self) }
+        return ObjectIDSet(lists.joined()).ids
+    }
+
+    /// The destinations of a to-one relationship in all rows that are in memory.
+    private func rowDestinations(of members: [ObjectID], across relationship: Relationship) -> [ObjectID] {
+        var found = ObjectIDSet()
+        for member in members where canHave(relationship, member) {
+            let row = registry[member]?.row ?? cache.row(of: member)
+            if let id = row?.destination(at: relationship.slot) { found.insert(id) }
+        }
+        return found.ids
+    }
+}
+
+extension ManagedObject {
+    /// Whether it is a fault without a row and came alone.
+    fileprivate var wantsCohort: Bool { cohort == nil && row == nil && isFault }
 }

@@ -13,15 +13,13 @@ extension ManagedObjectContext {
             refresh(object, mergesChanges: true)
         }
         for id in saved.updated {
-            guard let shape = shape(ofTag: id.entityTag) else { continue }
-            cache.invalidate(id, relationshipCount: shape.entity.relationships.count)
+            cache.invalidate(id)
             if let object = registry[id], !object.state.contains(.deleted) {
                 refresh(object, mergesChanges: true)
             }
         }
         for id in saved.deleted {
-            guard let shape = shape(ofTag: id.entityTag) else { continue }
-            cache.invalidate(id, relationshipCount: shape.entity.relationships.count)
+            cache.invalidate(id)
             guard let object = registry[id] else { continue }
             if object.state.contains(.deleted) {
                 deleted.remove(object)

@@ -51,7 +51,7 @@ extension ManagedObjectContext {
     ///   the other side is refreshed too. New objects stay as they are.
     public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self, !object.isInserted else { return }
-        cache.invalidate(object.storedID, relationshipCount: object.entity.relationships.count)
+        cache.invalidate(object.storedID)
         if mergesChanges && object.hasChanges {
             object.row = nil
             object.state.subtract([.fulfilled, .inaccessible])

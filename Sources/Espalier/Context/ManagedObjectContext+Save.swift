@@ -154,11 +154,11 @@ extension ManagedObjectContext {
                 } else {
                     object.becomeCommitted(nil)
                 }
-                cache.invalidate(object.storedID, relationshipCount: object.entity.relationships.count)
+                cache.invalidate(object.storedID)
                 told.updated.append(object.storedID)
             }
             for object in part.changes.deleted {
-                cache.invalidate(object.storedID, relationshipCount: object.entity.relationships.count)
+                cache.invalidate(object.storedID)
                 registry.remove(object.storedID)
                 told.deleted.append(object.storedID)
                 object.leaveContext()

@@ -59,8 +59,6 @@ public final class ManagedObjectContext {
     struct FaultOrigin {
         let id: ObjectID
         let shape: EntityShape
-        let row: ObjectSnapshot?
-        let cohort: Cohort?
     }
 
     /// A context on a coordinator's stores.
@@ -230,8 +228,9 @@ public final class ManagedObjectContext {
 
     /// A new object for a row that no object stands for yet, of an entity whose shape is at hand.
     func makeFault(_ id: ObjectID, _ shape: EntityShape, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
-        nextFault = FaultOrigin(id: id, shape: shape, row: row, cohort: cohort)
+        nextFault = FaultOrigin(id: id, shape: shape)
         let object = shape.objectClass.init(entity: shape.entity, insertInto: self)
+        (object.row, object.cohort) = (row, cohort)
         registry.insert(object)
         return object
     }

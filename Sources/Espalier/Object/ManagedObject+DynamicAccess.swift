@@ -104,8 +104,7 @@ extension ManagedObject {
         guard let relationship = entity.relationship(named: name), !isInserted else { return false }
         if !relationship.isToMany { return row == nil }
         if changes?.values.toMany[relationship.slot]?.list != nil { return false }
-        let key = RowCache.ListKey(owner: storedID, slot: relationship.slot)
-        return managedObjectContext?.cache.list(key) == nil
+        return managedObjectContext?.cache.list(of: storedID, at: relationship.slot) == nil
     }
 
     /// The attributes and to-one destinations as they were last read or saved (MO-34); empty for a new object.

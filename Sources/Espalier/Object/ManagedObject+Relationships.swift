@@ -34,8 +34,7 @@ extension ManagedObject {
     /// The objects at the other end of a to-many relationship.
     final func destinations(at slot: Int) -> [ManagedObject] {
         guard let context = managedObjectContext else { return [] }
-        let relationship = entity.relationships[slot]
-        return destinationIDs(at: slot).map { context.object(for: $0, from: self, across: relationship) }
+        return context.objects(for: destinationIDs(at: slot), from: self, across: entity.relationships[slot])
     }
 
     /// What the store holds, without unsaved changes.

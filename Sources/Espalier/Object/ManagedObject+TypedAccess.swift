@@ -38,9 +38,9 @@ extension ManagedObject {
     /// A to-many relationship.
     ///
     /// For @Entity only.
+    @inlinable
     public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> Set<Destination> {
-        guard let slot = relationshipSlot(name, at: index) else { return [] }
-        let objects = destinations(at: slot)
+        let objects = destinations(name, at: index)
         var result = Set<Destination>(minimumCapacity: objects.count)
         for object in objects { if let object = object as? Destination { result.insert(object) } }
         return result
@@ -49,9 +49,9 @@ extension ManagedObject {
     /// An ordered to-many relationship.
     ///
     /// For @Entity only.
+    @inlinable
     public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> [Destination] {
-        guard let slot = relationshipSlot(name, at: index) else { return [] }
-        return destinations(at: slot).compactMap { $0 as? Destination }
+        destinations(name, at: index).compactMap { $0 as? Destination }
     }
 
     // MARK: Writing
@@ -124,6 +124,12 @@ extension ManagedObject {
     @usableFromInline
     final func destination(_ name: StaticString, at index: Int) -> ManagedObject? {
         relationshipSlot(name, at: index).flatMap { destination(at: $0) }
+    }
+
+    /// The objects at the other end of the to-many relationship called `name`.
+    @usableFromInline
+    final func destinations(_ name: StaticString, at index: Int) -> [ManagedObject] {
+        relationshipSlot(name, at: index).map { destinations(at: $0) } ?? []
     }
 
     /// Writes the attribute called `name`, or records why not.

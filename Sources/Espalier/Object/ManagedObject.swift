@@ -65,7 +65,7 @@ open class ManagedObject {
     ///   or not of the context's model, the object stays outside and the context's next `save()` says so.
     public required init(entity: Entity, insertInto context: ManagedObjectContext?) {
         if let context, let origin = context.nextFault.take() {
-            (storedID, shape, row, cohort) = (origin.id, origin.shape, origin.row, origin.cohort)
+            (storedID, shape) = (origin.id, origin.shape)
             state = .registered
             setContext(context)
             return

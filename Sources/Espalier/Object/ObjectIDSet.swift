@@ -9,7 +9,7 @@ import EspalierModel
 /// IDs, each once.
 struct ObjectIDSet: Sequence {
     /// As many are searched one by one.
-    private static var searchedCountMax: Int { 8 }
+    private static var searchedCountMax: Int { 32 }
 
     private(set) var ids: [ObjectID] = []
     private var positions: ObjectIDTable<Int>?
