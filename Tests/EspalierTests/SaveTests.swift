@@ -174,6 +174,47 @@ import Testing
         #expect(try stack.stored(Album.self).first?.artist?.objectID == id)
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `a new object's set holds what leads to it, whatever happened before somebody looks`(_ kind: StoreKind)
+        throws
+    {
+        let stack = try Stack(kind)
+        let context = stack.context
+        let (artist, other) = (Artist(context: context), Artist(context: context))
+        (artist.name, other.name) = ("One", "Other")
+        func newAlbum() -> Album {
+            let album = Album(context: context)
+            (album.title, album.artist) = ("New", artist)
+            return album
+        }
+        let albums = (0..<4).map { _ in newAlbum() }
+        (albums[1].artist, albums[2].artist) = (other, nil)
+        try context.delete(albums[3])
+        context.processPendingChanges()
+        #expect(artist.albums == [albums[0]] && other.albums == [albums[1]])
+
+        let early = newAlbum()
+        try context.obtainPermanentIDs(for: [early, artist])
+        #expect(artist.albums == [albums[0], early])
+
+        let late = newAlbum()
+        let orphan = Playlist(context: context)
+        orphan.name = "Nobody's"
+        #expect(violations { try context.save() }.map(\.property) == ["owner"])
+        #expect(artist.albums == [albums[0], early, late])
+
+        try context.delete(orphan)
+        let last = newAlbum()
+        try context.save()
+        #expect(artist.albums == [albums[0], early, late, last])
+        #expect(try stack.stored(Artist.self).map(\.albums.count).sorted() == [1, 4])
+
+        let gone = Artist(context: context)
+        newAlbum().artist = gone
+        context.rollback()
+        #expect(gone.albums.isEmpty && artist.albums.count == 4)
+    }
+
     @Test func `an object made without a context joins one by insert or by a relationship`() throws {
         let stack = try Stack(.inMemory)
         let entity = { (name: String) in try #require(stack.context.model.entity(named: name)) }

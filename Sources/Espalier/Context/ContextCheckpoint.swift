@@ -23,6 +23,7 @@ struct ContextCheckpoint {
     private let updated: ChangedObjects
     private let deleted: ChangedObjects
     private let unpropagated: [ManagedObject]
+    private let unreadInverses: UnreadInverses
     private let recorded: [Violation]
 
     init(_ context: ManagedObjectContext) {
@@ -42,6 +43,7 @@ struct ContextCheckpoint {
         updated = context.updated
         deleted = context.deleted
         unpropagated = context.unpropagated
+        unreadInverses = context.unreadInverses
         recorded = context.recorded
     }
 
@@ -72,6 +74,7 @@ struct ContextCheckpoint {
         context.deleted = deleted
         for list in [inserted, updated, deleted] { list.renumber() }
         context.unpropagated = unpropagated
+        context.unreadInverses = unreadInverses
         context.recorded = recorded
     }
 }

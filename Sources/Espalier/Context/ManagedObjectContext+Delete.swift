@@ -58,6 +58,7 @@ extension ManagedObjectContext {
         unpropagated.removeAll()
         let unsaved = deleted.filter(\.isInserted)
         guard !unsaved.isEmpty else { return }
+        takeInInverses()
         let gone = Set(unsaved.map(\.storedID))
         deleted = deleted.keeping { !$0.isInserted }
         for object in unsaved {

@@ -100,6 +100,7 @@ extension ManagedObjectContext {
 
     /// Refuses relationships that lead from store to store.
     private func checkStores(_ changes: ChangeSet) throws(ContextError) {
+        takeInInverses()
         for object in changes.inserted + changes.updated {
             guard let values = object.changes?.values else { continue }
             let home = try store(of: object)
@@ -138,6 +139,7 @@ extension ManagedObjectContext {
                 throw ContextError(error)
             }
         }
+        takeInInverses()
         for object in changedObjects {
             if let id = permanentIDs[object.storedID] {
                 registry.remove(object.storedID)

@@ -40,6 +40,7 @@ extension ManagedObjectContext {
         updated.removeAll()
         deleted.removeAll()
         unpropagated.removeAll()
+        unreadInverses.removeAll()
         recorded.removeAll()
         locked.removeAll()
     }

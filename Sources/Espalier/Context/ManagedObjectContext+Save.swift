@@ -132,6 +132,8 @@ extension ManagedObjectContext {
     /// - Returns: what other contexts are told.
     private func apply(_ outcome: SaveOutcome) -> SavedChanges {
         var told = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
+        // Of several stores some may have failed; `freeze` has taken them in then.
+        unreadInverses.removeAll()
         for part in outcome.saved {
             let insertedIDs = part.result.inserted.map(\.id)
             // Saved together, they are likely to be walked together.

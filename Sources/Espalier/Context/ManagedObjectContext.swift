@@ -38,6 +38,8 @@ public final class ManagedObjectContext {
     var deleted = ChangedObjects()
     /// Deleted objects whose delete rules have not run.
     var unpropagated: [ManagedObject] = []
+    /// What to-many sides of new objects have not taken in yet.
+    var unreadInverses = UnreadInverses()
     /// Unchanged objects whose version the next save checks (MC-35).
     var locked: Set<ManagedObject> = []
     /// Refused changes and unreadable values, for the next save to report.

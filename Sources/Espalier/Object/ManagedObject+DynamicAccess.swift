@@ -136,6 +136,7 @@ extension ManagedObject {
 
     /// Whether a stored property or relationship really differs from what is committed (MO-07).
     public final var hasPersistentChangedValues: Bool {
-        !changedValues().isEmpty || changes?.values.toMany.isEmpty == false
+        takeInInverses()
+        return !changedValues().isEmpty || changes?.values.toMany.isEmpty == false
     }
 }

@@ -27,6 +27,7 @@ extension ManagedObject {
 
     /// The destinations of a to-many relationship: in the kept order, or stored ones by key and then new ones.
     final func destinationIDs(at slot: Int) -> [ObjectID] {
+        takeInInverses()
         guard let change = changes?.values.toMany[slot] else { return storedDestinationIDs(at: slot) }
         return change.list ?? change.applied(to: storedDestinationIDs(at: slot))
     }
@@ -169,7 +170,23 @@ extension ManagedObject {
             other.unlink(old, across: inverse)
         }
         addRaw(other.storedID, to: relationship)
-        if let inverse, !(other === self && inverse === relationship) { other.addRaw(storedID, to: inverse) }
+        guard let inverse, !(other === self && inverse === relationship) else { return }
+        if !relationship.isToMany, inverse.isToMany, !inverse.isOrdered, other.state.contains(.inserted) {
+            withContext { $0.unreadInverses.add(storedID, to: other.storedID, at: inverse.slot) }
+            other.noteChange()
+        } else {
+            other.addRaw(storedID, to: inverse)
+        }
+    }
+
+    /// Makes the to-many relationships of a new object what they have become by the to-one sides of others.
+    final func takeInInverses() {
+        if state.contains(.inserted) { withContext { $0.takeInInverses() } }
+    }
+
+    /// Adds what a to-one side leads here from.
+    final func takeIn(_ id: ObjectID, at slot: Int) {
+        beginChange(of: entity.relationships[slot]).add(id, toMany: slot)
     }
 
     /// Unrelates both sides.
@@ -230,6 +247,7 @@ extension ManagedObject {
     ///
     /// An ordered relationship changes as a whole list, so that needs what the store holds; a set does not.
     private func beginChange(of relationship: Relationship) -> ObjectChanges {
+        takeInInverses()
         if let changes, changes.values.toMany.contains(relationship.slot) { return changeable() }
         let start =
             relationship.isOrdered
