@@ -59,7 +59,7 @@ private final class Comparison {
     }
 
     /// Which rows at which versions.
-    private func text(_ rows: [ObjectSnapshot]) -> [String] { rows.map { "\($0.id) \($0.version)" } }
+    private func text(_ rows: SnapshotList) -> [String] { rows.map { "\($0.id) \($0.version)" } }
 
     /// What an error says about rows and values.
     private func text(_ error: any Error) -> String {

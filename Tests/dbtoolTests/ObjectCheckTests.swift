@@ -98,7 +98,7 @@ private final class LyingStore: PersistentStore, @unchecked Sendable {
     var isReadOnly: Bool { false }
     var model: ManagedObjectModel { store.model }
 
-    func fetch(_ fetch: StoreFetch) throws(StoreError) -> [ObjectSnapshot] { try store.fetch(fetch) }
+    func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList { try store.fetch(fetch) }
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
         fetch.sort.isEmpty ? try store.fetchIDs(fetch) : editSortedIDs(try store.fetchIDs(fetch))
     }

@@ -16,47 +16,40 @@ extension ManagedObjectContext {
     ///   the model; `.store` if a store fails.
     @inlinable
     public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
-        let untyped = FetchRequest<ManagedObject>(request)
-        let found = try objects(untyped)
-        var result: [Object] = []
-        result.reserveCapacity(found.count)
+        let found = try objects(request.terms)
         // Asking the runtime for every object is 15 ns each; most fetches bring objects of one class.
-        var wanted: ManagedObject.Type?
-        for object in found {
-            if type(of: object) != wanted {
-                guard object is Object else {
-                    throw .wrongResultType(
-                        entity: object.entity.name, found: "\(type(of: object))", expected: "\(Object.self)")
-                }
-                wanted = type(of: object)
+        var known: ManagedObject.Type?
+        for object in found where type(of: object) != known {
+            guard object is Object else {
+                throw .wrongResultType(
+                    entity: object.entity.name, found: "\(type(of: object))", expected: "\(Object.self)")
             }
-            // SAFETY: an object of this very class was just asked.
-            result.append(unsafe unsafeDowncast(object, to: Object.self))
+            known = type(of: object)
         }
-        try bringIn(found, untyped)
-        return result
+        try bringIn(found, request.terms)
+        // SAFETY: every element was asked, and arrays of references look the same whatever their class. A new array
+        // would count one reference more for each object, and one less when the old one goes.
+        return unsafe unsafeBitCast(found, to: [Object].self)
     }
 
     /// The objects that match, in order, within offset and limit.
     @usableFromInline
-    func objects(_ request: FetchRequest<ManagedObject>) throws(ContextError) -> [ManagedObject] {
-        try objects(try resolve(request), includesPendingChanges: request.includesPendingChanges)
+    func objects(_ terms: FetchTerms) throws(ContextError) -> [ManagedObject] {
+        try objects(try resolve(terms), includesPendingChanges: terms.includesPendingChanges)
     }
 
-    /// Loads what `request` asks for besides the objects it has found.
+    /// Loads what is asked for besides the objects that were found.
     @usableFromInline
-    func bringIn(
-        _ found: [ManagedObject], _ request: FetchRequest<ManagedObject>
-    ) throws(ContextError) {
-        if !request.returnsObjectsAsFaults { for object in found { object.fireFault() } }
-        for path in request.relationshipKeyPathsForPrefetching { try prefetch(path, of: found) }
+    func bringIn(_ found: [ManagedObject], _ terms: FetchTerms) throws(ContextError) {
+        if !terms.returnsObjectsAsFaults { for object in found { object.fireFault() } }
+        for path in terms.relationshipKeyPathsForPrefetching { try prefetch(path, of: found) }
     }
 
     /// The IDs of the objects that match, in the request's order; unsaved objects have temporary ones (FR-02).
     ///
     /// - Throws: as `fetch(_:)`.
     public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
-        let fetch = try resolve(request)
+        let fetch = try resolve(request.terms)
         let pending = pendingChanges(for: fetch, request.includesPendingChanges)
         if case .none = pending, let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity) {
             do { return try store.fetchIDs(fetch) } catch { throw ContextError(error) }
@@ -68,7 +61,7 @@ extension ManagedObjectContext {
     ///
     /// - Throws: as `fetch(_:)`.
     public func count<Result>(for request: FetchRequest<Result>) throws(ContextError) -> Int {
-        var fetch = try resolve(request)
+        var fetch = try resolve(request.terms)
         fetch.sort = []
         let pending = pendingChanges(for: fetch, request.includesPendingChanges)
         if case .none = pending, let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity) {
@@ -81,24 +74,25 @@ extension ManagedObjectContext {
     ///
     /// - Throws: as `fetch(_:)`.
     public func explain<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [String] {
-        try persistentStoreCoordinator.explain(resolve(request))
+        try persistentStoreCoordinator.explain(resolve(request.terms))
     }
 
     /// The request in terms of the model.
-    private func resolve<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> StoreFetch {
+    private func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
         processPendingChanges()
         guard let entity = model.entity(named: request.entityName) else {
             throw .unknownEntity(request.entityName, known: model.entities.map(\.name))
         }
         do {
-            var fetch = StoreFetch(entity: entity, includesSubentities: request.includesSubentities)
-            if let predicate = request.predicate {
-                fetch.predicate = try ResolvedPredicate(predicate, for: entity, in: model)
-            }
-            for key in request.sortKeys { fetch.sort.append(try ResolvedSortKey(key, for: entity, in: model)) }
-            fetch.offset = max(0, request.fetchOffset)
-            fetch.limit = request.fetchLimit > 0 ? request.fetchLimit : nil
-            return fetch
+            var sort: [ResolvedSortKey] = []
+            for key in request.sortKeys { sort.append(try ResolvedSortKey(key, for: entity, in: model)) }
+            return StoreFetch(
+                entity: entity, includesSubentities: request.includesSubentities,
+                predicate: try request.predicate.map { predicate throws(FetchPredicateError) in
+                    try ResolvedPredicate(predicate, for: entity, in: model)
+                },
+                sort: sort, offset: max(0, request.fetchOffset),
+                limit: request.fetchLimit > 0 ? request.fetchLimit : nil)
         } catch {
             throw .invalidPredicate(error)
         }
@@ -116,19 +110,20 @@ extension ManagedObjectContext {
     }
 
     /// The objects of rows, as one cohort.
-    func materialized(_ rows: [ObjectSnapshot]) -> [ManagedObject] {
+    func materialized(_ rows: SnapshotList) -> [ManagedObject] {
         rowsFetched += rows.count
         // One object alone needs no cohort: it gets one when a fault of it asks for more than its row.
-        let cohort = rows.count > 1 ? Cohort(rows.map(\.id), cache: cache) : nil
+        let cohort = rows.count > 1 ? Cohort(rows.ids, cache: cache) : nil
         registry.reserveCapacity(rows.count)
         var objects: [ManagedObject] = []
         objects.reserveCapacity(rows.count)
         guard let first = rows.first else { return objects }
         var (tag, shape) = (first.id.entityTag, shapeOfRow(first.id))
         for row in rows {
-            guard let object = registry[row.id] else {
-                if row.id.entityTag != tag { (tag, shape) = (row.id.entityTag, shapeOfRow(row.id)) }
-                objects.append(makeFault(row.id, shape, row: row, cohort: cohort))
+            let id = row.id
+            guard let object = registry[id] else {
+                if id.entityTag != tag { (tag, shape) = (id.entityTag, shapeOfRow(id)) }
+                objects.append(makeFault(id, shape, row: row, cohort: cohort))
                 continue
             }
             if object.isFault { object.row = row }

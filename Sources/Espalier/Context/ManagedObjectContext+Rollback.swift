@@ -30,10 +30,8 @@ extension ManagedObjectContext {
 
     /// Takes the context away from every object, at its end or when it forgets them.
     ///
-    /// Calls no hook. The list keeps all of them, so that none ends meanwhile and takes itself out of the registry.
-    func letGo() {
-        for object in registry.objects { object.leaveContext() }
-    }
+    /// Calls no hook, and what objects give up keeps no object alive: none ends meanwhile.
+    func letGo() { registry.forEach { $0.leaveContext() } }
 
     private func forgetChanges() {
         inserted.removeAll()

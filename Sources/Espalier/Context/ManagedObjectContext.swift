@@ -60,7 +60,8 @@ public final class ManagedObjectContext {
     /// An object that is about to be made for a row.
     struct FaultOrigin {
         let id: ObjectID
-        let shape: EntityShape
+        /// Whoever makes the object keeps the shape meanwhile.
+        let shape: Unretained<EntityShape>
     }
 
     /// A context on a coordinator's stores.
@@ -216,7 +217,7 @@ public final class ManagedObjectContext {
     }
 
     /// A new object for a row that no object stands for yet.
-    func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
+    func makeFault(_ id: ObjectID, row: consuming ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
         makeFault(id, shapeOfRow(id), row: row, cohort: cohort)
     }
 
@@ -229,10 +230,13 @@ public final class ManagedObjectContext {
     }
 
     /// A new object for a row that no object stands for yet, of an entity whose shape is at hand.
-    func makeFault(_ id: ObjectID, _ shape: EntityShape, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
-        nextFault = FaultOrigin(id: id, shape: shape)
+    func makeFault(
+        _ id: ObjectID, _ shape: EntityShape, row: consuming ObjectSnapshot?, cohort: Cohort?
+    ) -> ManagedObject {
+        nextFault = FaultOrigin(id: id, shape: Unretained(shape))
         let object = shape.objectClass.init(entity: shape.entity, insertInto: self)
-        (object.row, object.cohort) = (row, cohort)
+        object.row = row
+        object.cohort = cohort
         registry.insert(object)
         return object
     }

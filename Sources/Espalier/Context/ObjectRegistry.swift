@@ -31,6 +31,11 @@ struct ObjectRegistry {
     /// Takes out the object with this ID, if there is one.
     mutating func remove(_ id: ObjectID) { table.remove(id) }
 
+    /// Calls `body` with each object, in no particular order.
+    ///
+    /// No object may end meanwhile: none is retained.
+    func forEach(_ body: (ManagedObject) -> Void) { for entry in table.allValues { entry.withObject(body) } }
+
     /// All objects, in no particular order.
     var objects: [ManagedObject] { table.allValues.compactMap(\.object) }
 }

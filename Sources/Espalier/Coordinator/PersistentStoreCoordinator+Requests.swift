@@ -5,8 +5,8 @@ import EspalierStore
 
 extension PersistentStoreCoordinator {
     /// The rows that match in every store that may hold some, one array per store.
-    func fetch(_ fetch: StoreFetch) throws(ContextError) -> [[ObjectSnapshot]] {
-        var results: [[ObjectSnapshot]] = []
+    func fetch(_ fetch: StoreFetch) throws(ContextError) -> [SnapshotList] {
+        var results: [SnapshotList] = []
         for store in stores(holding: fetch.entity) {
             do { results.append(try store.fetch(fetch)) } catch { throw ContextError(error) }
         }

@@ -64,8 +64,9 @@ open class ManagedObject {
     /// - Parameter context: `nil` for an object that joins a context later, by `insert(_:)`. If `entity` is abstract
     ///   or not of the context's model, the object stays outside and the context's next `save()` says so.
     public required init(entity: Entity, insertInto context: ManagedObjectContext?) {
-        if let context, let origin = context.nextFault.take() {
-            (storedID, shape) = (origin.id, origin.shape)
+        if let context, let origin = context.nextFault, let shape = origin.shape.object {
+            context.nextFault = nil
+            (storedID, self.shape) = (origin.id, shape)
             state = .registered
             setContext(context)
             return

@@ -17,8 +17,8 @@ public struct SortKey: Sendable, Hashable {
     }
 }
 
-/// A request for objects of one entity (semantics FR-01 ...); `Result` is the class the caller wants to see.
-public struct FetchRequest<Result>: Sendable {
+/// All of a request but the class of its results: what a context passes on without a copy.
+public struct FetchTerms: Sendable {
     /// The name of the entity, resolved when the request is executed (FR-01).
     public var entityName: String
     /// The condition; `nil` = all objects.
@@ -38,22 +38,37 @@ public struct FetchRequest<Result>: Sendable {
     /// Relationships whose destinations are fetched together with the results (FR-10).
     public var relationshipKeyPathsForPrefetching: [String] = []
 
-    /// A request for objects of the entity called `entityName`.
+    /// The terms of a request for objects of the entity called `entityName`.
     @inlinable
     public init(entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = []) {
         self.entityName = entityName
         self.predicate = predicate
         self.sortKeys = sortKeys
     }
+}
+
+/// A request for objects of one entity (semantics FR-01 ...); `Result` is the class the caller wants to see.
+///
+/// What can be asked for stands in `FetchTerms`, and is read and written here: `request.fetchLimit = 10`.
+@dynamicMemberLookup
+public struct FetchRequest<Result>: Sendable {
+    /// What is asked for.
+    public var terms: FetchTerms
+
+    /// A request for objects of the entity called `entityName`.
+    @inlinable
+    public init(entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = []) {
+        terms = FetchTerms(entityName: entityName, predicate: predicate, sortKeys: sortKeys)
+    }
 
     /// The same request for results of another class.
     @inlinable
-    public init<Other>(_ request: FetchRequest<Other>) {
-        self.init(entityName: request.entityName, predicate: request.predicate, sortKeys: request.sortKeys)
-        (fetchLimit, fetchOffset) = (request.fetchLimit, request.fetchOffset)
-        includesSubentities = request.includesSubentities
-        includesPendingChanges = request.includesPendingChanges
-        returnsObjectsAsFaults = request.returnsObjectsAsFaults
-        relationshipKeyPathsForPrefetching = request.relationshipKeyPathsForPrefetching
+    public init<Other>(_ request: FetchRequest<Other>) { terms = request.terms }
+
+    /// A part of the terms.
+    @inlinable
+    public subscript<Value>(dynamicMember part: WritableKeyPath<FetchTerms, Value>) -> Value {
+        get { terms[keyPath: part] }
+        set { terms[keyPath: part] = newValue }
     }
 }

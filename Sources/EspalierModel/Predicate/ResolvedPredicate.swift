@@ -42,10 +42,14 @@ public struct ResolvedPredicate: Sendable {
     public init(
         _ predicate: FetchPredicate, for entity: Entity, in model: ManagedObjectModel
     ) throws(FetchPredicateError) {
-        var resolver = PredicateResolver(entity: entity, model: model)
         source = predicate
         self.entity = entity
-        root = try resolver.resolve(predicate)
+        if let plain = PredicateResolver.plainEquality(predicate, of: entity) {
+            root = plain
+        } else {
+            var resolver = PredicateResolver(entity: entity, model: model)
+            root = try resolver.resolve(predicate)
+        }
     }
 
     /// The conditions that must all be true: the children of a topmost AND, or the predicate itself.

@@ -5,7 +5,7 @@ internal import Synchronization
 
 extension BTreeStore {
     /// The rows that match, in order, within offset and limit.
-    public func fetch(_ fetch: StoreFetch) throws(StoreError) -> [ObjectSnapshot] { try run(fetch, .rows).snapshots() }
+    public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList { try run(fetch, .rows).snapshots() }
 
     /// The IDs of the rows that match, in order, within offset and limit.
     public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try run(fetch, .ids).ids }

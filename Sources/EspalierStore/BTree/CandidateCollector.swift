@@ -17,7 +17,23 @@ struct CandidateCollector {
     /// The candidates of `source` by ascending key; `nil` if there are too many.
     func candidates(_ source: CandidateSource) throws(StoreError) -> [Candidate]? {
         var found: [Candidate] = []
-        guard try collect(source, into: &found) else { return nil }
+        return try collect(source, into: &found) ? Self.ordered(found) : nil
+    }
+
+    /// The candidates whose entries in an index begin with `prefix`, by ascending key; `nil` if there are too many.
+    func candidates(_ group: Int, beginningWith prefix: [UInt8]) throws(StoreError) -> [Candidate]? {
+        var found: [Candidate] = []
+        let tree = catalog.groupTrees[group]
+        try session.transaction.forEach(in: tree, beginningWith: prefix) { key, value throws(StoreError) in
+            found.append(try catalog.candidate(key, value, tree, path: session.path))
+            return found.count <= countMax
+        }
+        return found.count <= countMax ? Self.ordered(found) : nil
+    }
+
+    private static func ordered(_ candidates: consuming [Candidate]) -> [Candidate] {
+        guard candidates.count > 1 else { return candidates }
+        var found = candidates
         found.sort { $0.key < $1.key }
         var count = 0
         for candidate in found where count == 0 || found[count - 1].key != candidate.key {
@@ -105,7 +121,7 @@ struct CandidateCollector {
             let key = cursor.integerKey
             var number: UInt16 = 0
             try cursor.withValue { row throws(StoreError) in
-                number = try catalog.check(row, in: entity, key: key, path: session.path).entityNumber
+                number = try catalog.check(row, in: entity, key: key, path: session.path)
                 scratch.bytes.removeAll(keepingCapacity: true)
                 scratch.bytes.append(copying: row)
             }

@@ -11,16 +11,18 @@ internal import EspalierModel
 struct FetchExecution: ~Copyable {
     private let plan: FetchPlan
     private let session: ReadSession
+    private let catalog: StoreCatalog
     private var residual: [ResolvedPredicate.Node]
     private var sink: RowSink
     private var sortBuffer: SortBuffer?
-    private let scratch = RowBytes()
+    private lazy var scratch = RowBytes()
     /// Whether a row that is found is one that is wanted, in the order it comes.
     private var takesUntested: Bool
 
     init(_ plan: FetchPlan, _ kind: FetchKind, _ session: ReadSession) {
         self.plan = plan
         self.session = session
+        catalog = session.catalog
         residual = plan.residual
         sink = RowSink(kind, offset: plan.offset, limit: plan.limit, context: session.catalog.context)
         if case .sorted = plan.order, kind != .count {
@@ -36,24 +38,28 @@ struct FetchExecution: ~Copyable {
         case .nothing: return sink
         case .rows: try scan()
         case .index(let group, let range, let isReversed): try walk(group, range, isReversed: isReversed)
-        case .candidates(let source):
-            let isCheap = plan.isExact && sink.kind != .rows
-            let countMax = isCheap ? Int.max : plan.candidateCountMax
-            let collector = CandidateCollector(session: session, countMax: countMax)
-            if let candidates = try collector.candidates(source) {
-                for candidate in candidates {
-                    guard try offer(candidate) else { break }
-                }
-            } else {
-                residual = plan.condition
-                takesUntested = residual.isEmpty && sortBuffer == nil
-                try scan()
-            }
+        case .entries(let group, let prefix): try offer(collector.candidates(group, beginningWith: prefix))
+        case .candidates(let source): try offer(collector.candidates(source))
         }
         return finish()
     }
 
-    private var catalog: StoreCatalog { session.catalog }
+    private var collector: CandidateCollector {
+        let isCheap = plan.isExact && sink.kind != .rows
+        return CandidateCollector(session: session, countMax: isCheap ? Int.max : plan.candidateCountMax)
+    }
+
+    /// Looks at the rows that candidates lead to, or at all rows if there are too many candidates.
+    private mutating func offer(_ candidates: [Candidate]?) throws(StoreError) {
+        guard let candidates else {
+            residual = plan.condition
+            takesUntested = residual.isEmpty && sortBuffer == nil
+            return try scan()
+        }
+        for candidate in candidates {
+            guard try offer(candidate) else { return }
+        }
+    }
 
     private consuming func finish() -> RowSink {
         guard let buffer = sortBuffer.take() else { return sink }
@@ -159,7 +165,7 @@ struct FetchExecution: ~Copyable {
 
     /// Checks a row where it lies and takes it, if nothing is to be tested or sorted.
     private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Step {
-        let number = try catalog.check(row, in: plan.entity, key: key, path: session.path).entityNumber
+        let number = try catalog.check(row, in: plan.entity, key: key, path: session.path)
         guard plan.isWanted[Int(number)] else { return .more }
         if takesUntested, let id = catalog.context.id(entityNumber: number, key: key) {
             return sink.accept(id, row) ? .more : .enough
@@ -193,9 +199,6 @@ struct FetchExecution: ~Copyable {
 extension RawSpan {
     /// Whether these bytes are `values` and a primary key.
     fileprivate func beginsWithValues(_ values: [UInt8]) -> Bool {
-        byteCount == values.count + 8
-            && values.withRawSpan { values in
-                !extracting(0..<values.byteCount).precedes(values) && !values.precedes(extracting(0..<values.byteCount))
-            }
+        byteCount == values.count + 8 && values.withRawSpan { begins(with: $0) }
     }
 }

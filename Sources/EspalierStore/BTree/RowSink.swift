@@ -43,5 +43,5 @@ struct RowSink: ~Copyable {
     }
 
     /// The rows that were taken.
-    consuming func snapshots() -> [ObjectSnapshot] { builder.finish() }
+    consuming func snapshots() -> SnapshotList { builder.finish() }
 }

@@ -143,18 +143,19 @@ extension StoreTransaction where Base: ~Copyable {
 }
 
 extension StoreCatalog {
-    /// Checks the structure of a row and that it belongs into the tree of `entity`'s hierarchy.
+    /// Checks the structure of a row and that it belongs into the tree of `entity`'s hierarchy; returns the number of
+    /// its own entity.
     @discardableResult
-    func check(_ row: RawSpan, in entity: Entity, key: UInt64, path: String?) throws(StoreError) -> RowLayout {
+    func check(_ row: RawSpan, in entity: Entity, key: UInt64, path: String?) throws(StoreError) -> UInt16 {
         func damaged(_ reason: String) -> StoreError {
             .damagedContent(path: path, entity: model.entities[entity.root].name, key: key, reason: reason)
         }
-        let layout: RowLayout
-        do { layout = try RowReader(context: context).check(row) } catch { throw damaged(error.reason) }
+        let number: UInt16
+        do { number = try RowReader(context: context).check(row) } catch { throw damaged(error.reason) }
         guard key != 0 else { throw damaged("0 is no primary key") }
-        guard let found = context.entity(layout.entityNumber), found.root == entity.root else {
-            throw damaged("a row of another hierarchy, entity number \(layout.entityNumber)")
+        guard context.root(ofEntity: number) == entity.root else {
+            throw damaged("a row of another hierarchy, entity number \(number)")
         }
-        return layout
+        return number
     }
 }

@@ -72,13 +72,28 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         in tree: Tree, from lower: [UInt8], below upper: [UInt8]?,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        try forEach(in: tree, from: lower, while: { key in upper?.withRawSpan { key.precedes($0) } ?? true }, body)
+    }
+
+    /// The entries of `tree` whose keys begin with `prefix`, in order and where they lie, until `body` returns `false`.
+    func forEach(
+        in tree: Tree, beginningWith prefix: [UInt8],
+        _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try forEach(in: tree, from: prefix, while: { key in prefix.withRawSpan { key.begins(with: $0) } }, body)
+    }
+
+    @inline(__always)
+    private func forEach(
+        in tree: Tree, from lower: [UInt8], while isInside: (RawSpan) -> Bool,
+        _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
         var cursor = try cursor(over: tree)
         var isOnEntry = try cursor.seek(lower)
         while isOnEntry {
             var isWanted = false
             try cursor.withEntry { key, value throws(StoreError) in
-                if let upper, !upper.withRawSpan({ key.precedes($0) }) { return }
-                isWanted = try body(key, value)
+                if isInside(key) { isWanted = try body(key, value) }
             }
             guard isWanted else { return }
             isOnEntry = try cursor.next()

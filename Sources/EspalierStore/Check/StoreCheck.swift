@@ -141,11 +141,11 @@ struct StoreCheck {
     /// The row, if its structure is sound.
     private mutating func structure(of bytes: [UInt8], _ key: UInt64, _ root: Entity, _ tree: Tree) -> StoredRow? {
         do throws(StoreError) {
-            let layout = try bytes.withRawSpan { row throws(StoreError) in
+            let number = try bytes.withRawSpan { row throws(StoreError) in
                 try catalog.check(row, in: root, key: key, path: nil)
             }
-            guard let entity = catalog.context.entity(layout.entityNumber),
-                let id = catalog.context.id(entityNumber: layout.entityNumber, key: key)
+            guard let entity = catalog.context.entity(number),
+                let id = catalog.context.id(entityNumber: number, key: key)
             else { return nil }
             return StoredRow(objectID: id, entity: entity, row: RowBytes(bytes), session: session)
         } catch {

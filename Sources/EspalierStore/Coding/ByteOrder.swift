@@ -20,6 +20,21 @@ extension RawSpan {
         return byteCount < other.byteCount
     }
 
+    /// Whether these bytes begin with `prefix`.
+    func begins(with prefix: RawSpan) -> Bool {
+        guard byteCount >= prefix.byteCount else { return false }
+        var offset = 0
+        while offset + 8 <= prefix.byteCount {
+            guard number(at: offset, as: UInt64.self) == prefix.number(at: offset) else { return false }
+            offset += 8
+        }
+        while offset < prefix.byteCount {
+            guard byte(at: offset) == prefix.byte(at: offset) else { return false }
+            offset += 1
+        }
+        return true
+    }
+
     /// The big-endian number in the eight bytes at `offset`.
     func bigEndianKey(at offset: Int) -> UInt64 { number(at: offset, as: UInt64.self).byteSwapped }
 }

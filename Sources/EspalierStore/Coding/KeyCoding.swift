@@ -120,12 +120,14 @@ package enum KeyCoding {
     }
 
     private static func appendEscaped<Bytes: Sequence<UInt8>>(_ bytes: Bytes, to key: inout [UInt8]) {
-        let start = key.count
-        key.append(contentsOf: bytes)
-        guard key[start...].contains(0) else { return }
-        let plain = Array(key[start...])
-        key.removeSubrange(start...)
-        for byte in plain {
+        // SAFETY: the buffer does not leave the closure. Most text holds no zero and is copied as a whole.
+        let isWhole = bytes.withContiguousStorageIfAvailable { bytes in
+            guard unsafe !bytes.contains(0) else { return false }
+            unsafe key.append(contentsOf: bytes)
+            return true
+        }
+        guard isWhole != true else { return }
+        for byte in bytes {
             key.append(byte)
             if byte == 0 { key.append(0xFF) }
         }

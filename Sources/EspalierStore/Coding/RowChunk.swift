@@ -37,41 +37,40 @@ extension RowPlace {
     fileprivate var range: Range<Int> { Int(offset)..<Int(offset) + Int(byteCount) }
 }
 
-/// Collects checked rows into chunks and makes snapshots of them: one copy of each row, one allocation a chunk.
+/// Collects checked rows into chunks and lists them: one copy of each row, one allocation a chunk.
 struct SnapshotBuilder {
     private let context: RowContext
+    /// The rows that are in no chunk yet.
     private var bytes: [UInt8] = []
-    private var waiting: [(id: ObjectID, place: RowPlace)] = []
-    private var snapshots: [ObjectSnapshot] = []
+    private var entries: [SnapshotList.Entry] = []
+    private var parts: [SnapshotList.Part] = []
 
     init(context: RowContext) { self.context = context }
 
     /// How many rows were collected.
-    var count: Int { snapshots.count + waiting.count }
+    var count: Int { entries.count }
 
     /// Appends a row that passed the check.
     mutating func append(_ row: RawSpan, id: ObjectID) {
-        if !bytes.isEmpty, bytes.count + row.byteCount > RowChunk.byteCountMax { flush(more: true) }
+        if !bytes.isEmpty, bytes.count + row.byteCount > RowChunk.byteCountMax {
+            endChunk()
+            bytes.reserveCapacity(RowChunk.byteCountMax)
+        }
         let place = RowPlace(offset: UInt32(bytes.count), byteCount: UInt32(row.byteCount))
-        waiting.append((id, place))
+        entries.append(SnapshotList.Entry(id: id, place: place))
         bytes.append(copying: row)
     }
 
     /// The snapshots of all rows, in the order they came in; the builder is empty afterwards.
-    mutating func finish() -> [ObjectSnapshot] {
-        flush(more: false)
-        defer { snapshots = [] }
-        return snapshots
+    mutating func finish() -> SnapshotList {
+        if !bytes.isEmpty { endChunk() }
+        let list = SnapshotList(entries, in: parts)
+        (entries, parts) = ([], [])
+        return list
     }
 
-    private mutating func flush(more: Bool) {
-        guard !waiting.isEmpty else { return }
-        let chunk = RowChunk(bytes: bytes, context: context)
-        for row in waiting {
-            snapshots.append(ObjectSnapshot(id: row.id, content: .chunk(chunk), place: row.place))
-        }
-        waiting.removeAll(keepingCapacity: more)
+    private mutating func endChunk() {
+        parts.append(SnapshotList.Part(content: .chunk(RowChunk(bytes: bytes, context: context)), end: entries.count))
         bytes = []
-        if more { bytes.reserveCapacity(RowChunk.byteCountMax) }
     }
 }

@@ -11,6 +11,8 @@ final class RowContext: Sendable {
     let storeTag: UInt32
     /// By layout number.
     let layouts: [RowLayout?]
+    /// The same as numbers, for reading rows.
+    let shapes: RowShapes
     /// By entity number: the entity in the open model.
     let entities: [Entity?]
     /// By index in the model: the entity's number.
@@ -18,6 +20,8 @@ final class RowContext: Sendable {
     /// By index in the model: the layout new rows are written in; `nil` for abstract entities.
     let currentLayouts: [RowLayout?]
     private let numberByTag: EntityTagTable<UInt16>
+    /// By entity number: what IDs carry of the entity, and its hierarchy; `nil` if the open model does not have it.
+    private let marks: [(tag: UInt32, root: Int)?]
     /// By index in the model, then by entity number: whether the number is of the entity's family.
     private let families: [[Bool]]
 
@@ -27,6 +31,8 @@ final class RowContext: Sendable {
     ) {
         self.storeTag = storeTag
         self.layouts = layouts
+        shapes = RowShapes(layouts)
+        marks = entities.map { entity in entity.map { ($0.tag, $0.root) } }
         self.entities = entities
         self.entityNumbers = entityNumbers
         self.currentLayouts = currentLayouts
@@ -54,10 +60,13 @@ final class RowContext: Sendable {
     /// The entity with this number.
     func entity(_ number: UInt16) -> Entity? { Int(number) < entities.count ? entities[Int(number)] : nil }
 
+    /// The index of the root of the hierarchy that the entity with this number is of.
+    func root(ofEntity number: UInt16) -> Int? { Int(number) < marks.count ? marks[Int(number)]?.root : nil }
+
     /// The ID of a row; `nil` if there is no such entity, or for key 0.
     func id(entityNumber: UInt16, key: UInt64) -> ObjectID? {
-        guard key != 0, let entity = entity(entityNumber) else { return nil }
-        return ObjectID(storeTag: storeTag, entityTag: entity.tag, key: key)
+        guard key != 0, Int(entityNumber) < marks.count, let mark = marks[Int(entityNumber)] else { return nil }
+        return ObjectID(storeTag: storeTag, entityTag: mark.tag, key: key)
     }
 
     /// Whether `id` can be that of a row of this store.

@@ -35,24 +35,25 @@ struct RowReader {
 
     let context: RowContext
 
-    /// Checks the structure of a row and returns its layout.
+    /// Checks the structure of a row and returns its entity's number.
     ///
     /// - Complexity: O(variable-width fields + references).
-    func check(_ row: RawSpan) throws(Damage) -> RowLayout {
+    @discardableResult
+    func check(_ row: RawSpan) throws(Damage) -> UInt16 {
         guard row.byteCount >= RowLayout.headerByteCount else { throw .tooShort(byteCount: row.byteCount) }
         let number = row.number(at: 0, as: UInt16.self)
-        guard let layout = context.layout(number) else { throw .unknownLayout(number) }
+        guard let shape = context.shapes[number] else { throw .unknownLayout(number) }
         let entityNumber = row.number(at: 2, as: UInt16.self)
-        guard entityNumber == layout.entityNumber else { throw .wrongEntity(entityNumber, layout: number) }
-        guard row.byteCount >= layout.variableOffset else { throw .tooShort(byteCount: row.byteCount) }
-        for place in layout.referencePlaces where !isNull(place, row) && reference(at: place, row) == nil {
-            throw .reference(field: layout.fields[place.bit].name)
-        }
-        let (tableOffset, variableOffset) = (layout.tableOffset, layout.variableOffset)
+        guard entityNumber == shape.entityNumber else { throw .wrongEntity(entityNumber, layout: number) }
+        guard row.byteCount >= shape.variableOffset else { throw .tooShort(byteCount: row.byteCount) }
+        let broken = context.shapes.firstReference(of: shape) { !isNull($0, row) && reference(at: $0, row) == nil }
+        if let broken { throw .reference(field: layout(of: row).fields[broken.bit].name) }
+        let (tableOffset, variableOffset) = (shape.tableOffset, shape.variableOffset)
         var end = 0
         for position in 0..<(variableOffset - tableOffset) / 4 {
             let next = Int(row.number(at: tableOffset + 4 * position, as: UInt32.self))
             guard next >= end, next <= row.byteCount - variableOffset else {
+                let layout = layout(of: row)
                 throw .variablePart(field: layout.fields[layout.variablePlaces[position].bit].name)
             }
             end = next
@@ -60,14 +61,20 @@ struct RowReader {
         guard row.byteCount == variableOffset + end else {
             throw .length(byteCount: row.byteCount, expected: variableOffset + end)
         }
-        return layout
+        return entityNumber
     }
 
     /// The layout of a checked row.
-    @inline(__always)
-    func layout(of row: RawSpan) -> RowLayout {
+    private func layout(of row: RawSpan) -> RowLayout {
         guard let layout = context.layout(row.number(at: 0)) else { preconditionFailure("the row was not checked") }
         return layout
+    }
+
+    /// The shape of a checked row.
+    @inline(__always)
+    private func shape(of row: RawSpan) -> RowShape {
+        guard let shape = context.shapes[row.number(at: 0)] else { preconditionFailure("the row was not checked") }
+        return shape
     }
 
     /// The number of the row's entity.
@@ -80,27 +87,28 @@ struct RowReader {
 
     /// The value of the attribute in `slot` of a checked row.
     func value(at slot: Int, _ row: RawSpan) -> AttributeValue {
-        let layout = layout(of: row)
-        guard let place = layout.attributes[slot], !isNull(place, row) else { return .null }
-        return value(at: place, layout, row)
+        let shape = shape(of: row)
+        guard let place = context.shapes.place(ofAttribute: slot, shape), !isNull(place, row) else { return .null }
+        return value(at: place, shape, row)
     }
 
     /// The destination in relationship `slot` of a checked row.
     func destination(at slot: Int, _ row: RawSpan) -> ObjectID? {
-        guard let place = layout(of: row).references[slot], !isNull(place, row) else { return nil }
+        let shape = shape(of: row)
+        guard let place = context.shapes.place(ofRelationship: slot, shape), !isNull(place, row) else { return nil }
         return reference(at: place, row)
     }
 
     /// Whether the bytes say something that reads otherwise than it was written: the name of the first such field.
     func contentProblem(_ row: RawSpan) -> String? {
-        let layout = layout(of: row)
+        let (layout, shape) = (layout(of: row), shape(of: row))
         for place in layout.places {
             guard case .attribute(let type) = place.content, !isNull(place, row) else { continue }
             let isGood: Bool =
                 switch type {
-                case .string: String(validating: row.copy(range(of: place, layout, row)), as: UTF8.self) != nil
+                case .string: String(validating: row.copy(range(of: place, shape, row)), as: UTF8.self) != nil
                 case .boolean: row.byte(at: place.position) < 2
-                case .uri, .composite, .decimal: !value(at: place, layout, row).isNull
+                case .uri, .composite, .decimal: !value(at: place, shape, row).isNull
                 default: true
                 }
             if !isGood { return layout.fields[place.bit].name }
@@ -117,14 +125,14 @@ struct RowReader {
         context.id(entityNumber: row.number(at: place.position), key: row.number(at: place.position + 2))
     }
 
-    private func range(of place: RowLayout.Place, _ layout: RowLayout, _ row: RawSpan) -> Range<Int> {
-        let entry = layout.tableOffset + 4 * place.position
+    private func range(of place: RowLayout.Place, _ shape: RowShape, _ row: RawSpan) -> Range<Int> {
+        let entry = shape.tableOffset + 4 * place.position
         let start = place.position == 0 ? 0 : Int(row.number(at: entry - 4, as: UInt32.self))
         let end = Int(row.number(at: entry, as: UInt32.self))
-        return layout.variableOffset + start..<layout.variableOffset + end
+        return shape.variableOffset + start..<shape.variableOffset + end
     }
 
-    private func value(at place: RowLayout.Place, _ layout: RowLayout, _ row: RawSpan) -> AttributeValue {
+    private func value(at place: RowLayout.Place, _ shape: RowShape, _ row: RawSpan) -> AttributeValue {
         guard case .attribute(let type) = place.content else { return .null }
         let offset = place.position
         switch type {
@@ -139,11 +147,11 @@ struct RowReader {
         case .decimal:
             return DecimalBytes.decode(row.copy(offset..<offset + DecimalBytes.count)[...]).map { .decimal($0) }
                 ?? .null
-        case .string: return .string(text(range(of: place, layout, row), row))
-        case .uri: return URL(string: text(range(of: place, layout, row), row)).map { .uri($0) } ?? .null
-        case .binary: return .binary(Data(row.copy(range(of: place, layout, row))))
-        case .transformable: return .transformable(Data(row.copy(range(of: place, layout, row))))
-        case .composite: return TaggedValue.decode(row.copy(range(of: place, layout, row))) ?? .null
+        case .string: return .string(text(range(of: place, shape, row), row))
+        case .uri: return URL(string: text(range(of: place, shape, row), row)).map { .uri($0) } ?? .null
+        case .binary: return .binary(Data(row.copy(range(of: place, shape, row))))
+        case .transformable: return .transformable(Data(row.copy(range(of: place, shape, row))))
+        case .composite: return TaggedValue.decode(row.copy(range(of: place, shape, row))) ?? .null
         case .undefined, .objectID: return .null
         }
     }

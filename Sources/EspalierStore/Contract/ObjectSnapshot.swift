@@ -12,8 +12,8 @@ public import EspalierModel
 public struct ObjectSnapshot: Sendable {
     /// Which object.
     public let id: ObjectID
-    private let content: RowContent
-    private let place: RowPlace
+    let content: RowContent
+    let place: RowPlace
 
     /// A snapshot of values that are decoded already.
     ///

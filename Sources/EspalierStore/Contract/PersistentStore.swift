@@ -37,7 +37,7 @@ public protocol PersistentStore: AnyObject, Sendable {
     var model: ManagedObjectModel { get }
 
     /// The rows that match, in order, within offset and limit.
-    func fetch(_ fetch: StoreFetch) throws(StoreError) -> [ObjectSnapshot]
+    func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList
     /// The IDs of the rows that match, in order, within offset and limit.
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID]
     /// How many rows `fetch` would give.

@@ -106,12 +106,12 @@ public struct SaveRequest: Sendable {
 /// What a save has done: the rows it wrote, as a fetch would give them.
 public struct SaveResult: Sendable {
     /// The new rows with their permanent IDs, in the order of the request's insertions.
-    public var inserted: [ObjectSnapshot]
+    public var inserted: SnapshotList
     /// The changed rows at their new versions, in the order of the request's updates.
-    public var updated: [ObjectSnapshot]
+    public var updated: SnapshotList
 
     /// Says what a save has done.
-    public init(inserted: [ObjectSnapshot] = [], updated: [ObjectSnapshot] = []) {
+    public init(inserted: SnapshotList = SnapshotList(), updated: SnapshotList = SnapshotList()) {
         (self.inserted, self.updated) = (inserted, updated)
     }
 }

@@ -7,8 +7,8 @@ extension InMemoryStore {
     /// The rows that match, in order, within offset and limit.
     ///
     /// - Complexity: O(n log n) in the number of rows of the hierarchy.
-    public func fetch(_ fetch: StoreFetch) throws(StoreError) -> [ObjectSnapshot] {
-        try rows(fetch).map(\.snapshot)
+    public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
+        SnapshotList(try rows(fetch).lazy.map(\.snapshot))
     }
 
     /// The IDs of the rows that match, in order, within offset and limit.

@@ -46,7 +46,8 @@ extension InMemoryStore {
         apply(plan, to: &state)
         let rows = inserted.map(\.new.snapshot)
         return SaveResult(
-            inserted: Array(rows.prefix(save.insertions.count)), updated: Array(rows.dropFirst(save.insertions.count)))
+            inserted: SnapshotList(rows.prefix(save.insertions.count)),
+            updated: SnapshotList(rows.dropFirst(save.insertions.count)))
     }
 
     /// The stored rows of updates and deletions, if all rows of the request are at the expected versions.

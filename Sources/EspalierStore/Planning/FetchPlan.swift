@@ -15,6 +15,8 @@ struct FetchPlan {
         case nothing
         /// All rows of the hierarchy, by primary key.
         case rows
+        /// Rows whose entries in one index begin with these bytes, by primary key.
+        case entries(group: Int, beginningWith: [UInt8])
         /// Rows whose keys are found elsewhere first, by primary key.
         case candidates(CandidateSource)
         /// An index from one end to the other, in its order: rows come sorted.
@@ -74,6 +76,9 @@ extension FetchPlan {
         switch access {
         case .nothing: return ["nothing can match"]
         case .rows: lines.append("read all rows of \(schema.model.entities[entity.root].name)")
+        case .entries(let group, let prefix):
+            lines += CandidateSource.index(group: group, [.beginning(with: prefix)]).explanation(schema)
+            lines.append(isExact ? "exact: rows are read for their values only" : "read each row")
         case .candidates(let source):
             lines += source.explanation(schema)
             lines.append(isExact ? "exact: rows are read for their values only" : "read each row")

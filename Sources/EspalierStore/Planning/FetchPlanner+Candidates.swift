@@ -27,13 +27,13 @@ extension FetchPlanner {
             let estimate = estimate(found, group, rowCount: Double(hierarchyCount(of: entity)))
             return Choice(
                 source: .index(group: index, found.ranges), answered: found.answered, estimate: estimate,
-                cost: estimate * 2 + 3, isExact: found.isExact && !statistics.cutGroups.contains(index))
+                cost: Self.indexCost(estimate), isExact: found.isExact && !statistics.cutGroups.contains(index))
         }
     }
 
     /// How many rows some ranges of an index may lead to.
     private func estimate(_ found: GroupRanges, _ group: KeyGroup, rowCount: Double) -> Double {
-        func share(_ pointCount: Int) -> Double { pointCount == 0 ? 1 : pointCount == 1 ? 1 / 50 : 1 / 400 }
+        func share(_ pointCount: Int) -> Double { pointCount == 0 ? 1 : pointCount == 1 ? Self.pointShare : 1 / 400 }
         if found.openness == .points, group.isUnique, found.answered.count == group.elements.count {
             return Double(found.ranges.count)
         }

@@ -39,6 +39,7 @@ struct FetchPlanner {
     /// - Parameter wantsRows: whether the values of the rows are asked for, not only their IDs or number.
     /// - Complexity: O(conditions x indexes).
     func plan(_ fetch: StoreFetch, wantsRows: Bool) -> FetchPlan {
+        if let plan = pointPlan(fetch) { return plan }
         let conditions =
             fetch.predicate?.conjuncts.filter { if case .constant(true) = $0 { false } else { true } } ?? []
         let hierarchyCount = hierarchyCount(of: fetch.entity)
@@ -48,7 +49,7 @@ struct FetchPlanner {
             isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities), access: .rows,
             residual: conditions, condition: conditions, isExact: conditions.isEmpty,
             order: fetch.sort.isEmpty ? .primaryKey : .sorted(fetch.sort), offset: fetch.offset, limit: fetch.limit,
-            candidateCountMax: max(1000, Int(clamping: hierarchyCount / 3)))
+            candidateCountMax: candidateCountMax(of: hierarchyCount))
         if conditions.contains(where: { if case .constant(false) = $0 { true } else { false } }) || fetch.limit == 0 {
             plan.access = .nothing
             return plan
@@ -77,6 +78,15 @@ struct FetchPlanner {
             return overflow ? .max : sum
         }
     }
+
+    /// How many candidates are worth being read one by one.
+    func candidateCountMax(of rowCount: UInt64) -> Int { max(1000, Int(clamping: rowCount / 3)) }
+
+    /// How much of all rows one value of an index is thought to have.
+    static let pointShare = 1.0 / 50
+
+    /// What it costs to find so many rows by an index.
+    static func indexCost(_ estimate: Double) -> Double { estimate * 2 + 3 }
 
     // MARK: Order from an index
 

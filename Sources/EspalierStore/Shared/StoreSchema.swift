@@ -60,6 +60,8 @@ package final class StoreSchema: Sendable {
     package let groups: [KeyGroup]
     /// For each entity, the groups that rows of exactly this entity belong to, as positions in `groups`.
     package let groupsByEntity: [[Int]]
+    /// For each entity, by slot: the one group that begins with the attribute; `nil` if there is none, or several.
+    private let groupsByFirstAttribute: [[Int?]]
     /// For each entity, the to-many relationships without inverse that may lead to its rows.
     package let oneWayLinksTo: [[Relationship]]
     /// For each entity, the to-one relationships that lead to an owner's list: slot, and the to-many inverse.
@@ -78,6 +80,12 @@ package final class StoreSchema: Sendable {
         self.groups = groups
         groupsByEntity = model.entities.map { entity in
             groups.indices.filter { entity.isKind(of: model.entities[groups[$0].entity]) }
+        }
+        groupsByFirstAttribute = zip(model.entities, groupsByEntity).map { entity, positions in
+            entity.attributes.indices.map { slot in
+                let found = positions.filter { groups[$0].elements.first?.property == .attribute(slot) }
+                return found.count == 1 ? found[0] : nil
+            }
         }
         func isIndexed(_ property: Entity.Property, in entity: Entity) -> Bool {
             groups.contains { group in
@@ -112,6 +120,9 @@ package final class StoreSchema: Sendable {
 
     /// The entity of the row `id` names, if the model has it.
     package func entity(of id: ObjectID) -> Entity? { entityByTag[id.entityTag].map { model.entities[$0] } }
+
+    /// The one group of `entity` that begins with the attribute in `slot`; `nil` if there is none, or several.
+    func groupBeginning(with slot: Int, of entity: Entity) -> Int? { groupsByFirstAttribute[entity.index][slot] }
 
     /// Whether `update` names a property that some group has.
     func isIndexed(_ update: PreparedSave.Update) -> Bool {

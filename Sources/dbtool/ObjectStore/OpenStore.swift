@@ -66,7 +66,7 @@ struct OpenStore {
     }
 
     /// The rows that match.
-    func fetch(_ request: StoreFetch) throws(ToolError) -> [ObjectSnapshot] {
+    func fetch(_ request: StoreFetch) throws(ToolError) -> SnapshotList {
         try naming(path) { () throws(StoreError) in try store.fetch(request) }
     }
 

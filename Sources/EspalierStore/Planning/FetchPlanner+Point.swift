@@ -1,0 +1,39 @@
+// The plan of a fetch by one value of an indexed attribute, made without comparing ways: there is one only.
+//
+// Invariants
+//   1. The plan finds what the plan of `plan(_:wantsRows:)` would find, by the same entries of the same index.
+
+internal import EspalierModel
+
+extension FetchPlanner {
+    /// The plan, if one attribute shall have one value, just one index begins with it, and no order is asked for.
+    ///
+    /// An application that looks objects up by name asks nothing else; planning takes an eighth of such a fetch less.
+    func pointPlan(_ fetch: StoreFetch) -> FetchPlan? {
+        guard fetch.sort.isEmpty, fetch.limit != 0, let condition = fetch.predicate?.root,
+            case .comparison(let comparison) = condition, comparison.operator == .equal,
+            comparison.modifier == .direct, comparison.options.isEmpty,
+            case .path(let path) = comparison.left, path.base == .evaluatedObject, path.steps.isEmpty,
+            case .attribute(let slot, let type, let elements) = path.terminal, elements.isEmpty,
+            type != .undefined, type != .objectID,
+            case .value(let value) = comparison.right, type.accepts(value),
+            let position = schema.groupBeginning(with: slot, of: fetch.entity)
+        else { return nil }
+        let group = schema.groups[position]
+        let rowCount = hierarchyCount(of: fetch.entity)
+        let estimate = group.isUnique && group.elements.count == 1 ? 1 : Double(rowCount) * Self.pointShare
+        guard Self.indexCost(max(1, estimate)) < Double(rowCount) else { return nil }
+        var key: [UInt8] = []
+        key.reserveCapacity(64)
+        GroupKey.append(value, group.elements[0], context, to: &key)
+        let isCut = key.count > GroupKey.valueByteCountMax
+        if isCut { key.removeLast(key.count - GroupKey.valueByteCountMax) }
+        let isExact = !isCut && !statistics.cutGroups.contains(position)
+        return FetchPlan(
+            entity: fetch.entity,
+            isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
+            access: .entries(group: position, beginningWith: key), residual: isExact ? [] : [condition],
+            condition: [condition], isExact: isExact, order: .primaryKey, offset: fetch.offset, limit: fetch.limit,
+            candidateCountMax: candidateCountMax(of: rowCount))
+    }
+}
