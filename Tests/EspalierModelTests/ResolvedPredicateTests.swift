@@ -221,6 +221,41 @@ import Testing
         #expect(flat.conjuncts.count == 3)
     }
 
+    /// Sides are exchanged on the way that leads to every form of comparison, so that way is taken by the second one.
+    @Test func `an attribute that equals a constant is resolved the same as a constant that equals an attribute`()
+        throws
+    {
+        let entity = try #require(library.model.entity(named: "Album"))
+        let date = Date(timeIntervalSinceReferenceDate: 5)
+        let id = ObjectID(temporaryFor: "Album")
+        let values: [AttributeValue] = [
+            .null, .integer(7), .integer(1), .integer(1 << 40), .double(7), .double(.nan), .double(-0.0), .double(0.5),
+            .float(7), .float(.nan), .decimal(7), .decimal(.nan), .string("7"), .string("Straße"),
+            .string("2009-01-31T12:00:00Z"), .boolean(true), .date(date), .binary(Data([7])), .transformable(Data([7])),
+            .uuid(UUID()), .uri(URL(filePath: "/")), .objectID(id), .composite(["code": .integer(7)]),
+        ]
+        func outcome(_ left: FetchExpression, _ right: FetchExpression, _ options: FetchPredicate.Comparison.Options)
+            -> String
+        {
+            let predicate = FetchPredicate.comparison(.init(left, .equal, right, options: options))
+            do { return "\(try ResolvedPredicate(predicate, for: entity, in: library.model).root)" } catch {
+                return "refused: \(error.reason)"
+            }
+        }
+        var refused = 0
+        for name in entity.attributes.map(\.name) + ["nothing", "artist", "SELF", "@count"] {
+            let path = FetchExpression.keyPath(FetchKeyPath([name]))
+            for value in values {
+                for options in [[], .caseInsensitive, .localeSensitive] as [FetchPredicate.Comparison.Options] {
+                    let found = outcome(path, .value(value), options)
+                    #expect(found == outcome(.value(value), path, options), "\(name) == \(value)")
+                    refused += found.hasPrefix("refused") ? 1 : 0
+                }
+            }
+        }
+        #expect(refused > 300)
+    }
+
     @Test func `sort keys follow to-one paths only`() throws {
         let entity = try #require(library.model.entity(named: "Track"))
         let track = try #require(album.links["tracks"]?.first)

@@ -47,6 +47,80 @@ import Testing
         #expect(try fixture.find("Song", "title == 'song 7'").count == 1)
     }
 
+    /// `IN` takes the way on which all ways are compared; with one member it asks the same.
+    @Test func `one value of an indexed attribute is planned the same without comparing ways`() throws {
+        let fixture = try library()
+        let long = String(repeating: "long ", count: 200)
+        let values: [(String, AttributeValue)] = [
+            ("title", .string("song 7")), ("title", .null), ("title", .string("")), ("title", .string("a\0b")),
+            ("title", .string("cafe\u{301}")), ("title", .string(long)), ("rating", .double(.nan)),
+            ("rating", .double(-0.0)), ("rating", .null), ("rating", .integer(7)), ("bitrate", .integer(-1)),
+            ("bitrate", .integer(1 << 20)), ("isbn", .string("x")), ("length", .integer(7)),
+            ("lossless", .boolean(true)),
+        ]
+        for (name, value) in values {
+            let entity = name == "isbn" ? "Book" : "Song"
+            let path = FetchExpression.keyPath(FetchKeyPath([name]))
+            func steps(_ comparison: FetchPredicate.Comparison) throws -> [String] {
+                try fixture.store.explain(fixture.request(entity, .comparison(comparison), limit: 5))
+            }
+            let point = try steps(.init(path, .equal, .value(value)))
+            #expect(try point == steps(.init(path, .in, .list([.value(value)]))), "\(name) == \(value)")
+        }
+    }
+
+    @Test func `one value finds the rows that have it, whatever the value`() throws {
+        let (tree, memory) = (try StoreFixture(.treeInMemory), try StoreFixture(.memory))
+        let long = String(repeating: "long ", count: 200)
+        let titles = ["", "a", "A", "a\0b", "a\0", "caf\u{E9}", "cafe\u{301}", "cafe", long, long + "x", long + "y"]
+        let ratings = [0, -0.0, 1, .nan, -.nan, .infinity, -1]
+        var values: [[String: AttributeValue]] = []
+        for number in 0..<300 {
+            var row: [String: AttributeValue] = [:]
+            if number % 13 > 0 { row["title"] = .string(titles[number % titles.count]) }
+            if number % 17 > 0 { row["rating"] = .double(ratings[number % ratings.count]) }
+            if number % 5 > 0 { row["bitrate"] = .integer(Int64(number % 4)) }
+            values.append(row)
+        }
+        for fixture in [tree, memory] {
+            var request = SaveRequest()
+            request.insertions = try values.map { try fixture.insertion("Song", $0) }
+            _ = try fixture.store.save(request)
+        }
+        func keys(_ fixture: StoreFixture, _ comparison: FetchPredicate.Comparison) throws -> [Substring?] {
+            try fixture.store.fetchIDs(fixture.request("Song", .comparison(comparison)))
+                .map { $0.uriRepresentation.split(separator: "/").last }
+        }
+        let constants =
+            [
+                ("title", .null), ("rating", .null), ("bitrate", .null), ("bitrate", .double(2)),
+                ("bitrate", .integer(9)),
+            ]
+            + titles.map { ("title", AttributeValue.string($0)) } + ratings.map { ("rating", .double($0)) }
+        for (name, value) in constants {
+            for options in [[], .caseInsensitive] as [FetchPredicate.Comparison.Options] {
+                let comparison = FetchPredicate.Comparison(
+                    .keyPath(FetchKeyPath([name])), .equal, .value(value), options: options)
+                let found = try keys(tree, comparison)
+                #expect(try found == keys(memory, comparison), "\(name) == \(value) \(options)")
+                #expect(found.isEmpty == (value == .integer(9)), "\(name) == \(value)")
+            }
+        }
+    }
+
+    @Test func `a value that most rows have is looked for in all rows`() throws {
+        let fixture = try StoreFixture(.treeInMemory)
+        var request = SaveRequest()
+        request.insertions = try (0..<2100).map { number in
+            try fixture.insertion("Song", ["bitrate": .integer(number % 3 == 0 ? 2 : 1)])
+        }
+        let inserted = try fixture.store.save(request).inserted
+
+        let found = try fixture.store.fetch(fixture.request("Song", FetchPredicate(format: "bitrate == 1")))
+
+        #expect(found.map(\.id) == inserted.enumerated().filter { $0.offset % 3 > 0 }.map(\.element.id))
+    }
+
     @Test func `a predicate across two to-one relationships goes backwards from the far end`() throws {
         let fixture = try library()
 

@@ -91,6 +91,29 @@ import Testing
         #expect(found == asked.map { [ids[0], ids[3], ids[4], ids[8]].contains($0) ? nil : $0 })
     }
 
+    @Test(arguments: StoreKind.allCases) func `a list of many rows is the same by position and from first to last`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        var request = SaveRequest()
+        request.insertions = try (0..<40).map { number in
+            let note = String(repeating: "\(number) ", count: number % 7 == 0 ? 30_000 : 400)
+            return try fixture.insertion("Person", ["name": .string(note), "born": .integer(Int64(number))])
+        }
+        let inserted = try fixture.store.save(request).inserted
+        let slot = try #require(fixture.entity("Person").attribute(named: "born")?.slot)
+
+        let rows = try fixture.store.fetch(fixture.request("Person"))
+
+        let numbers = (0..<40).map { AttributeValue.integer($0) }
+        #expect(rows.count == 40 && rows.map { $0.value(at: slot) } == numbers)
+        #expect(rows.indices.map { rows[$0].value(at: slot) } == numbers)
+        #expect(
+            rows.ids == inserted.ids && rows.map(\.id) == rows.ids
+                && inserted.indices.map { inserted[$0].id } == rows.ids)
+        #expect(SnapshotList(rows.reversed()).map { $0.value(at: slot) } == numbers.reversed())
+    }
+
     @Test(arguments: StoreKind.allCases) func `all version conflicts are reported and nothing is changed`(
         kind: StoreKind
     ) throws {

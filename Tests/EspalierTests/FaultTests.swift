@@ -32,6 +32,42 @@ import Testing
         #expect(stack.context.rowsFetched == 540 + 45 + 9)
     }
 
+    @Test func `an object that a relationship led to is there for the next one, until the next fetch or save`() throws {
+        let stack = try Stack(.btree)
+        try stack.makeMusic(artists: 9, tracks: 2)
+        let tracks = try stack.context.fetch(FetchRequest<Track>())
+        func albumCount() -> Int { stack.context.registeredObjects.count - tracks.count }
+
+        #expect(Set(tracks.compactMap { $0.album?.objectID }).count == 45 && albumCount() == 45)
+        _ = try stack.context.count(for: FetchRequest<Track>())
+        #expect(albumCount() == 0)
+        _ = tracks[0].album
+        tracks[1].name = "New"
+        #expect(albumCount() == 1)
+        try stack.context.save()
+        #expect(albumCount() == 0)
+        _ = tracks[0].album
+        stack.context.reset()
+        #expect(stack.context.registeredObjects.isEmpty)
+    }
+
+    @Test func `relationships keep no more than 1024 objects in memory`() throws {
+        let stack = try Stack(.inMemory)
+        let writer = stack.newContext()
+        for number in 0..<1100 {
+            let (track, album) = (Track(context: writer), Album(context: writer))
+            (track.name, album.title, track.album) = ("\(number)", "\(number)", album)
+        }
+        try writer.save()
+        let tracks = try stack.context.fetch(FetchRequest<Track>(sortedBy: [SortKey("album.title")]))
+
+        let titles = tracks.map { $0.album?.title }
+
+        #expect(titles == titles.sorted { $0 ?? "" < $1 ?? "" } && Set(titles).count == 1100)
+        #expect(stack.context.registeredObjects.count == 1100 + 1024)
+        #expect(tracks.map { $0.album?.title } == titles)
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `walking down two to-many relationships takes two trips per step`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)

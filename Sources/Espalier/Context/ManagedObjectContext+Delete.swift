@@ -24,6 +24,7 @@ extension ManagedObjectContext {
 
     /// Merges waiting saves of other contexts and runs the delete rules of what was deleted (MC-36).
     public func processPendingChanges() {
+        forgetDestinations()
         mergeWaitingSaves()
         runDeleteRules()
     }

@@ -102,9 +102,12 @@ extension ManagedObjectContext {
     /// The destinations of a to-one relationship in all rows that are in memory.
     private func rowDestinations(of members: [ObjectID], across relationship: Relationship) -> [ObjectID] {
         var found = ObjectIDSet()
-        for member in members where canHave(relationship, member) {
-            let row = registry[member]?.row ?? cache.row(of: member)
-            if let id = row?.destination(at: relationship.slot) { found.insert(id) }
+        var (tag, isOwner) = (UInt32.max, false)
+        for member in members {
+            if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }
+            guard isOwner else { continue }
+            let known = registry.withObject(member) { $0.storedDestinationID(at: relationship.slot) } ?? nil
+            if let id = known ?? cache.row(of: member)?.destination(at: relationship.slot) { found.insert(id) }
         }
         return found.ids
     }
@@ -112,5 +115,5 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
     /// Whether it is a fault without a row and came alone.
-    fileprivate var wantsCohort: Bool { cohort == nil && row == nil && isFault }
+    final var wantsCohort: Bool { cohort == nil && row == nil && isFault }
 }

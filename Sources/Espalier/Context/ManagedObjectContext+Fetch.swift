@@ -119,11 +119,12 @@ extension ManagedObjectContext {
         objects.reserveCapacity(rows.count)
         guard let first = rows.first else { return objects }
         var (tag, shape) = (first.id.entityTag, shapeOfRow(first.id))
-        for row in rows {
+        var remaining = rows.makeIterator()
+        while let row = remaining.next() {
             let id = row.id
             guard let object = registry[id] else {
                 if id.entityTag != tag { (tag, shape) = (id.entityTag, shapeOfRow(id)) }
-                objects.append(makeFault(id, shape, row: row, cohort: cohort))
+                objects.append(makeFault(id, shape, row: consume row, cohort: cohort))
                 continue
             }
             if object.isFault { object.row = row }

@@ -23,6 +23,7 @@ extension ManagedObjectContext {
     /// Objects that the application still holds belong to no context afterwards.
     public func reset() {
         letGo()
+        forgetDestinations()
         registry = ObjectRegistry()
         cache.removeAll()
         forgetChanges()

@@ -31,6 +31,7 @@ extension ManagedObjectContext {
             throw error
         }
         let told = apply(outcome)  //                                  10
+        forgetDestinations()
         persistentStoreCoordinator.tell(told, except: mailbox)  //     11
         for part in outcome.saved { for object in part.changes.all { object.didSave() } }
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }

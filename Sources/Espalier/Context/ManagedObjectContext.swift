@@ -1,7 +1,8 @@
 // A context: a set of objects in which an application reads, changes and saves a graph.
 //
 // Invariants
-//   1. There is one object per row (`registry`); the context keeps exactly its changed objects alive (MO-43).
+//   1. There is one object per row (`registry`); the context keeps its changed objects alive (MO-43) and, for the
+//      length of a walk, some that relationships led to (`recentDestinations`).
 //   2. `inserted`, `updated` and `deleted` are disjoint, and each object's `state` says which set it is in.
 //   3. A call that throws leaves context, objects and store as they were (F-5).
 //   4. A context is not Sendable: it and its objects stay in one isolation region (F-1).
@@ -32,6 +33,7 @@ public final class ManagedObjectContext {
     }
 
     var registry = ObjectRegistry()
+    var recentDestinations = RecentDestinations()
     let cache = RowCache()
     var inserted = ChangedObjects()
     var updated = ChangedObjects()

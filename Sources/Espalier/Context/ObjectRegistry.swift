@@ -16,7 +16,12 @@ struct ObjectRegistry {
     /// The object with this ID.
     ///
     /// - Complexity: O(1).
+    @inline(__always)
     subscript(id: ObjectID) -> ManagedObject? { table[id]?.object }
+
+    /// Calls `body` with the object with this ID, if there is one, which must not end meanwhile: it is not retained.
+    @inline(__always)
+    func withObject<R>(_ id: ObjectID, _ body: (ManagedObject) -> R) -> R? { table[id]?.withObject(body) }
 
     /// Enters an object whose ID is not entered yet.
     mutating func insert(_ object: ManagedObject) {

@@ -7,10 +7,12 @@ extension ManagedObject {
     /// The current value of an attribute; fires the fault.
     final func attributeValue(at slot: Int) -> AttributeValue {
         if let changes, let value = changes.values.attributes[slot] { return value }
-        if !state.contains(.fulfilled) { fireFault() }
-        // Firing may have run `awakeFromFetch`, which may have set the value.
-        if let changes, let value = changes.values.attributes[slot] { return value }
-        if let row { return row.value(at: slot) }
+        if !state.contains(.fulfilled) {
+            fireFault()
+            // Firing may have run `awakeFromFetch`, which may have set the value.
+            if let changes, let value = changes.values.attributes[slot] { return value }
+        }
+        if let value = withRow({ $0.value(at: slot, of: $1) }) { return value }
         return state.contains(.inaccessible) ? .null : shape.defaultValues[slot]
     }
 

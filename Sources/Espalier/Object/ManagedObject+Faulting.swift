@@ -6,10 +6,9 @@ import EspalierStore
 extension ManagedObject {
     /// Makes the values available; afterwards the object is no fault, or `inaccessible`, or the reason is recorded.
     final func fireFault() {
-        guard isFault, let context = managedObjectContext, state.isDisjoint(with: [.inaccessible, .awakening]) else {
-            return
-        }
+        guard isFault, state.isDisjoint(with: [.inaccessible, .awakening]) else { return }
         if row == nil {
+            guard let context = managedObjectContext else { return }
             do {
                 try context.loadRow(of: self)
             } catch {

@@ -14,15 +14,27 @@ extension ManagedObject {
     /// The destination of a to-one relationship; fires the fault.
     final func destinationID(at slot: Int) -> ObjectID? {
         if let changes, let destination = changes.values.destinations[slot] { return destination }
-        if !state.contains(.fulfilled) { fireFault() }
-        if let changes, let destination = changes.values.destinations[slot] { return destination }
-        return row?.destination(at: slot)
+        if !state.contains(.fulfilled) {
+            fireFault()
+            if let changes, let destination = changes.values.destinations[slot] { return destination }
+        }
+        return storedDestinationID(at: slot)
+    }
+
+    /// The destination of a to-one relationship in the row, if that is in memory.
+    @inline(__always)
+    final func storedDestinationID(at slot: Int) -> ObjectID? {
+        withRow { $0.destination(at: slot, of: $1) } ?? nil
     }
 
     /// The object at the other end of a to-one relationship.
     final func destination(at slot: Int) -> ManagedObject? {
-        guard let id = destinationID(at: slot), let context = managedObjectContext else { return nil }
-        return context.object(for: id, from: self, across: entity.relationships[slot])
+        guard let id = destinationID(at: slot) else { return nil }
+        if let known = withContext({ $0.registry[id] }) ?? nil, !known.wantsCohort { return known }
+        guard let context = managedObjectContext else { return nil }
+        let object = context.object(for: id, from: self, across: entity.relationships[slot])
+        context.keepDestination(object)
+        return object
     }
 
     /// The destinations of a to-many relationship: in the kept order, or stored ones by key and then new ones.

@@ -63,18 +63,24 @@ open class ManagedObject {
     /// Contexts use this initializer for fetched objects as well; subclasses add no arguments and touch no properties.
     /// - Parameter context: `nil` for an object that joins a context later, by `insert(_:)`. If `entity` is abstract
     ///   or not of the context's model, the object stays outside and the context's next `save()` says so.
-    public required init(entity: Entity, insertInto context: ManagedObjectContext?) {
-        if let context, let origin = context.nextFault, let shape = origin.shape.object {
-            context.nextFault = nil
+    public required init(entity: borrowing Entity, insertInto context: borrowing ManagedObjectContext?) {
+        if let origin = Self.takeOrigin(from: context), let shape = origin.shape.object {
             (storedID, self.shape) = (origin.id, shape)
             state = .registered
             setContext(context)
             return
         }
+        let (entity, context) = (copy entity, copy context)
         let shape = context?.shape(of: entity)
         self.shape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self)
         storedID = ObjectID(temporaryFor: entity)
         context?.insertNew(self, shape)
+    }
+
+    /// What the next object of `context` shall become, if it is not a new one.
+    private static func takeOrigin(from context: ManagedObjectContext?) -> ManagedObjectContext.FaultOrigin? {
+        defer { context?.nextFault = nil }
+        return context?.nextFault
     }
 
     /// Inserts a new object of this class's entity into `context` (MO-02).
@@ -107,6 +113,17 @@ open class ManagedObject {
     /// Calls `body` with the context, if there is one, without retaining it: it must not end meanwhile.
     @inline(__always)
     final func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R? { contextReference.withObject(body) }
+    /// Calls `body` with what holds the row, if it is in memory.
+    ///
+    /// `body` runs no code but the store's: the row is not retained, which would count two references for every
+    /// attribute that is read.
+    @inline(__always)
+    final func withRow<R>(_ body: (RowContent, RowPlace) -> R) -> R? {
+        // SAFETY: the object keeps its row, and nothing in `body` can reach the object.
+        guard let (content, place) = unsafe row.map({ unsafe (Unmanaged.passUnretained($0.content), $0.place) })
+        else { return nil }
+        return unsafe content._withUnsafeGuaranteedRef { body($0, place) }
+    }
     /// Whether both are in one context.
     final func isInContext(of other: ManagedObject) -> Bool { contextReference.isSame(as: other.contextReference) }
     /// Enters or leaves a context, which must know the object in its registry as long as it is set here.

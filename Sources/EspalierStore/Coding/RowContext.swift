@@ -7,6 +7,9 @@ internal import EspalierModel
 
 /// The layouts and entity numbers of an open store.
 final class RowContext: Sendable {
+    /// That of rows that were never encoded.
+    static let none = RowContext(storeTag: 0, layouts: [], entities: [], entityNumbers: [], currentLayouts: [])
+
     /// The store's number in object IDs of this process.
     let storeTag: UInt32
     /// By layout number.

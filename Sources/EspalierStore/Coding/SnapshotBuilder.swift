@@ -1,0 +1,44 @@
+// Makes one list of snapshots of the rows that a transaction has found.
+//
+// Invariants
+//   1. Every row that was appended lies in a part, or is among the bytes of the next one.
+
+internal import EspalierModel
+
+/// Collects checked rows into chunks and lists them: one copy of each row, one allocation a chunk.
+struct SnapshotBuilder {
+    private let context: RowContext
+    /// The rows that are in no chunk yet.
+    private var bytes: [UInt8] = []
+    private var entries: [SnapshotList.Entry] = []
+    private var parts: [SnapshotList.Part] = []
+
+    init(context: RowContext) { self.context = context }
+
+    /// How many rows were collected.
+    var count: Int { entries.count }
+
+    /// Appends a row that passed the check.
+    mutating func append(_ row: RawSpan, id: ObjectID) {
+        if !bytes.isEmpty, bytes.count + row.byteCount > RowContent.byteCountMax {
+            endChunk()
+            bytes.reserveCapacity(RowContent.byteCountMax)
+        }
+        let place = RowPlace(offset: UInt32(bytes.count), byteCount: UInt32(row.byteCount))
+        entries.append(SnapshotList.Entry(id: id, place: place))
+        bytes.append(copying: row)
+    }
+
+    /// The snapshots of all rows, in the order they came in; the builder is empty afterwards.
+    mutating func finish() -> SnapshotList {
+        if !bytes.isEmpty { endChunk() }
+        let list = SnapshotList(entries, in: parts)
+        (entries, parts) = ([], [])
+        return list
+    }
+
+    private mutating func endChunk() {
+        parts.append(SnapshotList.Part(content: RowContent(bytes: bytes, context: context), end: entries.count))
+        bytes = []
+    }
+}
