@@ -263,6 +263,10 @@ struct SaveExecution: ~Copyable {
     // MARK: Links
 
     private mutating func write(_ plan: LinkPlan) throws(StoreError) {
+        for (relationship, links) in plan.additions {
+            let tree = catalog.linkTree(of: relationship)
+            for link in links { try put(link, in: tree) }
+        }
         let edits = plan.edits.sorted {
             let (left, right) = ($0.key, $1.key)
             return (left.relationship.declaredBy, left.relationship.slot, left.owner.key)
@@ -285,11 +289,15 @@ struct SaveExecution: ~Copyable {
             try removeOwner(owner, of: destination, edit.relationship)
         }
         for destination in edit.added {
-            LinkKey.writeUnordered(owner.key, destination.key, to: &linkKey)
-            LinkKey.writeValue(entityNumber: catalog.context.reference(destination).entity, to: &entryValue)
-            try transaction.put(entryValue, for: linkKey, in: tree)
+            try put(LinkPlan.Link(owner: owner, destination: destination), in: tree)
             try putOwner(owner, of: destination, edit.relationship)
         }
+    }
+
+    private mutating func put(_ link: LinkPlan.Link, in tree: Tree) throws(StoreError) {
+        LinkKey.writeUnordered(link.owner.key, link.destination.key, to: &linkKey)
+        LinkKey.writeValue(entityNumber: catalog.context.reference(link.destination).entity, to: &entryValue)
+        try transaction.put(entryValue, for: linkKey, in: tree)
     }
 
     /// Writes an ordered list anew from the first place where it changes.

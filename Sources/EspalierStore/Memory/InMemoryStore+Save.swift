@@ -117,7 +117,7 @@ extension InMemoryStore {
     }
 
     private func apply(_ plan: LinkPlan, to state: inout MemoryState) {
-        for (key, edit) in plan.edits {
+        for (key, edit) in plan.allEdits() {
             let old = state.lists[key] ?? []
             let new = edit.applied(to: old)
             state.lists[key] = new.isEmpty ? nil : new

@@ -57,7 +57,18 @@ struct LinkEdit {
 
 /// All lists that a save changes.
 struct LinkPlan {
-    /// Each list once, in the order in which the save comes to them.
+    /// One destination that a list gets.
+    struct Link {
+        let owner: ObjectID
+        let destination: ObjectID
+    }
+
+    /// What to-one values of new rows add to lists without order: most of what an import does to lists.
+    ///
+    /// For each relationship in the order of owners and destinations. No such list needs an edit of its own, which was
+    /// three arrays and a place in a table for each owner.
+    private(set) var additions: [(relationship: Relationship, links: [Link])] = []
+    /// All other changes; each list once, in the order in which the save comes to them.
     private(set) var edits: [(key: LinkEdit.Key, value: LinkEdit)] = []
     /// For each relationship, where in `edits` the list of an owner is; few relationships, so they are searched.
     private var places: [(relationship: RelationshipID, byOwner: ObjectIDTable<Int>)] = []
@@ -78,7 +89,16 @@ struct LinkPlan {
             for (slot, inverse) in schema.listedToOnes[save.insertions[index].entity.index] {
                 guard let destination = save.insertions[index].destinations[slot] else { continue }
                 let id = save.insertions[index].id
-                edit(inverse, destination) { $0.add(id) }
+                if inverse.isOrdered {
+                    edit(inverse, destination) { $0.add(id) }
+                } else {
+                    add(Link(owner: destination, destination: id), across: inverse)
+                }
+            }
+        }
+        for position in additions.indices {
+            additions[position].links.sort {
+                ($0.owner.key, $0.destination.key) < ($1.owner.key, $1.destination.key)
             }
         }
         for (update, row) in zip(save.updates, updated) {
@@ -152,6 +172,23 @@ struct LinkPlan {
             for owner in try source.owners(leadingTo: row.id, relationship) {
                 edit(relationship, owner) { $0.remove(row.id) }
             }
+        }
+    }
+
+    /// The additions as edits too, for a store that makes no difference.
+    consuming func allEdits() -> [(key: LinkEdit.Key, value: LinkEdit)] {
+        for (relationship, links) in additions {
+            for link in links { edit(relationship, link.owner) { $0.add(link.destination) } }
+        }
+        return edits
+    }
+
+    private mutating func add(_ link: Link, across relationship: Relationship) {
+        // Few relationships, so they are searched.
+        if let position = additions.firstIndex(where: { $0.relationship === relationship }) {
+            additions[position].links.append(link)
+        } else {
+            additions.append((relationship, [link]))
         }
     }
 
