@@ -170,6 +170,7 @@ final class OperationRun {
             let key = key(kind)
             let found = try Self.get(key, tree, write)
             precondition(found == model.value(of: key), "another value under \(key)")
+            try changeInPlace(key, tree, &model, &write)
         case 10: try walk(tree, model, write)
         case 11:
             // Many entries at once: what makes pages split.
@@ -203,6 +204,26 @@ final class OperationRun {
                 try moveAlongSavepoints(&write)
             }
         }
+    }
+
+    /// Turns the first bit of a value over, where it lies.
+    private func changeInPlace(
+        _ key: [UInt8], _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+    ) throws(StorageError) {
+        func change(_ bytes: inout MutableRawSpan) {
+            guard bytes.byteCount > 0 else { return }
+            // SAFETY: there is a first byte.
+            let first = unsafe bytes.bytes.unsafeLoad(fromByteOffset: 0, as: UInt8.self)
+            bytes.storeBytes(of: first ^ 1, toByteOffset: 0, as: UInt8.self)
+        }
+        let existed =
+            tree.kind == .integer
+            ? try write.withMutableValue(of: Self.number(key), in: tree) { change(&$0) }
+            : try write.withMutableValue(of: key, in: tree) { change(&$0) }
+        precondition(existed == (model.value(of: key) != nil), "changing \(key) says \(existed)")
+        guard var value = model.value(of: key), !value.isEmpty else { return }
+        value[0] ^= 1
+        _ = model.put(value, for: key)
     }
 
     // MARK: Savepoints, ranges and loads

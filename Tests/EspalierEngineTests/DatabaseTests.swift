@@ -46,6 +46,51 @@ import Testing
         }
     }
 
+    @Test func `a value is changed where it lies, for those who see the commit`() throws {
+        try withStorePath { path in
+            var database = try Database.open(path)
+            var write = try database.beginWrite()
+            let numbers = try write.createTree(named: "numbers", kind: .integer)
+            let words = try write.createTree(named: "words", kind: .bytes)
+            for number in 0..<500 { try write.put([UInt8](repeating: 7, count: 60), for: UInt64(number), in: numbers) }
+            let long = [UInt8](repeating: 9, count: 20_000)
+            try write.put(long, for: bytes("long"), in: words)
+            try write.commit()
+            do {
+                let old = try database.beginRead()
+
+                write = try database.beginWrite()
+                for number in 100..<400 {
+                    #expect(try write.withMutableValue(of: UInt64(number), in: numbers) { $0.flip() })
+                }
+                #expect(try write.withMutableValue(of: bytes("long"), in: words) { $0.flip() })
+                var isCalled = false
+                #expect(try !write.withMutableValue(of: 500, in: numbers) { _ in isCalled = true })
+                #expect(try !write.withMutableValue(of: bytes("none"), in: words) { _ in isCalled = true })
+                #expect(!isCalled)
+                #expect(throws: StorageError.wrongKeyKind(tree: words.id)) {
+                    try write.withMutableValue(of: 1, in: words) { _ in }
+                }
+                try write.commit()
+                #expect(try old.get(200, from: numbers) == [UInt8](repeating: 7, count: 60))
+                #expect(try old.get(bytes("long"), from: words) == long)
+            }
+            write = try database.beginWrite()
+            try write.withMutableValue(of: 1, in: numbers) { $0.flip() }
+            write.rollback()
+            try database.close()
+            database = try Database.open(path)
+            let read = try database.beginRead()
+            for number in 0..<500 {
+                let byte: UInt8 = 100..<400 ~= number ? ~7 : 7
+                #expect(
+                    try read.get(UInt64(number), from: numbers) == [UInt8](repeating: byte, count: 60), "\(number)")
+            }
+            #expect(try read.get(bytes("long"), from: words) == long.map { ~$0 })
+            #expect(try database.check().isOK)
+        }
+    }
+
     @Test func `a store that is only opened, read and closed stays the same byte for byte`() throws {
         try withStorePath { path in
             let database = try Database.open(path)

@@ -18,9 +18,23 @@ extension SavepointRun {
         case 2, 3: try load(tree, &write)
         case 4...8:
             for _ in 0..<number(40) { try remove(key(kind), tree, &write) }
+        case 9:
+            let keys = (content[name] ?? [:]).keys.sorted { $0.lexicographicallyPrecedes($1) }
+            for key in keys.prefix(number(60)) { try change(key, tree, &write) }
+            try change(key(kind), tree, &write)
         default:
             for _ in 0..<number(40) { try put(makeValue(), key(kind), tree, &write) }
         }
+    }
+
+    /// Turns every bit of a value over, where it lies.
+    private mutating func change(_ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction) throws {
+        let existed =
+            tree.kind == .integer
+            ? try write.withMutableValue(of: Self.integer(key), in: tree) { $0.flip() }
+            : try write.withMutableValue(of: key, in: tree) { $0.flip() }
+        #expect(existed == (content[tree.name]?[key] != nil))
+        if let value = content[tree.name]?[key] { content[tree.name]?[key] = value.map { ~$0 } }
     }
 
     private mutating func put(_ value: [UInt8], _ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction) throws {

@@ -92,6 +92,12 @@ enum Workload: String, CaseIterable, CustomTestStringConvertible {
                 let other = oracle.keys.randomElement(using: &random) ?? key
                 try oracle.removeRange(min(key, other), max(key, other))
             case 95...97: try oracle.expectValue(of: key)
+            case 94: try oracle.change(key)
+            case 93 where !oracle.keys.isEmpty:
+                // Neighbours, which go without a descent, and the gaps between them.
+                let first = Int.random(in: oracle.keys.indices, using: &random)
+                for key in oracle.keys[first...].prefix(60) { try oracle.change(key) }
+                try oracle.change(workload.key(step, &random, pageSize: pageSize))
             default: try oracle.insert(key, workload.value(&random, pageSize: pageSize))
             }
             if step % 100 == 0 {

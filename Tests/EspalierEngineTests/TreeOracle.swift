@@ -1,6 +1,7 @@
 // A tree beside a sorted array that must always say the same.
 
 import EspalierEngine
+import TestSupport
 import Testing
 
 /// The keys of tests: integers, or bytes, in one type that orders both.
@@ -71,6 +72,15 @@ final class TreeOracle {
         let existed = try key.with { (treeKey) throws(StorageError) in try tree.remove(treeKey, from: &record) }
         #expect(existed == (values[key] != nil), "remove \(key)")
         if values.removeValue(forKey: key) != nil { keys.remove(at: rank(key)) }
+    }
+
+    /// Turns every bit of a value over, where it lies.
+    func change(_ key: TestKey) throws {
+        let existed = try key.with { (treeKey) throws(StorageError) in
+            try tree.changeValue(of: treeKey, in: &record) { $0.flip() }
+        }
+        #expect(existed == (values[key] != nil), "change \(key)")
+        if let value = values[key] { values[key] = value.map { ~$0 } }
     }
 
     func removeRange(_ low: TestKey, _ high: TestKey) throws {

@@ -140,6 +140,49 @@ import Testing
         #expect(try fixture.value(ids[0], "name") == .string("a"))
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `conflicts of rows that are only written over are reported in the order of the request`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let ids = try ["a", "b", "c", "d", "e"].map {
+            try fixture.insert("Person", ["name": .string($0), "born": .integer(1900)])
+        }
+        var updates = try ids.map { try fixture.update($0, ["born": .integer(1950)]) }
+        try fixture.delete(ids[3])
+        updates[1].expectedVersion = 7
+        func conflicts(_ request: SaveRequest) -> [VersionConflict] {
+            let error = #expect(throws: StoreError.self) { try fixture.store.save(request) }
+            guard case .conflict(let conflicts) = error else { return [] }
+            return conflicts
+        }
+        var request = SaveRequest()
+        request.updates = updates
+
+        let patched = conflicts(request)
+        #expect(patched.map(\.id) == [ids[1], ids[3]])
+        #expect(patched.map { $0.stored?.version } == [1, nil])
+        #expect(patched.map(\.expectedVersion) == [7, 1])
+
+        // Beside one whose row has to be encoded anew, and a deletion.
+        request.updates[2] = try fixture.update(ids[2], ["name": .string("x")])
+        request.updates[2].expectedVersion = 3
+        request.updates.removeLast()
+        request.deletions = [.init(id: ids[4], expectedVersion: 2)]
+        #expect(conflicts(request).map(\.id) == [ids[1], ids[2], ids[3], ids[4]])
+
+        #expect(try ids.compactMap { try fixture.store.snapshots(of: [$0])[0]?.version } == [1, 1, 1, 1])
+        #expect(try fixture.value(ids[0], "born") == .integer(1900))
+        request = SaveRequest()
+        request.updates = try [0, 1, 2, 4].map { try fixture.update(ids[$0], ["born": .integer(1950)]) }
+        let result = try fixture.store.save(request)
+        #expect(result.updated.map(\.id) == [0, 1, 2, 4].map { ids[$0] })
+        #expect(result.updated.map(\.version) == [2, 2, 2, 2])
+        try fixture.reopen()
+        #expect(try fixture.value(ids[4], "born") == .integer(1950))
+        #expect(try fixture.value(ids[4], "name") == .string("e"))
+    }
+
     @Test(arguments: StoreKind.allCases) func `all constraint conflicts are reported and nothing is changed`(
         kind: StoreKind
     ) throws {

@@ -10,7 +10,8 @@ import EspalierStore
 /// What a context held unsaved at one moment.
 struct ContextCheckpoint {
     private struct ObjectState {
-        let object: ManagedObject
+        /// Kept alive by the lists below.
+        let object: Unretained<ManagedObject>
         let id: ObjectID
         let row: ObjectSnapshot?
         /// Shared with the object until it changes (`ManagedObject.changeable`).
@@ -34,7 +35,7 @@ struct ContextCheckpoint {
                 object.changes?.isShared = true
                 objects.append(
                     ObjectState(
-                        object: object, id: object.storedID, row: object.row, changes: object.changes,
+                        object: Unretained(object), id: object.storedID, row: object.row, changes: object.changes,
                         state: object.state))
             }
         }
@@ -49,7 +50,7 @@ struct ContextCheckpoint {
 
     /// Puts everything back.
     func restore(_ context: ManagedObjectContext) {
-        let known = Set(objects.map(\.object))
+        let known = Set(objects.compactMap(\.object.object))
         for object in context.changedObjects where !known.contains(object) {
             object.discardPersistentChanges()
             if object.isInserted {
@@ -60,7 +61,7 @@ struct ContextCheckpoint {
             }
         }
         for saved in objects {
-            let object = saved.object
+            guard let object = saved.object.object else { continue }
             if object.state.contains(.registered) { context.registry.remove(object.storedID) }
             object.storedID = saved.id
             object.row = saved.row

@@ -54,12 +54,9 @@ extension ManagedObjectContext {
 
     private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) {
         guard let changes = object.changes else { return }
-        let entity = object.entity
-        let changesOrder =
-            !changes.values.toMany.isEmpty
-            && changes.values.toMany.pairs.contains { entity.relationships[$0.slot].isOrdered }
-        let changesRow = !changes.values.attributes.isEmpty || !changes.values.destinations.isEmpty
-        guard changesRow || changesOrder else { return }
+        let shape = object.shape
+        let changesOrder = !changes.values.toMany.isEmpty && changes.changesOrder(of: shape.entity)
+        guard !changes.values.attributes.isEmpty || !changes.values.destinations.isEmpty || changesOrder else { return }
         if object.row == nil { try loadRow(of: object) }
         guard let row = object.row else {
             throw .conflicts([
@@ -67,18 +64,24 @@ extension ManagedObjectContext {
                     object: object.storedID, isDeletedHere: false, oldVersion: 0, newVersion: nil, properties: [])
             ])
         }
-        func differs(_ slot: Int, _ value: AttributeValue) -> Bool {
-            row.value(at: slot) != value
-                && !(object.shape.hasTransientAttributes && entity.attributes[slot].isTransient)
-        }
-        var update = SaveRequest.Update(id: object.storedID, expectedVersion: row.version)
         // Mostly all of them differ: then the list is the one that the object has.
-        update.values = changes.values.attributes.pairs
-        if !update.values.allSatisfy(differs) { update.values.removeAll { !differs($0.slot, $0.value) } }
-        for (slot, destination) in changes.values.destinations.pairs where row.destination(at: slot) != destination {
-            update.destinations.append((slot, destination))
+        var values = changes.values.attributes.pairs
+        var sameCount = 0
+        for position in values.indices where !shape.differs(row, values[position].slot, values[position].value) {
+            sameCount += 1
         }
-        if changesOrder || !update.values.isEmpty || !update.destinations.isEmpty { request.updates.append(update) }
+        if sameCount > 0 { values.removeAll { !shape.differs(row, $0.slot, $0.value) } }
+        var destinations: [(slot: Int, destination: ObjectID?)] = []
+        if !changes.values.destinations.isEmpty {
+            for (slot, destination) in changes.values.destinations.pairs where row.destination(at: slot) != destination
+            {
+                destinations.append((slot, destination))
+            }
+        }
+        guard changesOrder || !values.isEmpty || !destinations.isEmpty else { return }
+        request.updates.append(
+            SaveRequest.Update(
+                id: object.storedID, expectedVersion: row.version, values: values, destinations: destinations))
     }
 
     private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
@@ -158,5 +161,19 @@ extension ObjectChanges {
             values.destinations[slot] = .some(destination.map(replacement))
         }
         for (slot, change) in values.toMany.pairs { values.toMany[slot] = change.mapped(replacement) }
+    }
+}
+
+extension EntityShape {
+    /// Whether a store would hold `value` and not what it holds.
+    fileprivate func differs(_ row: ObjectSnapshot, _ slot: Int, _ value: AttributeValue) -> Bool {
+        row.value(at: slot) != value && !(hasTransientAttributes && entity.attributes[slot].isTransient)
+    }
+}
+
+extension ObjectChanges {
+    /// Whether an ordered relationship is among the changes.
+    fileprivate func changesOrder(of entity: Entity) -> Bool {
+        values.toMany.pairs.contains { entity.relationships[$0.slot].isOrdered }
     }
 }

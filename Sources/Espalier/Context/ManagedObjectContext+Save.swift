@@ -136,7 +136,7 @@ extension ManagedObjectContext {
         // Of several stores some may have failed; `freeze` has taken them in then.
         unreadInverses.removeAll()
         for part in outcome.saved {
-            let insertedIDs = part.result.inserted.map(\.id)
+            let insertedIDs = part.result.inserted.ids
             // Saved together, they are likely to be walked together.
             let cohort = Cohort(insertedIDs, cache: cache)
             for (object, row) in zip(part.changes.inserted, part.result.inserted) {
@@ -148,12 +148,12 @@ extension ManagedObjectContext {
             }
             told.inserted += insertedIDs
             // The rows that were written, in the order of the objects; not every changed object writes its row.
-            let written = part.result.updated
-            var next = 0
+            var written = part.result.updated.makeIterator()
+            var next = written.next()
             for object in part.changes.updated {
-                if next < written.count, written[next].id == object.storedID {
-                    object.becomeCommitted(written[next])
-                    next += 1
+                if let row = next, row.id == object.storedID {
+                    object.becomeCommitted(row)
+                    next = written.next()
                 } else {
                     object.becomeCommitted(nil)
                 }

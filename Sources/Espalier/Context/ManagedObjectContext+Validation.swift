@@ -21,32 +21,43 @@ extension ManagedObject {
     fileprivate func checkInsert(_ violations: inout [Violation]) {
         // Without a copy of each value, where they stand side by side.
         let attributes = changes?.values.attributes ?? .empty
-        for rule in shape.attributeRules {
+        let shape = shape
+        for slot in shape.attributeRules.indices {
+            guard let rule = shape.attributeRules[slot] else { continue }
             let reason =
                 if case .dense(let values) = attributes {
-                    rule.reason(against: values[rule.slot])
+                    rule.reason(against: values[slot])
                 } else {
-                    rule.reason(against: attributeValue(at: rule.slot))
+                    rule.reason(against: attributeValue(at: slot))
                 }
-            if let reason { violations.append(Violation(self, entity.attributes[rule.slot].name, reason)) }
+            if let reason { violations.append(Violation(self, entity.attributes[slot].name, reason)) }
         }
-        for relationship in shape.checkedRelationships { check(relationship, &violations) }
+        if !shape.checkedRelationships.isEmpty {
+            for relationship in shape.checkedRelationships { check(relationship, &violations) }
+        }
         collect(&violations) { try validateForInsert() }
     }
 
     /// What is not changed was valid when it was saved.
     fileprivate func checkUpdate(_ violations: inout [Violation]) {
         guard let changes else { return }
-        for rule in shape.attributeRules {
-            if let value = changes.values.attributes[rule.slot], let reason = rule.reason(against: value) {
-                violations.append(Violation(self, entity.attributes[rule.slot].name, reason))
+        let shape = shape
+        if !changes.values.attributes.isEmpty {
+            let values = changes.values.attributes.pairs
+            for position in values.indices {
+                let slot = values[position].slot
+                if let reason = shape.attributeRules[slot]?.reason(against: values[position].value) {
+                    violations.append(Violation(self, entity.attributes[slot].name, reason))
+                }
             }
         }
-        for relationship in shape.checkedRelationships
-        where changes.values.destinations.contains(relationship.slot)
-            || changes.values.toMany.contains(relationship.slot)
-        {
-            check(relationship, &violations)
+        if !shape.checkedRelationships.isEmpty {
+            for relationship in shape.checkedRelationships
+            where changes.values.destinations.contains(relationship.slot)
+                || changes.values.toMany.contains(relationship.slot)
+            {
+                check(relationship, &violations)
+            }
         }
         collect(&violations) { try validateForUpdate() }
     }

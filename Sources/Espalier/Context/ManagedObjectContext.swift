@@ -32,7 +32,14 @@ public final class ManagedObjectContext {
         }
     }
 
-    var registry = ObjectRegistry()
+    /// The objects in memory.
+    @inline(__always)
+    var registry: ObjectRegistry {
+        // SAFETY: no access lasts while another begins: the table of IDs calls nobody.
+        _read { yield unsafe storedRegistry }
+        _modify { yield &(unsafe storedRegistry) }
+    }
+    @exclusivity(unchecked) private var storedRegistry = ObjectRegistry()
     var recentDestinations = RecentDestinations()
     let cache = RowCache()
     var inserted = ChangedObjects()

@@ -8,7 +8,6 @@ import EspalierModel
 
 /// What a model demands of an attribute: that it has a value, or that its number is small enough.
 struct AttributeRule {
-    let slot: Int
     let mustHaveValue: Bool
     /// The numbers an integer of less than 64 bits can have.
     let range: ClosedRange<Int64>?
@@ -20,7 +19,7 @@ struct AttributeRule {
         case .integer32: range = Int64(Int32.min)...Int64(Int32.max)
         default: range = nil
         }
-        (slot, mustHaveValue) = (attribute.slot, !attribute.isOptional)
+        mustHaveValue = !attribute.isOptional
         if attribute.isTransient || (!mustHaveValue && range == nil) { return nil }
     }
 
@@ -54,8 +53,8 @@ final class EntityShape {
     let inverses: [Relationship?]
     /// The entity at the other end of each relationship, by slot; empty without a model.
     let destinationEntities: [Entity]
-    /// What the model demands of attributes, in the order of slots.
-    let attributeRules: [AttributeRule]
+    /// What the model demands of attributes, by slot.
+    let attributeRules: [AttributeRule?]
     /// The relationships for which a model has rules: those that must have a destination, or a number of them.
     let checkedRelationships: [Relationship]
     /// The to-many relationships whose pairs or order this side tells the store; the others follow from to-one sides.
@@ -85,7 +84,7 @@ final class EntityShape {
         hasTransientAttributes = entity.attributes.contains(where: \.isTransient)
         inverses = entity.relationships.map { model?.inverse(of: $0) }
         destinationEntities = model.map { model in entity.relationships.map(model.destination(of:)) } ?? []
-        attributeRules = entity.attributes.compactMap(AttributeRule.init)
+        attributeRules = entity.attributes.map(AttributeRule.init)
         checkedRelationships = entity.relationships.filter { relationship in
             // Counting may load the list: only where a rule asks for it.
             !relationship.isOptional

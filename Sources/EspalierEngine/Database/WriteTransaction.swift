@@ -169,6 +169,49 @@ public struct WriteTransaction: ~Copyable {
         unsafe try put(value.span.bytes, for: key.span.bytes, in: tree)
     }
 
+    /// Calls `body` with the bytes of the value of `key`, to be changed where they lie; their number stays.
+    ///
+    /// - Returns: whether the key exists; without it `body` is not called.
+    /// - Complexity: O(log n); O(1) in a run of neighbouring keys. A value that does not fit into a leaf is copied and
+    ///   stored anew.
+    @discardableResult
+    public mutating func withMutableValue(
+        of key: UInt64, in tree: Tree, _ body: (inout MutableRawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        try changing(tree, .integer) { operations, record throws(StorageError) in
+            try operations.changeValue(of: TreeKey(key), in: &record, body)
+        }
+    }
+
+    /// Calls `body` with the bytes of the value of `key`, to be changed where they lie; their number stays.
+    ///
+    /// - Returns: whether the key exists; without it `body` is not called.
+    /// - Complexity: O(log n); O(1) in a run of neighbouring keys. A value that does not fit into a leaf is copied and
+    ///   stored anew.
+    @discardableResult
+    public mutating func withMutableValue(
+        of key: RawSpan, in tree: Tree, _ body: (inout MutableRawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        // SAFETY: the key is used only within the closure.
+        unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
+            let key = TreeKey(unsafe ByteString(bytes))
+            return try changing(tree, .bytes) { operations, record throws(StorageError) in
+                try operations.changeValue(of: key, in: &record, body)
+            }
+        }
+    }
+
+    /// Calls `body` with the bytes of the value of `key`, to be changed where they lie; their number stays.
+    ///
+    /// - Returns: whether the key exists; without it `body` is not called.
+    @discardableResult
+    public mutating func withMutableValue(
+        of key: [UInt8], in tree: Tree, _ body: (inout MutableRawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        // SAFETY: the array outlives the call.
+        unsafe try withMutableValue(of: key.span.bytes, in: tree, body)
+    }
+
     /// Removes `key`; returns whether it existed.
     @discardableResult
     public mutating func remove(_ key: UInt64, from tree: Tree) throws(StorageError) -> Bool {

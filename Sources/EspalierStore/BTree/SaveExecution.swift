@@ -1,8 +1,9 @@
 // One save to a B-tree store: the list of architecture section 2, steps 6 to 9, in one write transaction.
 //
 // Invariants
-//   1. Versions are checked before anything is written, unique keys while index entries go in; both report everything
-//      they find. What was written until then goes with the transaction.
+//   1. Versions are checked before anything is written, except those of rows that are only patched, which are checked
+//      when their row is visited; unique keys while index entries go in. All report everything they find. What was
+//      written until then goes with the transaction.
 //   2. For every row and group there is the one entry that GroupKey says, for every list the entries that LinkKey says,
 //      and counters count them, when the transaction commits.
 
@@ -11,6 +12,9 @@ internal import EspalierModel
 internal import FoundationEssentials
 
 struct SaveExecution: ~Copyable {
+    /// An update that encodes its row anew: its position in the request, and the stored row.
+    typealias Rewrite = (position: Int, row: ObjectSnapshot)
+
     private var transaction: StoreTransaction<WriteTransaction>
     private let catalog: StoreCatalog
     private let path: String?
@@ -44,12 +48,12 @@ struct SaveExecution: ~Copyable {
     /// Carries `request` out and commits.
     consuming func run(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         let save = try prepare(request)
-        let (updated, deleted) = try checkVersions(save)
-        let plan = try LinkPlan(save, schema: catalog.schema, updated: updated, deleted: deleted, source: self)
+        let (rewritten, deleted) = try checkVersions(save)
+        let plan = try LinkPlan(save, schema: catalog.schema, updated: rewritten, deleted: deleted, source: self)
         try delete(save, deleted)
-        try removeChangedKeys(save, updated)
+        try removeChangedKeys(save, rewritten)
         try insert(save)
-        try update(save, updated)
+        try update(save, rewritten)
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         try write(plan)
         try writeCounters()
@@ -61,7 +65,11 @@ struct SaveExecution: ~Copyable {
     /// The request with permanent IDs: each hierarchy's keys go on after the last one given out.
     private mutating func prepare(_ request: SaveRequest) throws(StoreError) -> PreparedSave {
         var lastKeys = lastKeys
-        for root in Set(request.insertions.compactMap { catalog.schema.entity(of: $0.id)?.root }) {
+        var lastTag: UInt32?
+        for position in request.insertions.indices where request.insertions[position].id.entityTag != lastTag {
+            lastTag = request.insertions[position].id.entityTag
+            guard let root = catalog.schema.entity(of: request.insertions[position].id)?.root, lastKeys[root] == nil
+            else { continue }
             let number = catalog.context.entityNumbers[root]
             lastKeys[root] = try transaction.counter(Counter.lastKey(rootNumber: number), catalog)
         }
@@ -78,16 +86,34 @@ struct SaveExecution: ~Copyable {
 
     // MARK: Versions
 
-    /// The stored rows of updates and deletions, if all rows of the request are at the expected versions.
+    /// The stored rows of deletions and of updates that are more than a patch, if all of them and all locked rows are
+    /// at the expected versions.
     private func checkVersions(
         _ save: PreparedSave
-    ) throws(StoreError) -> (updated: [ObjectSnapshot], deleted: [ObjectSnapshot]) {
-        var conflicts: [VersionConflict] = []
-        let updated = try current(save.updates.map { ($0.id, $0.expectedVersion) }, &conflicts)
-        let deleted = try current(save.deletions.map { ($0.id, $0.expectedVersion) }, &conflicts)
-        _ = try current(save.locks.map { ($0.id, $0.expectedVersion) }, &conflicts)
-        guard conflicts.isEmpty else { throw .conflict(conflicts) }
-        return (updated, deleted)
+    ) throws(StoreError) -> (rewritten: [Rewrite], deleted: [ObjectSnapshot]) {
+        let positions = save.updates.indices.filter { !isPatch(save, $0) }
+        func expectations(_ positions: some Sequence<Int>) -> [(id: ObjectID, version: UInt64)] {
+            positions.map { (save.updates[$0].id, save.updates[$0].expectedVersion) }
+        }
+        var (conflicts, otherConflicts): ([VersionConflict], [VersionConflict]) = ([], [])
+        let updated = try current(expectations(positions), &conflicts)
+        let deleted = try current(save.deletions.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
+        _ = try current(save.locks.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
+        guard conflicts.isEmpty, otherConflicts.isEmpty else {
+            // With the rows that would have been patched, in the order of the request.
+            conflicts = []
+            _ = try current(expectations(save.updates.indices), &conflicts)
+            throw .conflict(conflicts + otherConflicts)
+        }
+        return (zip(positions, updated).map { ($0, $1) }, deleted)
+    }
+
+    /// Whether an update only writes over bytes of its row: no index entry, no list and no length changes.
+    private func isPatch(_ save: PreparedSave, _ position: Int) -> Bool {
+        guard save.updates[position].destinations.isEmpty else { return false }
+        let entity = catalog.schema.entityIndex(of: save.updates[position].id)
+        return RowEncoder(context: catalog.context).canPatch(entity, save.updates[position].values)
+            && !catalog.schema.isIndexed(save.updates[position].values, [], of: entity)
     }
 
     /// The stored rows that are at their expected versions; notes the others as conflicts.
@@ -112,13 +138,14 @@ struct SaveExecution: ~Copyable {
     private mutating func delete(_ save: PreparedSave, _ deleted: [ObjectSnapshot]) throws(StoreError) {
         // Rows whose keys follow one another go together; all of them are there, as their versions were checked.
         var run: (tree: Tree, keys: ClosedRange<UInt64>)?
-        for (deletion, old) in zip(save.deletions, deleted) {
-            for group in catalog.schema.groupsByEntity[deletion.entity.index] {
+        for old in deleted {
+            let (entity, key) = (catalog.schema.entityIndex(of: old.id), old.id.key)
+            for group in catalog.schema.groupsByEntity[entity] {
                 oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
-                try removeOldKey(group, old.id.key)
+                try removeOldKey(group, key)
             }
-            rowDeltas[deletion.entity.index] -= 1
-            let (tree, key) = (catalog.rowTree(of: deletion.entity), old.id.key)
+            rowDeltas[entity] -= 1
+            let tree = catalog.rowTree(of: catalog.model.entities[entity])
             if let (last, keys) = run, last.id == tree.id, keys.upperBound == key - 1 {
                 run = (tree, keys.lowerBound...key)
             } else {
@@ -131,9 +158,9 @@ struct SaveExecution: ~Copyable {
 
     /// Removes index entries that updates change, all of them before any new one is checked for being unique: rows of
     /// one save may exchange their values.
-    private mutating func removeChangedKeys(_ save: PreparedSave, _ updated: [ObjectSnapshot]) throws(StoreError) {
-        for (update, old) in zip(save.updates, updated) {
-            for group in changedGroups(update, old) {
+    private mutating func removeChangedKeys(_ save: PreparedSave, _ rewritten: [Rewrite]) throws(StoreError) {
+        for (position, old) in rewritten {
+            for group in changedGroups(save.updates[position], old) {
                 oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
                 try removeOldKey(group, old.id.key)
             }
@@ -141,61 +168,104 @@ struct SaveExecution: ~Copyable {
     }
 
     private mutating func insert(_ save: PreparedSave) throws(StoreError) {
-        for insertion in save.insertions {
-            let isTaken = try put(insertion.id, insertion.entity, 1, insertion.values, insertion.destinations)
+        let schema = catalog.schema
+        let encoder = RowEncoder(context: catalog.context)
+        for position in save.ids.indices {
+            let id = save.ids[position]
+            let entity = schema.entityIndex(of: id)
+            let root = schema.roots[entity]
+            encoder.encode(
+                entity, version: 1, values: save.insertions[position].values, destinations: save.destinations,
+                from: save.destinationStarts[position], into: &row)
+            let isTaken = try transaction.put(row, for: id.key, in: catalog.rowTree(ofRoot: root))
             // The row that was there comes back with the end of the transaction.
-            guard !isTaken, insertion.id.key <= lastKeys[insertion.entity.root] ?? 0 else {
-                throw .invalidRequest(reason: "\(insertion.id) was not reserved, or is taken")
+            guard !isTaken, id.key <= lastKeys[root] ?? 0 else {
+                throw .invalidRequest(reason: "\(id) was not reserved, or is taken")
             }
-            row.withRawSpan { insertedRows.append($0, id: insertion.id) }
-            let source = RowSource.values(insertion.values, destinations: insertion.destinations)
-            for group in catalog.schema.groupsByEntity[insertion.entity.index] {
-                try addKey(group, insertion.id, insertion.entity, source)
-            }
-            rowDeltas[insertion.entity.index] += 1
+            row.withRawSpan { insertedRows.append($0, id: id) }
+            rowDeltas[entity] += 1
+            guard !schema.groupsByEntity[entity].isEmpty else { continue }
+            let source = save.source(ofInsertion: position)
+            for group in schema.groupsByEntity[entity] { try addKey(group, id, entity, source) }
         }
     }
 
-    private mutating func update(_ save: PreparedSave, _ updated: [ObjectSnapshot]) throws(StoreError) {
+    private mutating func update(_ save: PreparedSave, _ rewritten: [Rewrite]) throws(StoreError) {
+        var versionConflicts: [VersionConflict] = []
+        var next = 0
+        for position in save.updates.indices {
+            if next < rewritten.count, rewritten[next].position == position {
+                try rewrite(rewritten[next].row, save.updates[position])
+                next += 1
+            } else {
+                try patch(save, position, &versionConflicts)
+            }
+        }
+        guard versionConflicts.isEmpty else { throw .conflict(versionConflicts) }
+    }
+
+    /// Checks the version of a row and writes over its bytes, in one visit.
+    private mutating func patch(
+        _ save: PreparedSave, _ position: Int, _ versionConflicts: inout [VersionConflict]
+    ) throws(StoreError) {
+        let (id, version) = (save.updates[position].id, save.updates[position].expectedVersion)
+        let (catalog, path) = (catalog, path)
+        let entity = catalog.model.entities[catalog.schema.entityIndex(of: id)]
+        var (isCurrent, isPatched) = (false, false)
+        var rows = SnapshotBuilder(context: catalog.context)
+        swap(&rows, &updatedRows)
+        defer { swap(&rows, &updatedRows) }
+        _ = try transaction.withMutableValue(of: id.key, in: catalog.rowTree(of: entity)) { row throws(StoreError) in
+            let number = try catalog.check(row.bytes, in: entity, key: id.key, path: path)
+            guard number == catalog.context.entityNumbers[entity.index],
+                RowReader.version(of: row.bytes) == version
+            else { return }
+            isCurrent = true
+            isPatched = RowEncoder(context: catalog.context).patch(
+                &row, entity.index, version: version + 1, values: save.updates[position].values, destinations: [])
+            if isPatched { rows.append(row.bytes, id: id) }
+        }
+        if isPatched { return }
+        let row = try transaction.snapshot(of: id, catalog, path: path)
+        if isCurrent, let row { return try rewrite(row, save.updates[position]) }
+        versionConflicts.append(VersionConflict(id: id, expectedVersion: version, stored: row))
+    }
+
+    /// Replaces a row and its index entries; most rows need not be encoded anew.
+    private mutating func rewrite(_ old: ObjectSnapshot, _ update: SaveRequest.Update) throws(StoreError) {
+        let entity = catalog.model.entities[catalog.schema.entityIndex(of: old.id)]
         let encoder = RowEncoder(context: catalog.context)
-        for (update, old) in zip(save.updates, updated) {
-            let groups = changedGroups(update, old)
-            if groups.isEmpty, old.copyRow(to: &row),
+        let groups = changedGroups(update, old)
+        if groups.isEmpty, encoder.canPatch(entity.index, update.values), old.copyRow(to: &row) {
+            let isPatched = row.withMutableRawSpan {
                 encoder.patch(
-                    &row, update.entity, version: old.version + 1, values: update.values,
+                    &$0, entity.index, version: old.version + 1, values: update.values,
                     destinations: update.destinations)
-            {
-                try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: update.entity))
-                row.withRawSpan { updatedRows.append($0, id: old.id) }
-                continue
             }
-            var values = update.entity.attributes.indices.map { old.value(at: $0) }
-            var destinations = update.entity.relationships.indices.map { old.destination(at: $0) }
-            for (slot, value) in update.values { values[slot] = value }
-            for (slot, destination) in update.destinations { destinations[slot] = destination }
-            try put(old.id, update.entity, old.version + 1, values, destinations)
-            row.withRawSpan { updatedRows.append($0, id: old.id) }
-            let source = RowSource.values(values, destinations: destinations)
-            for group in groups { try addKey(group, old.id, update.entity, source) }
+            if isPatched {
+                try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: entity))
+                return row.withRawSpan { updatedRows.append($0, id: old.id) }
+            }
         }
-    }
-
-    /// Encodes a row into `row` and stores it; returns whether it replaced an older one.
-    @discardableResult
-    private mutating func put(
-        _ id: ObjectID, _ entity: Entity, _ version: UInt64, _ values: [AttributeValue], _ destinations: [ObjectID?]
-    ) throws(StoreError) -> Bool {
-        let encoder = RowEncoder(context: catalog.context)
-        encoder.encode(entity, version: version, values: values, destinations: destinations, into: &row)
-        return try transaction.put(row, for: id.key, in: catalog.rowTree(of: entity))
+        var values = entity.attributes.indices.map { old.value(at: $0) }
+        var destinations = entity.relationships.indices.map { old.destination(at: $0) }
+        for (slot, value) in update.values { values[slot] = value }
+        for (slot, destination) in update.destinations { destinations[slot] = destination }
+        encoder.encode(
+            entity.index, version: old.version + 1, values: values, destinations: destinations, from: 0, into: &row)
+        try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: entity))
+        row.withRawSpan { updatedRows.append($0, id: old.id) }
+        let source = RowSource.values(values, destinations: destinations)
+        for group in groups { try addKey(group, old.id, entity.index, source) }
     }
 
     // MARK: Index entries
 
     /// The groups in which the row gets other values.
-    private func changedGroups(_ update: PreparedSave.Update, _ old: ObjectSnapshot) -> [Int] {
-        guard catalog.schema.isIndexed(update) else { return [] }
-        return catalog.schema.groupsByEntity[update.entity.index].filter { group in
+    private func changedGroups(_ update: SaveRequest.Update, _ old: ObjectSnapshot) -> [Int] {
+        let entity = catalog.schema.entityIndex(of: old.id)
+        guard catalog.schema.isIndexed(update.values, update.destinations, of: entity) else { return [] }
+        return catalog.schema.groupsByEntity[entity].filter { group in
             catalog.schema.groups[group].elements.contains { element in
                 switch element.property {
                 case .attribute(let slot):
@@ -215,7 +285,7 @@ struct SaveExecution: ~Copyable {
     }
 
     private mutating func addKey(
-        _ index: Int, _ id: ObjectID, _ entity: Entity, _ source: RowSource
+        _ index: Int, _ id: ObjectID, _ entity: ManagedObjectModel.EntityIndex, _ source: RowSource
     ) throws(StoreError) {
         let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
         newKey.encode(group, source, catalog.context)
@@ -227,7 +297,7 @@ struct SaveExecution: ~Copyable {
         }
         if newKey.isCut { cutDeltas[index] += 1 }
         newKey.append(key: id.key)
-        newKey.writeEntryValue(entityNumber: catalog.context.entityNumbers[entity.index], to: &entryValue)
+        newKey.writeEntryValue(entityNumber: catalog.context.entityNumbers[entity], to: &entryValue)
         try transaction.put(entryValue, for: newKey.bytes, in: tree)
     }
 

@@ -49,8 +49,11 @@ final class StoreCatalog: Sendable {
     var model: ManagedObjectModel { schema.model }
 
     /// The tree with the rows of `entity`'s hierarchy.
-    func rowTree(of entity: Entity) -> Tree {
-        guard let tree = rowTrees[entity.root] else { preconditionFailure("every root entity has a tree") }
+    func rowTree(of entity: Entity) -> Tree { rowTree(ofRoot: entity.root) }
+
+    /// The tree with the rows of the hierarchy whose root has this index.
+    func rowTree(ofRoot root: ManagedObjectModel.EntityIndex) -> Tree {
+        guard let tree = rowTrees[root] else { preconditionFailure("every root entity has a tree") }
         return tree
     }
 

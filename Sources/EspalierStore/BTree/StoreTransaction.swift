@@ -123,6 +123,23 @@ extension StoreTransaction where Base == WriteTransaction {
         do { return try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
     }
 
+    /// Calls `body` with the value of `key`, to be changed where it lies; returns whether there is one.
+    mutating func withMutableValue(
+        of key: UInt64, in tree: Tree, _ body: (inout MutableRawSpan) throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        var isFound = false
+        var failure: StoreError?
+        do throws(StorageError) {
+            isFound = try base.withMutableValue(of: key, in: tree) { value in
+                do throws(StoreError) { try body(&value) } catch { failure = error }
+            }
+        } catch {
+            throw .storage(error, path: path)
+        }
+        if let failure { throw failure }
+        return isFound
+    }
+
     /// Removes `key`; returns whether it existed.
     @discardableResult
     mutating func remove(_ key: UInt64, from tree: Tree) throws(StoreError) -> Bool {

@@ -11,12 +11,13 @@ internal import EspalierModel
 
 /// The values of a row, wherever they come from.
 enum RowSource {
-    case values([AttributeValue], destinations: [ObjectID?])
+    /// The destinations of the row begin at `destinationsFrom`.
+    case values([AttributeValue], destinations: [ObjectID?], destinationsFrom: Int = 0)
     case snapshot(ObjectSnapshot)
 
     func value(of property: Entity.Property) -> AttributeValue {
         switch (self, property) {
-        case (.values(let values, _), .attribute(let slot)): values[slot]
+        case (.values(let values, _, _), .attribute(let slot)): values[slot]
         case (.snapshot(let row), .attribute(let slot)): row.value(at: slot)
         case (_, .relationship(let slot)): destination(at: slot).map { .objectID($0) } ?? .null
         }
@@ -24,7 +25,7 @@ enum RowSource {
 
     private func destination(at slot: Int) -> ObjectID? {
         switch self {
-        case .values(_, let destinations): destinations[slot]
+        case .values(_, let destinations, let first): destinations[first + slot]
         case .snapshot(let row): row.destination(at: slot)
         }
     }

@@ -24,6 +24,19 @@ extension RawSpan {
     }
 }
 
+extension MutableRawSpan {
+    /// Writes the little-endian bytes of `number` over those at `offset`.
+    @inline(__always)
+    mutating func write<Number: FixedWidthInteger & BitwiseCopyable>(_ number: Number, at offset: Int) {
+        storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self)
+    }
+
+    /// Writes `bytes` over those at `offset`.
+    mutating func write(_ bytes: [UInt8], at offset: Int) {
+        for (place, byte) in bytes.enumerated() { write(byte, at: offset + place) }
+    }
+}
+
 extension [UInt8] {
     /// Calls `body` with the bytes in `range` where they lie.
     @inline(__always)
@@ -37,6 +50,16 @@ extension [UInt8] {
     @inline(__always)
     func withRawSpan<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
         try withRawSpan(0..<count, body)
+    }
+
+    /// Calls `body` with all bytes, to be changed where they lie.
+    @inline(__always)
+    mutating func withMutableRawSpan<R>(_ body: (inout MutableRawSpan) -> R) -> R {
+        // SAFETY: the span does not outlive this call.
+        unsafe withUnsafeMutableBytes { buffer in
+            var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
+            return body(&span)
+        }
     }
 
     /// The little-endian number at `offset`, which must lie within the bytes.

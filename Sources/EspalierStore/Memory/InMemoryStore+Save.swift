@@ -20,24 +20,27 @@ extension InMemoryStore {
     private func apply(_ save: PreparedSave, to state: inout MemoryState) throws(StoreError) -> SaveResult {
         let (updated, deleted) = try checkVersions(save, state)
         let plan = try LinkPlan(
-            save, schema: schema, updated: updated.map(\.snapshot), deleted: deleted.map(\.snapshot), source: state)
+            save, schema: schema, updated: updated.enumerated().map { ($0.offset, $0.element.snapshot) },
+            deleted: deleted.map(\.snapshot), source: state)
         var inserted: [(new: MemoryState.Row, old: MemoryState.Row?)] = []
-        for insertion in save.insertions {
-            guard insertion.id.key <= state.lastKeys[insertion.entity.root],
-                state.rows[insertion.entity.root][insertion.id.key] == nil
-            else { throw .invalidRequest(reason: "\(insertion.id) was not reserved, or is taken") }
+        for (position, id) in save.ids.enumerated() {
+            let entity = model.entities[schema.entityIndex(of: id)]
+            guard id.key <= state.lastKeys[entity.root], state.rows[entity.root][id.key] == nil
+            else { throw .invalidRequest(reason: "\(id) was not reserved, or is taken") }
+            let first = save.destinationStarts[position]
             let row = MemoryState.Row(
-                id: insertion.id, entity: insertion.entity.index, version: 1, values: insertion.values,
-                destinations: insertion.destinations)
-            state.rows[insertion.entity.root][row.id.key] = row
+                id: id, entity: entity.index, version: 1, values: save.insertions[position].values,
+                destinations: Array(save.destinations[first..<first + entity.relationships.count]))
+            state.rows[entity.root][row.id.key] = row
             inserted.append((row, nil))
         }
         for (update, old) in zip(save.updates, updated) {
+            let entity = model.entities[schema.entityIndex(of: update.id)]
             var row = old
             row.version += 1
             for (slot, value) in update.values { row.values[slot] = value }
             for (slot, destination) in update.destinations { row.destinations[slot] = destination }
-            state.rows[update.entity.root][row.id.key] = row
+            state.rows[entity.root][row.id.key] = row
             inserted.append((row, old))
         }
         for row in deleted { state.rows[model.entities[row.entity].root][row.id.key] = nil }

@@ -77,18 +77,17 @@ struct LinkPlan {
     /// Works out the edits of `save`.
     ///
     /// - Parameters:
-    ///   - updated: the stored rows of `save.updates`, in the same order.
+    ///   - updated: positions in `save.updates`, and their stored rows: of all that change destinations.
     ///   - deleted: the stored rows of `save.deletions`, in the same order.
     init<Source: LinkSource & ~Copyable>(
-        _ save: PreparedSave, schema: StoreSchema, updated: [ObjectSnapshot], deleted: [ObjectSnapshot],
-        source: borrowing Source
+        _ save: PreparedSave, schema: StoreSchema, updated: [(position: Int, row: ObjectSnapshot)],
+        deleted: [ObjectSnapshot], source: borrowing Source
     ) throws(StoreError) {
         model = schema.model
-        // By index: a copy of each insertion would be six reference counts.
-        for index in save.insertions.indices {
-            for (slot, inverse) in schema.listedToOnes[save.insertions[index].entity.index] {
-                guard let destination = save.insertions[index].destinations[slot] else { continue }
-                let id = save.insertions[index].id
+        for position in save.ids.indices {
+            let (id, first) = (save.ids[position], save.destinationStarts[position])
+            for (slot, inverse) in schema.listedToOnes[schema.entityIndex(of: id)] {
+                guard let destination = save.destinations[first + slot] else { continue }
                 if inverse.isOrdered {
                     edit(inverse, destination) { $0.add(id) }
                 } else {
@@ -101,15 +100,16 @@ struct LinkPlan {
                 ($0.owner.key, $0.destination.key) < ($1.owner.key, $1.destination.key)
             }
         }
-        for (update, row) in zip(save.updates, updated) {
+        for (position, row) in updated where !save.updates[position].destinations.isEmpty {
+            let update = save.updates[position]
+            let entity = model.entities[schema.entityIndex(of: update.id)]
             for (slot, destination) in update.destinations {
-                follow(
-                    update.entity.relationships[slot], of: update.id, from: row.destination(at: slot), to: destination)
+                follow(entity.relationships[slot], of: update.id, from: row.destination(at: slot), to: destination)
             }
         }
         for change in save.links { try apply(change, source) }
         for (deletion, row) in zip(save.deletions, deleted) {
-            try delete(deletion.entity, row, schema, source)
+            try delete(model.entities[schema.entityIndex(of: deletion.id)], row, schema, source)
         }
         guard !save.deletions.isEmpty, edits.contains(where: { !$0.value.added.isEmpty }) else { return }
         let gone = Set(save.deletions.map(\.id))

@@ -1,34 +1,17 @@
 // A save request made safe to carry out: every ID permanent, every slot and type checked against the model.
 //
 // Invariants
-//   1. No ID is temporary, every ID is this store's, every entity is the model's and concrete.
+//   1. Every ID is this store's, every entity is the model's and concrete; `ids`, `destinations(ofInsertion:)` and
+//      updates name no temporary ID.
 //   2. No row is inserted, updated or deleted twice.
 //   3. Every value fits its attribute; transient attributes are null; to-many slots have no inline destination.
+//   4. Rows stay in the arrays that the request brought them in, unless something in them is replaced: copying one is
+//      six reference counts, for each row of a save.
 // Not here: versions, uniqueness, existence of rows (each store asks its own rows).
 
 internal import EspalierModel
 
 struct PreparedSave {
-    struct Insertion {
-        /// The ID in the request, which may be temporary.
-        let requestedID: ObjectID
-        let id: ObjectID
-        let entity: Entity
-        var values: [AttributeValue]
-        var destinations: [ObjectID?]
-    }
-    struct Update {
-        let id: ObjectID
-        let entity: Entity
-        let expectedVersion: UInt64
-        var values: [(slot: Int, value: AttributeValue)]
-        var destinations: [(slot: Int, destination: ObjectID?)]
-    }
-    struct Deletion {
-        let id: ObjectID
-        let entity: Entity
-        let expectedVersion: UInt64
-    }
     struct LinkChange {
         let owner: ObjectID
         let relationship: Relationship
@@ -37,11 +20,18 @@ struct PreparedSave {
         let order: [ObjectID]?
     }
 
-    private(set) var insertions: [Insertion] = []
-    private(set) var updates: [Update] = []
-    private(set) var deletions: [Deletion] = []
-    private(set) var locks: [Deletion] = []
+    /// The new rows as they were asked for: their IDs are in `ids`, their destinations in `destinations`.
+    private(set) var insertions: [SaveRequest.Insertion]
+    /// The permanent IDs of the new rows.
+    private(set) var ids: [ObjectID] = []
+    private(set) var updates: [SaveRequest.Update]
+    let deletions: [SaveRequest.Expectation]
+    let locks: [SaveRequest.Expectation]
     private(set) var links: [LinkChange] = []
+    /// The permanent destinations of all new rows, one row behind the other.
+    private(set) var destinations: [ObjectID?] = []
+    /// Where the destinations of each new row begin.
+    private(set) var destinationStarts: [Int] = []
     private var permanentIDs = ObjectIDTable<ObjectID>()
 
     private let schema: StoreSchema
@@ -57,18 +47,26 @@ struct PreparedSave {
     ) throws(StoreError) {
         self.schema = schema
         self.storeTag = storeTag
-        try assignIDs(request.insertions, newKey)
-        try prepareInsertions(request.insertions)
-        try prepareUpdates(request.updates)
-        for deletion in request.deletions { deletions.append(try expectation(deletion)) }
-        for lock in request.locks { locks.append(try expectation(lock)) }
+        (insertions, updates) = (request.insertions, request.updates)
+        (deletions, locks) = (request.deletions, request.locks)
+        try assignIDs(newKey)
+        try prepareInsertions()
+        try prepareUpdates()
+        for deletion in deletions { _ = try entity(of: permanent(deletion.id)) }
+        for lock in locks { _ = try entity(of: permanent(lock.id)) }
         for link in request.links { links.append(try prepare(link)) }
         try refuseDuplicates()
     }
 
+    /// Where the new row at `position` has its values from.
+    func source(ofInsertion position: Int) -> RowSource {
+        .values(
+            insertions[position].values, destinations: destinations, destinationsFrom: destinationStarts[position])
+    }
+
     /// `conflicts` with the IDs that the request knows: a row that is not inserted keeps its temporary one.
     func asRequested(_ conflicts: [ConstraintConflict]) -> [ConstraintConflict] {
-        let temporary = Dictionary(insertions.map { ($0.id, $0.requestedID) }, uniquingKeysWith: { first, _ in first })
+        let temporary = Dictionary(zip(ids, insertions.lazy.map(\.id)), uniquingKeysWith: { first, _ in first })
         return conflicts.map { conflict in
             ConstraintConflict(
                 entityName: conflict.entityName, properties: conflict.properties, values: conflict.values,
@@ -88,88 +86,104 @@ struct PreparedSave {
         return entity
     }
 
-    private mutating func assignIDs(
-        _ requested: [SaveRequest.Insertion], _ newKey: (Entity) throws(StoreError) -> UInt64
-    ) throws(StoreError) {
-        permanentIDs.reserveCapacity(requested.count)
-        for requestedID in requested.lazy.map(\.id) where requestedID.isTemporary {
-            guard let entity = schema.entity(of: requestedID) else {
-                throw .invalidRequest(reason: "the store's model has no entity \(requestedID.entityName)")
+    private mutating func assignIDs(_ newKey: (Entity) throws(StoreError) -> UInt64) throws(StoreError) {
+        permanentIDs.reserveCapacity(insertions.count)
+        ids.reserveCapacity(insertions.count)
+        for position in insertions.indices {
+            let requested = insertions[position].id
+            guard requested.isTemporary else {
+                ids.append(requested)
+                continue
             }
-            guard permanentIDs[requestedID] == nil else {
-                throw .invalidRequest(reason: "\(requestedID) is inserted twice")
+            guard let entity = schema.entity(of: requested) else {
+                throw .invalidRequest(reason: "the store's model has no entity \(requested.entityName)")
             }
-            let id = ObjectID(storeTag: storeTag, entityTag: requestedID.entityTag, key: try newKey(entity))
-            permanentIDs.set(id, for: requestedID)
+            let id = ObjectID(storeTag: storeTag, entityTag: requested.entityTag, key: try newKey(entity))
+            let count = permanentIDs.count
+            permanentIDs.set(id, for: requested)
+            guard permanentIDs.count > count else {
+                throw .invalidRequest(reason: "\(requested) is inserted twice")
+            }
+            ids.append(id)
         }
     }
 
-    private mutating func prepareInsertions(_ requested: [SaveRequest.Insertion]) throws(StoreError) {
-        insertions.reserveCapacity(requested.count)
-        for insertion in requested {
-            let id = try permanent(insertion.id)
-            let entity = try entity(of: id)
-            let plainTypes = schema.plainTypes[entity.index]
+    private mutating func prepareInsertions() throws(StoreError) {
+        destinationStarts.reserveCapacity(insertions.count)
+        destinations.reserveCapacity(insertions.count)
+        var entity: Entity?
+        for position in insertions.indices {
+            let id = ids[position]
+            if entity?.tag != id.entityTag || id.storeTag != storeTag { entity = try self.entity(of: id) }
+            guard let entity else { continue }
             guard !entity.isAbstract else {
                 throw .invalidRequest(reason: "entity \(entity.name) is abstract and has no rows of its own")
             }
-            guard insertion.values.count == entity.attributes.count,
-                insertion.destinations.count == entity.relationships.count
-            else {
-                throw .invalidRequest(
-                    reason: "\(entity.name) has \(entity.attributes.count) attributes and "
-                        + "\(entity.relationships.count) relationships, the insertion of \(id) has "
-                        + "\(insertion.values.count) and \(insertion.destinations.count)")
+            try prepareValues(ofInsertion: position, entity)
+            destinationStarts.append(destinations.count)
+            let requested = insertions[position].destinations
+            for slot in requested.indices {
+                guard let destination = requested[slot] else {
+                    destinations.append(nil)
+                    continue
+                }
+                destinations.append(try checked(destination, for: entity.relationships[slot], inline: true))
             }
-            var (values, destinations) = (insertion.values, insertion.destinations)
-            // Written only where something differs, so that most insertions share their arrays with the request.
-            for slot in values.indices where !values[slot].isNull {
-                if let type = plainTypes[slot], type.accepts(values[slot]) { continue }
-                if try !isStored(values[slot], in: entity.attributes[slot], of: entity) { values[slot] = .null }
-            }
-            for slot in destinations.indices {
-                guard let destination = destinations[slot] else { continue }
-                let permanent = try checked(destination, for: entity.relationships[slot], inline: true)
-                if permanent != destination { destinations[slot] = permanent }
-            }
-            insertions.append(
-                Insertion(
-                    requestedID: insertion.id, id: id, entity: entity, values: values, destinations: destinations))
         }
     }
 
-    private mutating func prepareUpdates(_ requested: [SaveRequest.Update]) throws(StoreError) {
-        updates.reserveCapacity(requested.count)
-        for update in requested {
-            let id = try permanent(update.id)
-            let entity = try entity(of: id)
+    private mutating func prepareValues(ofInsertion position: Int, _ entity: Entity) throws(StoreError) {
+        guard insertions[position].values.count == entity.attributes.count,
+            insertions[position].destinations.count == entity.relationships.count
+        else {
+            throw .invalidRequest(
+                reason: "\(entity.name) has \(entity.attributes.count) attributes and "
+                    + "\(entity.relationships.count) relationships, the insertion of \(insertions[position].id) has "
+                    + "\(insertions[position].values.count) and \(insertions[position].destinations.count)")
+        }
+        let (values, types) = (insertions[position].values, schema.plainTypes[entity.index])
+        for slot in values.indices {
+            if let type = types[slot], type.accepts(values[slot]) { continue }
+            if values[slot].isNull { continue }
+            if try !isStored(values[slot], in: entity.attributes[slot], of: entity) {
+                insertions[position].values[slot] = .null
+            }
+        }
+    }
+
+    private mutating func prepareUpdates() throws(StoreError) {
+        var entity: Entity?
+        for position in updates.indices {
+            let id = try permanent(updates[position].id)
+            if entity?.tag != id.entityTag || id.storeTag != storeTag { entity = try self.entity(of: id) }
+            guard let entity else { continue }
             // Written only where something differs, so that most updates share their arrays with the request.
-            var (values, destinations) = (update.values, update.destinations)
-            for (position, (slot, value)) in update.values.enumerated() {
+            for place in updates[position].values.indices {
+                let slot = updates[position].values[place].slot
                 guard entity.attributes.indices.contains(slot) else {
                     throw .invalidRequest(reason: "\(entity.name) has no attribute slot \(slot)")
                 }
-                guard !value.isNull else { continue }
-                if try !isStored(value, in: entity.attributes[slot], of: entity) { values[position].value = .null }
+                if let type = schema.plainTypes[entity.index][slot],
+                    type.accepts(updates[position].values[place].value)
+                {
+                    continue
+                }
+                let value = updates[position].values[place].value
+                if value.isNull { continue }
+                if try !isStored(value, in: entity.attributes[slot], of: entity) {
+                    updates[position].values[place].value = .null
+                }
             }
-            for (position, (slot, destination)) in update.destinations.enumerated() {
+            for place in updates[position].destinations.indices {
+                let (slot, destination) = updates[position].destinations[place]
                 guard entity.relationships.indices.contains(slot) else {
                     throw .invalidRequest(reason: "\(entity.name) has no relationship slot \(slot)")
                 }
                 guard let destination else { continue }
                 let permanent = try checked(destination, for: entity.relationships[slot], inline: true)
-                if permanent != destination { destinations[position].destination = permanent }
+                if permanent != destination { updates[position].destinations[place].destination = permanent }
             }
-            updates.append(
-                Update(
-                    id: id, entity: entity, expectedVersion: update.expectedVersion, values: values,
-                    destinations: destinations))
         }
-    }
-
-    private func expectation(_ expectation: SaveRequest.Expectation) throws(StoreError) -> Deletion {
-        let id = try permanent(expectation.id)
-        return Deletion(id: id, entity: try entity(of: id), expectedVersion: expectation.expectedVersion)
     }
 
     private func prepare(_ link: SaveRequest.LinkChange) throws(StoreError) -> LinkChange {
@@ -240,10 +254,13 @@ struct PreparedSave {
 
     private func refuseDuplicates() throws(StoreError) {
         // Sorting is cheaper than a set: requests come in the order of their keys.
-        var ids = insertions.map(\.id) + updates.map(\.id) + deletions.map(\.id)
+        var ids = ids
+        ids.reserveCapacity(ids.count + updates.count + deletions.count)
+        for position in updates.indices { ids.append(try permanent(updates[position].id)) }
+        for deletion in deletions { ids.append(try permanent(deletion.id)) }
         ids.sort { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }
-        for (id, next) in zip(ids, ids.dropFirst()) where id == next {
-            throw .invalidRequest(reason: "\(id) is inserted, updated or deleted more than once")
+        for position in ids.indices.dropLast() where ids[position] == ids[position + 1] {
+            throw .invalidRequest(reason: "\(ids[position]) is inserted, updated or deleted more than once")
         }
     }
 }

@@ -71,6 +71,8 @@ package final class StoreSchema: Sendable {
     /// For each entity, by slot: whether a group has the attribute, or the relationship.
     private let indexedAttributes: [[Bool]]
     private let indexedRelationships: [[Bool]]
+    /// By index of the entity: the index of its root.
+    let roots: [ManagedObjectModel.EntityIndex]
     private let entityByTag: EntityTagTable<ManagedObjectModel.EntityIndex>
 
     package init(model: ManagedObjectModel) {
@@ -115,6 +117,7 @@ package final class StoreSchema: Sendable {
                 return (relationship.slot, inverse)
             }
         }
+        roots = model.entities.map(\.root)
         entityByTag = EntityTagTable(model.entities.map { ($0.tag, $0.index) })
     }
 
@@ -124,10 +127,21 @@ package final class StoreSchema: Sendable {
     /// The one group of `entity` that begins with the attribute in `slot`; `nil` if there is none, or several.
     func groupBeginning(with slot: Int, of entity: Entity) -> Int? { groupsByFirstAttribute[entity.index][slot] }
 
-    /// Whether `update` names a property that some group has.
-    func isIndexed(_ update: PreparedSave.Update) -> Bool {
-        update.values.contains { indexedAttributes[update.entity.index][$0.slot] }
-            || update.destinations.contains { indexedRelationships[update.entity.index][$0.slot] }
+    /// The index of the entity of a row of this store.
+    @inline(__always)
+    func entityIndex(of id: ObjectID) -> ManagedObjectModel.EntityIndex {
+        guard let index = entityByTag[id.entityTag] else { preconditionFailure("\(id) is not of this store") }
+        return index
+    }
+
+    /// Whether some group has one of these properties of an entity.
+    func isIndexed(
+        _ values: [(slot: Int, value: AttributeValue)], _ destinations: [(slot: Int, destination: ObjectID?)],
+        of entity: ManagedObjectModel.EntityIndex
+    ) -> Bool {
+        for (slot, _) in values where indexedAttributes[entity][slot] { return true }
+        for (slot, _) in destinations where indexedRelationships[entity][slot] { return true }
+        return false
     }
 
     private static func groups(declaredBy entity: Entity) -> [KeyGroup] {

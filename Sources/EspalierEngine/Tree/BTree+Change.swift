@@ -1,0 +1,76 @@
+// Changing a value where it lies.
+//
+// Invariants
+//   1. A value keeps its byte count, so no cell moves and no page splits.
+//   2. As with insertions, a run of neighbours does not descend: the leaf of the last one is asked first.
+
+extension BTree where Source: WritablePageSource {
+    /// Calls `body` with the bytes of the value of `key`, to be changed in place.
+    ///
+    /// A value in overflow pages is copied, changed and stored anew.
+    ///
+    /// - Returns: whether the key exists; without it `body` is not called.
+    /// - Throws: `corruption` or what the source throws.
+    /// - Complexity: O(log n) pages; O(1) in a run of neighbouring keys.
+    package func changeValue(
+        of key: TreeKey, in record: inout TreeRecord, _ body: (inout MutableRawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        if record.hint.isInRun, let isChanged = try changeAtHint(key, &record, body) { return isChanged }
+        let (leaf, index): (PageNumber, Int)
+        do {
+            let found = try locate(key, in: record)
+            guard found.isExact else { return false }
+            guard case .inline = found.pin.view.value(found.index) else {
+                return try changeOverflow(of: key, found.pin.view.value(found.index), in: &record, body)
+            }
+            (leaf, index) = (found.pin.number, found.index)
+        }
+        let pin = try source.edit(leaf)
+        record.hint.note(leaf, index, isAppend: false)
+        pin.view.changeValue(index, body)
+        return true
+    }
+
+    /// Tries the leaf of the last insertion or change; `nil` if the key does not belong there, or the value lies
+    /// elsewhere.
+    private func changeAtHint(
+        _ key: TreeKey, _ record: inout TreeRecord, _ body: (inout MutableRawSpan) -> Void
+    ) throws(StorageError) -> Bool? {
+        let leaf = record.hint.leaf
+        let pin = try source.edit(leaf)
+        try check(pin.view, leaf, record, 0)
+        guard pin.view.fencesContain(key) else { return nil }
+        let position = pin.view.position(of: key)
+        guard position.isExact else { return false }
+        guard case .inline = pin.view.value(position.index) else { return nil }
+        record.hint.note(leaf, position.index, isAppend: false)
+        pin.view.changeValue(position.index, body)
+        return true
+    }
+
+    private func changeOverflow(
+        of key: TreeKey, _ value: StoredValue, in record: inout TreeRecord, _ body: (inout MutableRawSpan) -> Void
+    ) throws(StorageError) -> Bool {
+        guard case .overflow(let first, let byteCount) = value else { return false }
+        var bytes = try overflowValue(first, byteCount: byteCount, treeID: record.treeID)
+        // SAFETY: the array outlives the calls; the memory of the span is its own.
+        unsafe bytes.withUnsafeMutableBytes { buffer in
+            var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
+            body(&span)
+        }
+        return unsafe try bytes.span.bytes.withUnsafeBytes { buffer throws(StorageError) in
+            unsafe try insert(key, ByteString(buffer), into: &record)
+        }
+    }
+}
+
+extension PageView {
+    /// Calls `body` with the bytes of the inline value `index`.
+    fileprivate func changeValue(_ index: Int, _ body: (inout MutableRawSpan) -> Void) {
+        guard case .inline(let bytes) = value(index) else { return }
+        // SAFETY: the page is pinned for writing, and the bytes lie within it.
+        var span = unsafe MutableRawSpan(
+            _unsafeStart: UnsafeMutableRawPointer(mutating: bytes.base), byteCount: bytes.count)
+        body(&span)
+    }
+}
