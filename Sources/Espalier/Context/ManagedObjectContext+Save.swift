@@ -103,8 +103,10 @@ extension ManagedObjectContext {
         let stores = persistentStoreCoordinator.persistentStores
         if stores.count == 1 {
             var seen = Set<ManagedObjectModel.EntityIndex>()
-            for object in changes.inserted where seen.insert(object.entity.index).inserted {
-                _ = try store(of: object)
+            var last = -1
+            for object in changes.inserted where object.shape.entity.index != last {
+                last = object.shape.entity.index
+                if seen.insert(last).inserted { _ = try store(of: object) }
             }
             return [(stores[0], changes)]
         }

@@ -170,14 +170,17 @@ struct SaveExecution: ~Copyable {
     private mutating func insert(_ save: PreparedSave) throws(StoreError) {
         let schema = catalog.schema
         let encoder = RowEncoder(context: catalog.context)
+        var (tree, treeRoot): (Tree?, Int) = (nil, -1)
         for position in save.ids.indices {
             let id = save.ids[position]
             let entity = schema.entityIndex(of: id)
             let root = schema.roots[entity]
+            if root != treeRoot { (tree, treeRoot) = (catalog.rowTree(ofRoot: root), root) }
+            guard let tree else { continue }
             encoder.encode(
                 entity, version: 1, values: save.insertions[position].values, destinations: save.destinations,
                 from: save.destinationStarts[position], into: &row)
-            let isTaken = try transaction.put(row, for: id.key, in: catalog.rowTree(ofRoot: root))
+            let isTaken = try transaction.put(row, for: id.key, in: tree)
             // The row that was there comes back with the end of the transaction.
             guard !isTaken, id.key <= lastKeys[root] ?? 0 else {
                 throw .invalidRequest(reason: "\(id) was not reserved, or is taken")
@@ -287,9 +290,11 @@ struct SaveExecution: ~Copyable {
     private mutating func addKey(
         _ index: Int, _ id: ObjectID, _ entity: ManagedObjectModel.EntityIndex, _ source: RowSource
     ) throws(StoreError) {
-        let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
+        let group = catalog.schema.groups[index]
         newKey.encode(group, source, catalog.context)
-        if group.isUnique, !newKey.hasNull, let other = try holder(of: newKey, group, tree, source) {
+        if group.isUnique, !newKey.hasNull,
+            let other = try holder(of: newKey, group, catalog.groupTrees[index], source)
+        {
             conflicts.append(
                 ConstraintConflict(
                     entityName: catalog.model.entities[group.entity].name, properties: group.properties,
@@ -298,7 +303,7 @@ struct SaveExecution: ~Copyable {
         if newKey.isCut { cutDeltas[index] += 1 }
         newKey.append(key: id.key)
         newKey.writeEntryValue(entityNumber: catalog.context.entityNumbers[entity], to: &entryValue)
-        try transaction.put(entryValue, for: newKey.bytes, in: tree)
+        try transaction.put(entryValue, for: newKey.bytes, in: catalog.groupTrees[index])
     }
 
     /// The row with the lowest key that has the values of `key`, if there is one.

@@ -146,9 +146,27 @@ struct PreparedSave {
             if let type = types[slot], type.accepts(values[slot]) { continue }
             if values[slot].isNull { continue }
             if try !isStored(values[slot], in: entity.attributes[slot], of: entity) {
-                insertions[position].values[slot] = .null
+                clearValue(slot, ofInsertion: position)
             }
         }
+    }
+
+    // What changes rows stands apart from the loops: within them the arrays would be copied before the first row, as
+    // the check whether they are shared is moved out of a loop.
+
+    @inline(never)
+    private mutating func clearValue(_ slot: Int, ofInsertion position: Int) {
+        insertions[position].values[slot] = .null
+    }
+
+    @inline(never)
+    private mutating func clearValue(at place: Int, ofUpdate position: Int) {
+        updates[position].values[place].value = .null
+    }
+
+    @inline(never)
+    private mutating func setDestination(_ id: ObjectID, at place: Int, ofUpdate position: Int) {
+        updates[position].destinations[place].destination = id
     }
 
     private mutating func prepareUpdates() throws(StoreError) {
@@ -171,7 +189,7 @@ struct PreparedSave {
                 let value = updates[position].values[place].value
                 if value.isNull { continue }
                 if try !isStored(value, in: entity.attributes[slot], of: entity) {
-                    updates[position].values[place].value = .null
+                    clearValue(at: place, ofUpdate: position)
                 }
             }
             for place in updates[position].destinations.indices {
@@ -181,7 +199,7 @@ struct PreparedSave {
                 }
                 guard let destination else { continue }
                 let permanent = try checked(destination, for: entity.relationships[slot], inline: true)
-                if permanent != destination { updates[position].destinations[place].destination = permanent }
+                if permanent != destination { setDestination(permanent, at: place, ofUpdate: position) }
             }
         }
     }
