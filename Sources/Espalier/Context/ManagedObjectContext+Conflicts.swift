@@ -15,8 +15,8 @@ extension ManagedObjectContext {
     /// - Throws: `ContextError.objectOfOtherContext`; `.objectNotFound` if its row is gone already.
     public func detectConflicts(for object: ManagedObject) throws(ContextError) {
         guard object.managedObjectContext === self else { throw .objectOfOtherContext(object.storedID) }
-        if object.isFault && object.row == nil { try loadRow(of: object) }
-        guard object.row != nil || object.isInserted else { throw .objectNotFound(object.storedID) }
+        if object.isFault && !object.hasRow { try loadRow(of: object) }
+        guard object.hasRow || object.isInserted else { throw .objectNotFound(object.storedID) }
         locked.insert(object)
     }
 

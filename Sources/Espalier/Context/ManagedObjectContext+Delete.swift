@@ -18,7 +18,7 @@ extension ManagedObjectContext {
         guard let context = object.managedObjectContext else { throw .objectWithoutContext(object.storedID) }
         guard context === self else { throw .objectOfOtherContext(object.storedID) }
         guard !object.isDeleted else { return }
-        if object.isFault && object.row == nil { try loadRow(of: object) }
+        if object.isFault && !object.hasRow { try loadRow(of: object) }
         markDeleted(object)
     }
 

@@ -37,7 +37,7 @@ extension ManagedObjectContext {
         let cohort = object.cohort
         let wanted =
             cohort?.members(around: id) { member in
-                !member.isTemporary && member.storeTag == id.storeTag && registry[member]?.row == nil
+                !member.isTemporary && member.storeTag == id.storeTag && registry.withObject(member, \.hasRow) != true
                     && cache.row(of: member) == nil
             } ?? [id]
         faultTrips += 1
@@ -45,7 +45,7 @@ extension ManagedObjectContext {
         cohort?.keep(found, of: wanted)
         for case let row? in found {
             rowsFetched += 1
-            if let member = registry[row.id], member.row == nil, !member.isInserted { member.row = row }
+            if let member = registry[row.id], !member.hasRow, !member.isInserted { member.row = row }
         }
     }
 
@@ -101,19 +101,24 @@ extension ManagedObjectContext {
 
     /// The destinations of a to-one relationship in all rows that are in memory.
     private func rowDestinations(of members: [ObjectID], across relationship: Relationship) -> [ObjectID] {
-        var found = ObjectIDSet()
+        var found: [ObjectID] = []
+        var seen = ObjectIDTable<Void>()
         var (tag, isOwner) = (UInt32.max, false)
+        let registry = registry
         for member in members {
             if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }
             guard isOwner else { continue }
             let known = registry.withObject(member) { $0.storedDestinationID(at: relationship.slot) } ?? nil
-            if let id = known ?? cache.row(of: member)?.destination(at: relationship.slot) { found.insert(id) }
+            guard let id = known ?? cache.row(of: member)?.destination(at: relationship.slot), seen[id] == nil
+            else { continue }
+            seen.set((), for: id)
+            found.append(id)
         }
-        return found.ids
+        return found
     }
 }
 
 extension ManagedObject {
     /// Whether it is a fault without a row and came alone.
-    final var wantsCohort: Bool { cohort == nil && row == nil && isFault }
+    final var wantsCohort: Bool { cohort == nil && !hasRow && isFault }
 }

@@ -111,12 +111,13 @@ extension ManagedObjectContext {
 
     /// The objects of rows, as one cohort.
     func materialized(_ rows: SnapshotList) -> [ManagedObject] {
-        rowsFetched += rows.count
+        let count = rows.count
+        rowsFetched += count
         // One object alone needs no cohort: it gets one when a fault of it asks for more than its row.
-        let cohort = rows.count > 1 ? Cohort(rows.ids, cache: cache) : nil
-        registry.reserveCapacity(rows.count)
+        let cohort = count > 1 ? Cohort(rows.ids, cache: cache) : nil
+        if count > 1 { registry.reserveCapacity(count) }
         var objects: [ManagedObject] = []
-        objects.reserveCapacity(rows.count)
+        objects.reserveCapacity(count)
         guard let first = rows.first else { return objects }
         var (tag, shape) = (first.id.entityTag, shapeOfRow(first.id))
         var remaining = rows.makeIterator()
@@ -152,7 +153,7 @@ extension ManagedObjectContext {
                     : object.destination(at: relationship.slot).map { [$0] } ?? []
                 next += found.filter { seen.insert($0.storedID).inserted }
             }
-            for object in next where object.isFault && object.row == nil { try loadRow(of: object) }
+            for object in next where object.isFault && !object.hasRow { try loadRow(of: object) }
             level = next
         }
     }

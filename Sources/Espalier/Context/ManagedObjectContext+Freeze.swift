@@ -57,7 +57,7 @@ extension ManagedObjectContext {
         let shape = object.shape
         let changesOrder = !changes.values.toMany.isEmpty && changes.changesOrder(of: shape.entity)
         guard !changes.values.attributes.isEmpty || !changes.values.destinations.isEmpty || changesOrder else { return }
-        if object.row == nil { try loadRow(of: object) }
+        if !object.hasRow { try loadRow(of: object) }
         guard let row = object.row else {
             throw .conflicts([
                 MergeConflict(

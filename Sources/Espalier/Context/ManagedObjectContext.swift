@@ -121,7 +121,7 @@ public final class ManagedObjectContext {
     /// - Throws: `ContextError.objectNotFound` if no store holds the row; `.store` if it could not be read.
     public func existingObject(with id: ObjectID) throws(ContextError) -> ManagedObject {
         let object = try object(with: id)
-        if object.isFault && object.row == nil { try loadRow(of: object) }
+        if object.isFault && !object.hasRow { try loadRow(of: object) }
         object.fireFault()
         if object.isDeleted || object.isFault { throw .objectNotFound(id) }
         return object

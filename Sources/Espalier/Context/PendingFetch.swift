@@ -116,8 +116,8 @@ struct GraphSubject: PredicateSubject {
         guard let id = try destinationID(at: slot), let context = object.managedObjectContext else { return nil }
         let destination = context.object(for: id, from: object, across: entity.relationships[slot])
         // A reference to an object that is gone is as good as none.
-        if destination.isFault && destination.row == nil { try context.loadRow(of: destination) }
-        let isGone = destination.isDeleted || (destination.row == nil && !destination.isInserted)
+        if destination.isFault && !destination.hasRow { try context.loadRow(of: destination) }
+        let isGone = destination.isDeleted || (!destination.hasRow && !destination.isInserted)
         return isGone ? nil : GraphSubject(object: destination)
     }
 

@@ -48,7 +48,7 @@ extension ManagedObject {
     @inline(never)
     private final func startChanges() -> ObjectChanges {
         var values = changes?.values ?? ObjectChanges.Values()
-        if changes == nil, row == nil, state.isDisjoint(with: .registered) || state.contains(.inserted) {
+        if changes == nil, !hasRow, state.isDisjoint(with: .registered) || state.contains(.inserted) {
             values.attributes = .dense(shape.defaultValues)
             values.destinations = .dense(shape.noDestinations)
         }

@@ -102,7 +102,7 @@ extension ManagedObject {
     /// Whether the destinations of a relationship would have to be loaded (MO-13).
     public final func hasFault(forRelationshipNamed name: String) -> Bool {
         guard let relationship = entity.relationship(named: name), !isInserted else { return false }
-        if !relationship.isToMany { return row == nil }
+        if !relationship.isToMany { return !hasRow }
         if changes?.values.toMany[relationship.slot]?.list != nil { return false }
         return managedObjectContext?.cache.list(of: storedID, at: relationship.slot) == nil
     }

@@ -7,7 +7,7 @@ extension ManagedObject {
     /// Makes the values available; afterwards the object is no fault, or `inaccessible`, or the reason is recorded.
     final func fireFault() {
         guard isFault, state.isDisjoint(with: [.inaccessible, .awakening]) else { return }
-        if row == nil {
+        if !hasRow {
             guard let context = managedObjectContext else { return }
             do {
                 try context.loadRow(of: self)
@@ -16,7 +16,7 @@ extension ManagedObject {
                 return
             }
         }
-        guard row != nil else {
+        guard hasRow else {
             state.insert(.inaccessible)
             return
         }

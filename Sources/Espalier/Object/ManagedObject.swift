@@ -40,8 +40,9 @@ open class ManagedObject {
 
     var storedID: ObjectID
     var shape: EntityShape
-    /// The committed values; `nil` for an unsaved object and for a fault whose row is not in memory.
-    var row: ObjectSnapshot?
+    /// What holds the committed values, and where in it they are: a snapshot without the ID, which is `storedID`.
+    private var content: RowContent?
+    private var place = RowPlace.none
     var changes: ObjectChanges?
     /// The objects it was fetched with: their faults fire together (F-2).
     var cohort: Cohort?
@@ -113,6 +114,13 @@ open class ManagedObject {
     /// Calls `body` with the context, if there is one, without retaining it: it must not end meanwhile.
     @inline(__always)
     final func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R? { contextReference.withObject(body) }
+    /// The committed values; `nil` for an unsaved object and for a fault whose row is not in memory.
+    final var row: ObjectSnapshot? {
+        get { content.map { ObjectSnapshot(id: storedID, content: $0, place: place) } }
+        set { (content, place) = (newValue?.content, newValue?.place ?? .none) }
+    }
+    /// Whether the committed values are in memory.
+    final var hasRow: Bool { content != nil }
     /// Calls `body` with what holds the row, if it is in memory.
     ///
     /// `body` runs no code but the store's: the row is not retained, which would count two references for every
@@ -120,8 +128,7 @@ open class ManagedObject {
     @inline(__always)
     final func withRow<R>(_ body: (RowContent, RowPlace) -> R) -> R? {
         // SAFETY: the object keeps its row, and nothing in `body` can reach the object.
-        guard let (content, place) = unsafe row.map({ unsafe (Unmanaged.passUnretained($0.content), $0.place) })
-        else { return nil }
+        guard let content = unsafe content.map({ unsafe Unmanaged.passUnretained($0) }) else { return nil }
         return unsafe content._withUnsafeGuaranteedRef { body($0, place) }
     }
     /// Whether both are in one context.

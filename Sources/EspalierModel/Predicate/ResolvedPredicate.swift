@@ -53,9 +53,17 @@ public struct ResolvedPredicate: Sendable {
     }
 
     /// The conditions that must all be true: the children of a topmost AND, or the predicate itself.
-    package var conjuncts: [Node] {
-        if case .and(let nodes) = root { nodes } else { [root] }
+    package var conjuncts: [Node] { root.conjuncts }
+}
+
+extension ResolvedPredicate.Node {
+    /// The conditions that must all be true: the children of an AND, or the condition itself.
+    fileprivate var conjuncts: [Self] {
+        if case .and(let nodes) = self { nodes } else { [self] }
     }
+
+    /// The conditions that must all be true and are not always true.
+    package var conditions: [Self] { conjuncts.filter { if case .constant(true) = $0 { false } else { true } } }
 }
 
 /// Two resolved expressions and how they are compared.

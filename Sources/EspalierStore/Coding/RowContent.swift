@@ -18,6 +18,9 @@ package final class RowContent: Sendable {
     /// The one row, if it was never encoded.
     private let decoded: DecodedRow?
 
+    /// Of no row.
+    static let none = RowContent(bytes: [], context: .none)
+
     init(bytes: [UInt8], context: RowContext) {
         (self.bytes, reader, decoded) = (bytes, RowReader(context: context), nil)
     }
@@ -54,6 +57,9 @@ package final class RowContent: Sendable {
 package struct RowPlace: Sendable {
     let offset: UInt32
     let byteCount: UInt32
+
+    /// The place of a row that is not in bytes.
+    package static let none = RowPlace(offset: 0, byteCount: 0)
 
     fileprivate var range: Range<Int> { Int(offset)..<Int(offset) + Int(byteCount) }
 }

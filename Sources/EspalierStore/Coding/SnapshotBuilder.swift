@@ -21,7 +21,7 @@ struct SnapshotBuilder {
     /// Appends a row that passed the check.
     mutating func append(_ row: RawSpan, id: ObjectID) {
         if !bytes.isEmpty, bytes.count + row.byteCount > RowContent.byteCountMax {
-            endChunk()
+            parts.append(SnapshotList.Part(content: takeBytes(), end: entries.count))
             bytes.reserveCapacity(RowContent.byteCountMax)
         }
         let place = RowPlace(offset: UInt32(bytes.count), byteCount: UInt32(row.byteCount))
@@ -31,14 +31,15 @@ struct SnapshotBuilder {
 
     /// The snapshots of all rows, in the order they came in; the builder is empty afterwards.
     mutating func finish() -> SnapshotList {
-        if !bytes.isEmpty { endChunk() }
-        let list = SnapshotList(entries, in: parts)
+        guard !entries.isEmpty else { return SnapshotList() }
+        let list = SnapshotList(entries, in: parts, takeBytes())
         (entries, parts) = ([], [])
         return list
     }
 
-    private mutating func endChunk() {
-        parts.append(SnapshotList.Part(content: RowContent(bytes: bytes, context: context), end: entries.count))
+    private mutating func takeBytes() -> RowContent {
+        let content = RowContent(bytes: bytes, context: context)
         bytes = []
+        return content
     }
 }

@@ -23,11 +23,11 @@ public struct ObjectSnapshot: Sendable {
     public init(id: ObjectID, version: UInt64, values: [AttributeValue], destinations: [ObjectID?]) {
         self.init(
             id: id, content: RowContent(DecodedRow(version: version, values: values, destinations: destinations)),
-            place: RowPlace(offset: 0, byteCount: 0))
+            place: .none)
     }
 
     /// A snapshot of a row that lies at `place` in `content`.
-    init(id: ObjectID, content: RowContent, place: RowPlace) {
+    package init(id: ObjectID, content: RowContent, place: RowPlace) {
         (self.id, self.content, self.place) = (id, content, place)
     }
 

@@ -1,8 +1,9 @@
 // The rows that a fetch has found: a list of snapshots that holds each thing that several of them share once.
 //
 // Invariants
-//   1. `parts` ascend by `end`, and the last `end` is the number of entries: every entry belongs to one part.
-// An array of snapshots would count a reference for each row when it is filled, and one more when it is given back.
+//   1. The entries before `parts[0].end` lie in `parts[0]`, and so on; those after the last of `parts` lie in `rest`.
+// An array of snapshots would count a reference for each row when it is filled, and one more when it is given back. The
+// last part stands by itself, so that a list of few rows is one array.
 
 public import EspalierModel
 
@@ -18,26 +19,34 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
         let end: Int
     }
 
-    private var entries: [Entry] = []
-    private var parts: [Part] = []
+    private let entries: [Entry]
+    private let parts: [Part]
+    private let rest: RowContent
 
     /// No snapshots.
-    public init() {}
+    public init() { self.init([], in: [], .none) }
 
     /// These snapshots: what a store returns that has them one by one.
     public init(_ snapshots: some Sequence<ObjectSnapshot>) {
+        var (entries, parts): ([Entry], [Part]) = ([], [])
         for snapshot in snapshots {
             entries.append(Entry(id: snapshot.id, place: snapshot.place))
             parts.append(Part(content: snapshot.content, end: entries.count))
         }
+        let rest = parts.popLast()?.content
+        self.init(entries, in: parts, rest ?? .none)
     }
 
-    /// These entries, which lie in these parts.
-    init(_ entries: [Entry], in parts: [Part]) { (self.entries, self.parts) = (entries, parts) }
+    /// These entries, which lie in these parts and, after them, in `rest`.
+    init(_ entries: [Entry], in parts: [Part], _ rest: RowContent) {
+        (self.entries, self.parts, self.rest) = (entries, parts, rest)
+    }
 
     /// The ID of each row.
     public var ids: [ObjectID] { entries.map(\.id) }
 
+    /// The number of rows.
+    public var count: Int { entries.count }
     /// Zero.
     public var startIndex: Int { 0 }
     /// The number of rows.
@@ -47,13 +56,18 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
     ///
     /// - Complexity: O(log n) in the number of pieces of memory that hold the rows; going through all is O(n).
     public subscript(position: Int) -> ObjectSnapshot {
-        var (low, high) = (0, parts.count - 1)
+        var (low, high) = (0, parts.count)
         while low < high {
             let middle = (low + high) / 2
             if parts[middle].end <= position { low = middle + 1 } else { high = middle }
         }
+        return snapshot(at: position, part: low)
+    }
+
+    private func snapshot(at position: Int, part: Int) -> ObjectSnapshot {
         let entry = entries[position]
-        return ObjectSnapshot(id: entry.id, content: parts[low].content, place: entry.place)
+        return ObjectSnapshot(
+            id: entry.id, content: part < parts.count ? parts[part].content : rest, place: entry.place)
     }
 
     /// Goes through the snapshots from the first on.
@@ -70,10 +84,9 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
         /// The next snapshot.
         public mutating func next() -> ObjectSnapshot? {
             guard position < list.entries.count else { return nil }
-            if position == list.parts[part].end { part += 1 }
-            let entry = list.entries[position]
-            position += 1
-            return ObjectSnapshot(id: entry.id, content: list.parts[part].content, place: entry.place)
+            if part < list.parts.count, position == list.parts[part].end { part += 1 }
+            defer { position += 1 }
+            return list.snapshot(at: position, part: part)
         }
     }
 }

@@ -41,8 +41,8 @@ struct FetchPlan {
     var access: Access
     /// Conditions that every row must still pass.
     var residual: [ResolvedPredicate.Node]
-    /// The whole condition, tested instead of `residual` if candidates are given up for a scan.
-    let condition: [ResolvedPredicate.Node]
+    /// The condition as a whole; `nil` = none.
+    let predicate: ResolvedPredicate.Node?
     /// Whether what `access` finds is there and passes all that is not in `residual`: rows need not be read to know.
     var isExact: Bool
     /// The order.
@@ -70,6 +70,9 @@ indirect enum CandidateSource {
 }
 
 extension FetchPlan {
+    /// The whole condition in parts, tested instead of `residual` if candidates are given up for a scan.
+    var condition: [ResolvedPredicate.Node] { predicate?.conditions ?? [] }
+
     /// One line for each step.
     func explanation(_ schema: StoreSchema) -> [String] {
         var lines: [String] = []

@@ -33,7 +33,7 @@ extension FetchPlanner {
             entity: fetch.entity,
             isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
             access: .entries(group: position, beginningWith: key), residual: isExact ? [] : [condition],
-            condition: [condition], isExact: isExact, order: .primaryKey, offset: fetch.offset, limit: fetch.limit,
+            predicate: condition, isExact: isExact, order: .primaryKey, offset: fetch.offset, limit: fetch.limit,
             candidateCountMax: candidateCountMax(of: rowCount))
     }
 }

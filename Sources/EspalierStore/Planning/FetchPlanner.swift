@@ -40,14 +40,13 @@ struct FetchPlanner {
     /// - Complexity: O(conditions x indexes).
     func plan(_ fetch: StoreFetch, wantsRows: Bool) -> FetchPlan {
         if let plan = pointPlan(fetch) { return plan }
-        let conditions =
-            fetch.predicate?.conjuncts.filter { if case .constant(true) = $0 { false } else { true } } ?? []
+        let conditions = fetch.predicate?.root.conditions ?? []
         let hierarchyCount = hierarchyCount(of: fetch.entity)
         let rowCount = Double(hierarchyCount)
         var plan = FetchPlan(
             entity: fetch.entity,
             isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities), access: .rows,
-            residual: conditions, condition: conditions, isExact: conditions.isEmpty,
+            residual: conditions, predicate: fetch.predicate?.root, isExact: conditions.isEmpty,
             order: fetch.sort.isEmpty ? .primaryKey : .sorted(fetch.sort), offset: fetch.offset, limit: fetch.limit,
             candidateCountMax: candidateCountMax(of: hierarchyCount))
         if conditions.contains(where: { if case .constant(false) = $0 { true } else { false } }) || fetch.limit == 0 {
