@@ -25,7 +25,7 @@ struct CandidateCollector {
         var found: [Candidate] = []
         let tree = catalog.groupTrees[group]
         try session.transaction.forEach(in: tree, beginningWith: prefix) { key, value throws(StoreError) in
-            found.append(try catalog.candidate(key, value, tree, path: session.path))
+            found.append(try catalog.candidate(key, value, tree))
             return found.count <= countMax
         }
         return found.count <= countMax ? Self.ordered(found) : nil
@@ -80,7 +80,7 @@ struct CandidateCollector {
         let tree = catalog.groupTrees[group]
         try session.transaction.forEach(in: tree, from: range.lower, below: range.upper) {
             key, value throws(StoreError) in
-            found.append(try catalog.candidate(key, value, tree, path: session.path))
+            found.append(try catalog.candidate(key, value, tree))
             return found.count <= countMax
         }
         return found.count <= countMax
@@ -121,7 +121,7 @@ struct CandidateCollector {
             let key = cursor.integerKey
             var number: UInt16 = 0
             try cursor.withValue { row throws(StoreError) in
-                number = try catalog.check(row, in: entity, key: key, path: session.path)
+                number = try catalog.check(row, in: entity, key: key)
                 scratch.bytes.removeAll(keepingCapacity: true)
                 scratch.bytes.append(copying: row)
             }
@@ -139,7 +139,7 @@ struct CandidateCollector {
 
 extension StoreCatalog {
     /// The row that an index entry leads to.
-    func candidate(_ key: RawSpan, _ value: RawSpan, _ tree: Tree, path: String?) throws(StoreError) -> Candidate {
+    func candidate(_ key: RawSpan, _ value: RawSpan, _ tree: Tree) throws(StoreError) -> Candidate {
         guard key.byteCount > 8, value.byteCount == 3,
             case let candidate = Candidate(
                 key: key.bigEndianKey(at: key.byteCount - 8), entityNumber: value.number(at: 0)),

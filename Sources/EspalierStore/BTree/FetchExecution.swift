@@ -92,7 +92,7 @@ struct FetchExecution: ~Copyable {
                 var candidate: Candidate?
                 try cursor.withEntry { key, value throws(StoreError) in
                     if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return }
-                    candidate = try catalog.candidate(key, value, tree, path: session.path)
+                    candidate = try catalog.candidate(key, value, tree)
                 }
                 guard let candidate, try offer(candidate) else { return }
                 isOnEntry = try cursor.next()
@@ -113,7 +113,7 @@ struct FetchExecution: ~Copyable {
             var isNext = false
             try cursor.withEntry { key, value throws(StoreError) in
                 guard !range.lower.withRawSpan({ key.precedes($0) }) else { return }
-                candidate = try catalog.candidate(key, value, tree, path: session.path)
+                candidate = try catalog.candidate(key, value, tree)
                 isNext = !key.beginsWithValues(values)
                 if isNext { values = key.copy(0..<key.byteCount - 8) }
             }
@@ -165,7 +165,7 @@ struct FetchExecution: ~Copyable {
 
     /// Checks a row where it lies and takes it, if nothing is to be tested or sorted.
     private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Step {
-        let number = try catalog.check(row, in: plan.entity, key: key, path: session.path)
+        let number = try catalog.check(row, in: plan.entity, key: key)
         guard plan.isWanted[Int(number)] else { return .more }
         if takesUntested, let id = catalog.context.id(entityNumber: number, key: key) {
             return sink.accept(id, row) ? .more : .enough

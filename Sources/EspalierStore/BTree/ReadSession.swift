@@ -44,7 +44,7 @@ final class ReadSession {
         let number = catalog.context.entityNumbers[entity.index]
         let found = try transaction.withValue(of: id.key, in: catalog.rowTree(of: entity)) {
             row throws(StoreError) -> [UInt8]? in
-            try catalog.check(row, in: entity, key: id.key, path: path)
+            try catalog.check(row, in: entity, key: id.key)
             return RowReader.entityNumber(of: row) == number ? row.copy(0..<row.byteCount) : nil
         }
         guard let bytes = found ?? nil else { return nil }

@@ -219,7 +219,7 @@ struct SaveExecution: ~Copyable {
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }
         _ = try transaction.withMutableValue(of: id.key, in: catalog.rowTree(of: entity)) { row throws(StoreError) in
-            let number = try catalog.check(row.bytes, in: entity, key: id.key, path: path)
+            let number = try catalog.check(row.bytes, in: entity, key: id.key)
             guard number == catalog.context.entityNumbers[entity.index],
                 RowReader.version(of: row.bytes) == version
             else { return }

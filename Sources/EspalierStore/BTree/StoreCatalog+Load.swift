@@ -33,7 +33,7 @@ extension StoreCatalog {
         return StoreCatalog(
             schema: schema, context: context, rowTrees: rowTrees, groupTrees: groupTrees, linkTrees: linkTrees,
             ownerTrees: ownerTrees, counters: try tree(StoreName.counters, .integer),
-            metadata: try tree(StoreName.metadata, .bytes))
+            metadata: try tree(StoreName.metadata, .bytes), path: path)
     }
 
     private static func loadContext<Base: TreeReading & ~Copyable>(

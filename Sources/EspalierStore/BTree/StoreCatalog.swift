@@ -31,10 +31,13 @@ final class StoreCatalog: Sendable {
     let ownerTrees: [RelationshipID: Tree]
     let counters: Tree
     let metadata: Tree
+    /// The file; `nil` for a store in memory.
+    let path: String?
 
     init(
         schema: StoreSchema, context: RowContext, rowTrees: [Tree?], groupTrees: [Tree],
-        linkTrees: [RelationshipID: Tree], ownerTrees: [RelationshipID: Tree], counters: Tree, metadata: Tree
+        linkTrees: [RelationshipID: Tree], ownerTrees: [RelationshipID: Tree], counters: Tree, metadata: Tree,
+        path: String?
     ) {
         self.schema = schema
         self.context = context
@@ -44,6 +47,7 @@ final class StoreCatalog: Sendable {
         self.ownerTrees = ownerTrees
         self.counters = counters
         self.metadata = metadata
+        self.path = path
     }
 
     var model: ManagedObjectModel { schema.model }

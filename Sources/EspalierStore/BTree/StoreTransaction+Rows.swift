@@ -40,7 +40,7 @@ extension StoreTransaction where Base: ~Copyable {
         guard let entity = catalog.schema.entity(of: id) else { return false }
         let number = catalog.context.entityNumbers[entity.index]
         let isFound = try withValue(of: id.key, in: catalog.rowTree(of: entity)) { row throws(StoreError) -> Bool in
-            try catalog.check(row, in: entity, key: id.key, path: path)
+            try catalog.check(row, in: entity, key: id.key)
             guard RowReader.entityNumber(of: row) == number else { return false }
             builder.append(row, id: id)
             return true
@@ -71,7 +71,7 @@ extension StoreTransaction where Base: ~Copyable {
             var isFound = isOnEntry && cursor.integerKey == id.key
             if isFound {
                 try cursor.withValue { row throws(StoreError) in
-                    try catalog.check(row, in: entity, key: id.key, path: path)
+                    try catalog.check(row, in: entity, key: id.key)
                     isFound = RowReader.entityNumber(of: row) == number
                     if isFound { builder.append(row, id: id) }
                 }
@@ -146,7 +146,7 @@ extension StoreCatalog {
     /// Checks the structure of a row and that it belongs into the tree of `entity`'s hierarchy; returns the number of
     /// its own entity.
     @discardableResult
-    func check(_ row: RawSpan, in entity: Entity, key: UInt64, path: String?) throws(StoreError) -> UInt16 {
+    func check(_ row: RawSpan, in entity: Entity, key: UInt64) throws(StoreError) -> UInt16 {
         func damaged(_ reason: String) -> StoreError {
             .damagedContent(path: path, entity: model.entities[entity.root].name, key: key, reason: reason)
         }

@@ -142,7 +142,7 @@ struct StoreCheck {
     private mutating func structure(of bytes: [UInt8], _ key: UInt64, _ root: Entity, _ tree: Tree) -> StoredRow? {
         do throws(StoreError) {
             let number = try bytes.withRawSpan { row throws(StoreError) in
-                try catalog.check(row, in: root, key: key, path: nil)
+                try catalog.check(row, in: root, key: key)
             }
             guard let entity = catalog.context.entity(number),
                 let id = catalog.context.id(entityNumber: number, key: key)
@@ -241,7 +241,7 @@ struct StoreCheck {
             entryCount += 1
             guard
                 let candidate = key.withRawSpan({ key in
-                    value.withRawSpan { try? catalog.candidate(key, $0, tree, path: nil) }
+                    value.withRawSpan { try? catalog.candidate(key, $0, tree) }
                 }),
                 let id = catalog.context.id(entityNumber: candidate.entityNumber, key: candidate.key),
                 let row = try sound(id)
