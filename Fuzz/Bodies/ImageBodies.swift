@@ -39,7 +39,7 @@ extension FuzzBody {
 }
 
 /// Two files in one input.
-private struct ImagePair {
+struct ImagePair {
     var store: [UInt8]
     var log: [UInt8]
 

@@ -1,0 +1,58 @@
+// Two checkers with no code in common, on bytes that nobody vouches for.
+//
+// Promises
+//   1. What the independent audit calls whole, the engine opens for reading and its own check calls whole; and the
+//      reverse, but for what the tool alone checks in page 0.
+// Which rule is broken is not compared: on a store with several faults each checker may stop at another one.
+
+import EspalierAudit
+import EspalierEngine
+import TestSupport
+
+extension FuzzBody {
+    /// The bytes are a store file and its log, as for `both`.
+    public static let verdicts = FuzzBody(
+        name: "verdicts", seeds: both.seeds, repair: both.repair,
+        run: { bytes in
+            let pair = ImagePair(bytes)
+            // A log of no bytes is a log that is not there, in one of the two.
+            let log = pair.log.isEmpty ? nil : pair.log
+            guard let audit = auditIsOK(pair.store, log) else { return }
+            let check = checkIsOK(pair.store, log)
+            precondition(audit == check, "whole: the audit says \(audit), the engine's check \(check)")
+        })
+
+    /// Rules of page 0 that the tool checks beside the engine, which may know some of them, too.
+    private static let rulesOfTheTool: Set = [5, 12, 13]
+
+    /// Whether the audit finds nothing; `nil` if it finds only what the engine need not know.
+    private static func auditIsOK(_ store: [UInt8], _ log: [UInt8]?) -> Bool? {
+        do throws(AuditFailure) {
+            let report = try StoreAudit.run(store: store, log: log)
+            if report.isOK { return true }
+            let isAboutPage0 = report.findings.list.allSatisfy { finding in
+                guard case .page(0, _) = finding.place else { return false }
+                return rulesOfTheTool.contains(finding.rule)
+            }
+            return isAboutPage0 && report.findings.count == report.findings.list.count ? nil : false
+        } catch {
+            return false
+        }
+    }
+
+    private static func checkIsOK(_ store: [UInt8], _ log: [UInt8]?) -> Bool {
+        let system = SimulatedFileSystem(seed: 3)
+        system.replaceContents(of: ImageFixture.path, with: store)
+        if let log { system.replaceContents(of: ImageFixture.logPath, with: log) }
+        var options = DatabaseOptions.small
+        (options.access, options.createIfMissing) = (.readOnly, false)
+        do throws(StorageError) {
+            let database = try Database.open(ImageFixture.path, in: system, options: options)
+            let isOK = try database.check().isOK
+            try database.close()
+            return isOK
+        } catch {
+            return false
+        }
+    }
+}

@@ -1,0 +1,13 @@
+// libFuzzer's way into the body "verdicts".
+
+import FuzzBodies
+
+/// Runs the body on one input; libFuzzer calls it by this name.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt { fuzz(.verdicts, bytes, count) }
+
+/// Mutates one input; libFuzzer calls it by this name.
+@_cdecl("LLVMFuzzerCustomMutator")
+public func fuzzMutate(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ countMax: Int, _ seed: UInt32) -> Int {
+    mutate(.verdicts, bytes, count, countMax, seed)
+}
