@@ -48,7 +48,7 @@ import Testing
         }
         #expect(expected.allSatisfy { table[$0.key] == $0.value }, "seed \(seed)")
         #expect(table.allValues.sorted() == expected.values.sorted(), "seed \(seed)")
-        // A hundred entries stand in at most as many lines, which take at most 3/4 of 256 places.
+        // A hundred entries stand in at most as many lines, which take at most half of 256 places.
         #expect(table.linePlaceCount <= 256, "seed \(seed)")
     }
 

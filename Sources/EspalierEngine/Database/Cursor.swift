@@ -102,10 +102,20 @@ public struct Cursor: ~Copyable {
     /// Calls `body` with the key's bytes (integer keys: 8 bytes, big-endian).
     ///
     /// - Throws: `noEntry` if the cursor stands on none.
+    @inlinable
     public func withKey<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
+        var result: R?
+        try visitKey { result = body($0) }
+        guard let result else { throw .noEntry }
+        return result
+    }
+
+    /// Calls `body` with the key's bytes: what is generic asks for the metadata of its results at each call.
+    @usableFromInline
+    func visitKey(_ body: (RawSpan) -> Void) throws(StorageError) {
         try checkUsable()
         guard isOnEntry else { throw .noEntry }
-        return cursor.withKey(body)
+        cursor.withKey(body)
     }
 
     /// Calls `body` with the value's bytes, where they lie if the value is in a leaf.

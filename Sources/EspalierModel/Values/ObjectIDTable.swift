@@ -3,8 +3,9 @@
 // Invariants
 //   1. At most one entry per ID.
 //   2. A line stands for 16 neighbouring keys of one entity and store. Lines are found by open addressing with linear
-//      probing, at most 3/4 of their places in use: every search ends at a free one. A line whose entries are gone
-//      gives its place back at once, and those behind it move up: where objects come and go, nothing piles up.
+//      probing, at most half of their places in use: every search ends at a free one, mostly at the next. A line whose
+//      entries are gone gives its place back at once, and those behind it move up: where objects come and go, nothing
+//      piles up.
 //   3. A line's number is mixed by one multiplication with a random odd number of the process: keys come from files,
 //      and nobody who writes a file can know which lines will meet.
 //   4. `values` has no order of its own: `places` says where the value of an ID is (1 more than its position, 0: none).
@@ -101,7 +102,7 @@ public struct ObjectIDTable<Value> {
     public mutating func reserveCapacity(_ count: Int) {
         values.reserveCapacity(count)
         let wanted = count / 16 + 1
-        if wanted > lineCount, wanted * 4 > lines.count * 3 { layOut(forLines: wanted) }
+        if wanted > lineCount, wanted * 2 > lines.count { layOut(forLines: wanted) }
     }
 
     /// All values, in no particular order.
@@ -137,7 +138,7 @@ public struct ObjectIDTable<Value> {
     /// The place in `places` of `id`, whose line is there afterwards.
     @inlinable
     mutating func placeMakingRoom(for id: ObjectID) -> Int {
-        if (lineCount + 1) * 4 > lines.count * 3 { layOut(forLines: lineCount + 1) }
+        if (lineCount + 1) * 2 > lines.count { layOut(forLines: lineCount + 1) }
         let place = place(of: id)
         if lines[place >> 4].number == 0 {
             lines[place >> 4] = ObjectIDLine(id)
@@ -179,7 +180,7 @@ public struct ObjectIDTable<Value> {
     mutating func layOut(forLines count: Int) {
         let (oldLines, oldPlaces) = (lines, places)
         var bits: UInt64 = 2
-        while count * 3 > 2 << bits { bits += 1 }
+        while count * 3 > 1 << bits { bits += 1 }
         shift = 64 - bits
         lines = Array(repeating: ObjectIDLine(), count: 1 << bits)
         places = Array(repeating: 0, count: 16 << bits)
