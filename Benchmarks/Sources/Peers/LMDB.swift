@@ -49,6 +49,7 @@ package struct LMDB: @unchecked Sendable {
     /// The flag `MDB_RDONLY`, then those of the next lines.
     package static let readOnly: UInt32 = 0x20000
     package static let noSync: UInt32 = 0x10000
+    package static let noTLS: UInt32 = 0x200000
     package static let integerKey: UInt32 = 0x08
     package static let append: UInt32 = 0x20000
     package static let notFound: Int32 = -30798

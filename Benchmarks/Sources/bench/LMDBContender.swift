@@ -25,8 +25,10 @@ final class LMDBContender: KeyValueContender {
         guard let environment else { throw PeerError(peer: "lmdb", code: -1, message: "no environment") }
         self.environment = environment
         try LMDB.check(library.envSetMapSize(environment, 16 << 30), "mdb_env_set_mapsize")
-        try LMDB.check(
-            library.envOpen(environment, folder, sync == .everyCommit ? 0 : LMDB.noSync, 0o644), "mdb_env_open")
+        // Readers belong to their transactions: a thread that ends after the environment was closed would else write
+        // into the lock file that is mapped no more.
+        let flags = LMDB.noTLS | (sync == .everyCommit ? 0 : LMDB.noSync)
+        try LMDB.check(library.envOpen(environment, folder, flags, 0o644), "mdb_env_open")
         var transaction: LMDB.Handle?
         try LMDB.check(library.txnBegin(environment, nil, 0, &transaction), "mdb_txn_begin")
         guard let transaction else { throw PeerError(peer: "lmdb", code: -1, message: "no transaction") }
