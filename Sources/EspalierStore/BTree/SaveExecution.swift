@@ -170,13 +170,16 @@ struct SaveExecution: ~Copyable {
     private mutating func insert(_ save: PreparedSave) throws(StoreError) {
         let schema = catalog.schema
         let encoder = RowEncoder(context: catalog.context)
-        var (tree, treeRoot): (Tree?, Int) = (nil, -1)
+        guard let first = save.ids.first else { return }
+        var root = schema.roots[schema.entityIndex(of: first)]
+        var tree = catalog.rowTree(ofRoot: root)
         for position in save.ids.indices {
             let id = save.ids[position]
             let entity = schema.entityIndex(of: id)
-            let root = schema.roots[entity]
-            if root != treeRoot { (tree, treeRoot) = (catalog.rowTree(ofRoot: root), root) }
-            guard let tree else { continue }
+            if schema.roots[entity] != root {
+                root = schema.roots[entity]
+                tree = catalog.rowTree(ofRoot: root)
+            }
             encoder.encode(
                 entity, version: 1, values: save.insertions[position].values, destinations: save.destinations,
                 from: save.destinationStarts[position], into: &row)

@@ -111,11 +111,11 @@ struct PreparedSave {
     private mutating func prepareInsertions() throws(StoreError) {
         destinationStarts.reserveCapacity(insertions.count)
         destinations.reserveCapacity(insertions.count)
-        var entity: Entity?
+        guard let first = ids.first else { return }
+        var entity = try entity(of: first)
         for position in insertions.indices {
             let id = ids[position]
-            if entity?.tag != id.entityTag || id.storeTag != storeTag { entity = try self.entity(of: id) }
-            guard let entity else { continue }
+            if entity.tag != id.entityTag || id.storeTag != storeTag { entity = try self.entity(of: id) }
             guard !entity.isAbstract else {
                 throw .invalidRequest(reason: "entity \(entity.name) is abstract and has no rows of its own")
             }
@@ -170,11 +170,11 @@ struct PreparedSave {
     }
 
     private mutating func prepareUpdates() throws(StoreError) {
-        var entity: Entity?
+        guard let first = updates.first else { return }
+        var entity = try entity(of: permanent(first.id))
         for position in updates.indices {
             let id = try permanent(updates[position].id)
-            if entity?.tag != id.entityTag || id.storeTag != storeTag { entity = try self.entity(of: id) }
-            guard let entity else { continue }
+            if entity.tag != id.entityTag || id.storeTag != storeTag { entity = try self.entity(of: id) }
             // Written only where something differs, so that most updates share their arrays with the request.
             for place in updates[position].values.indices {
                 let slot = updates[position].values[place].slot
