@@ -46,11 +46,18 @@ extension LogWalk {
         let byteCount = UInt64(header.segmentByteCount)
         guard lsn % byteCount == UInt64(offset), lsn >= durable, segment.map({ $0.salt == salt }) ?? true,
             segment.map({ $0.sequence == lsn / byteCount }) ?? true, piece.u8(index + 1) == 0,
-            piece.u16(index + 2) == LogFrame.headerByteCount, Int(piece.u32(index + 8)) == CommitRecord.byteCount
+            piece.u16(index + 2) == LogFrame.headerByteCount, Int(piece.u32(index + 8)) == CommitRecord.byteCount,
+            piece.u32(index + 4) == 0, piece.u32(index + 12) == 0
         else { return false }
         let payload = index + LogFrame.headerByteCount
         let end = payload + CommitRecord.byteCount
         guard XXH3.hash(piece, from: payload, to: end, seed: salt) == piece.u64(index + 32) else { return false }
-        return CommitRecord(piece.bytes(payload..<end)).durableLSN > durable
+        do throws(Breach) {
+            let frameByteCount = UInt64(LogFrame.headerByteCount + CommitRecord.byteCount)
+            return try CommitRecord.verified(piece.bytes(payload..<end), end: lsn + frameByteCount).durableLSN > durable
+        } catch {
+            // No commit was ever written so: it says nothing of what was durable.
+            return false
+        }
     }
 }

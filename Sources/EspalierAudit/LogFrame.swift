@@ -151,17 +151,23 @@ struct CommitRecord {
     static func verified(
         _ bytes: [UInt8], end: UInt64, pageFrameCount: Int, after previous: StoreState
     ) throws(Breach) -> CommitRecord {
-        let record = CommitRecord(bytes)
-        if let impossibility = record.state.impossibility { throw Breach(63, 48, "a commit with \(impossibility)") }
-        guard record.commitLSN == end else { throw Breach(63, 56, "the commit LSN is not the end of the frame") }
-        guard record.durableLSN <= end - UInt64(LogFrame.headerByteCount + byteCount) else {
-            throw Breach(63, 64, "the durable LSN is still to come")
-        }
+        let record = try verified(bytes, end: end)
         guard Int(record.pageFrameCount) <= pageFrameCount else {
             throw Breach(63, 84, "\(record.pageFrameCount) page frames, and there are \(pageFrameCount)")
         }
         guard record.state.transaction > previous.transaction else {
             throw Breach(63, 48, "transaction \(record.state.transaction) after \(previous.transaction)")
+        }
+        return record
+    }
+
+    /// What rule 63 says of a record alone, whatever stands before its frame.
+    static func verified(_ bytes: [UInt8], end: UInt64) throws(Breach) -> CommitRecord {
+        let record = CommitRecord(bytes)
+        if let impossibility = record.state.impossibility { throw Breach(63, 48, "a commit with \(impossibility)") }
+        guard record.commitLSN == end else { throw Breach(63, 56, "the commit LSN is not the end of the frame") }
+        guard record.durableLSN <= end - UInt64(LogFrame.headerByteCount + byteCount) else {
+            throw Breach(63, 64, "the durable LSN is still to come")
         }
         guard bytes.u32(56) == 0, bytes.firstNonzero(in: 64..<byteCount) == nil else {
             throw Breach(63, 104, "flags or reserved bytes are not zero")

@@ -31,6 +31,17 @@ import Testing
         var testDescription: String { "rule \(rule): \(name)" }
     }
 
+    @Test(arguments: [("commit LSN", 8), ("durable LSN", 23), ("catalog's root", 35), ("reserved bytes", 90)])
+    func `a commit that cannot be says nothing of what was durable`(field: (name: String, offset: Int)) throws {
+        var store = RuleStore(files: try SampleStores.open())
+        let page = try #require(store.frames(1).first)
+        let commits = store.frames(2)
+        for commit in commits { store.setLog(UInt8(0xA5), commit + 48 + field.offset) }
+        store.files.log?[page + 100] ^= 1
+        #expect(Verdict.audit(store.files).agrees(with: .ok))
+        #expect(Verdict.engine(store.files).agrees(with: .ok))
+    }
+
     @Test(arguments: RuleTests.cases)
     func `a broken rule is named by both checkers`(broken: Case) throws {
         var store = RuleStore(files: broken.isOpen ? try SampleStores.open() : try SampleStores.closed())

@@ -33,15 +33,15 @@ import Testing
             broken = first
             try image.change(first) {
                 $0 = FrameHeader(
-                    type: .segmentStart, page: 0, payloadByteCount: $0.payloadByteCount, lsn: $0.lsn + 8,
-                    salt: $0.salt, payloadChecksum: 0)
+                    type: .segmentStart, page: 0, payloadByteCount: 0, lsn: $0.lsn + 8, salt: $0.salt,
+                    payloadChecksum: 0)
             }
         case .length:
             broken = first
             try image.change(first) {
                 $0 = FrameHeader(
-                    type: .segmentStart, page: 0, payloadByteCount: LogImage.segmentByteCount, lsn: $0.lsn,
-                    salt: $0.salt, payloadChecksum: 0)
+                    type: .padding, page: 0, payloadByteCount: LogImage.segmentByteCount, lsn: $0.lsn, salt: $0.salt,
+                    payloadChecksum: 0)
             }
         case .pageBytes:
             broken = first
@@ -83,6 +83,30 @@ import Testing
 
         let commits = try image.frames(at: 0).filter { $0.header.type == .commit }
         image.log[commits[1].offset + FrameHeaderLayout.byteCount + CommitRecordLayout.wallClock] ^= 1
+        #expect(try image.scan().transactionID == 1)
+    }
+
+    /// What no commit ever says.
+    enum Impossibility: CaseIterable {
+        case page, position, future, transaction, nextTree
+    }
+
+    @Test(arguments: Impossibility.allCases)
+    func `a commit that cannot be says nothing of what was durable`(_ impossibility: Impossibility) throws {
+        var image = try LogImage(commits: 4)
+        let commits = try image.frames(at: 0).filter { $0.header.type == .commit }
+        image.log[commits[1].offset + FrameHeaderLayout.byteCount + CommitRecordLayout.wallClock] ^= 1
+        #expect(throws: StorageError.logCorrupt(lsn: commits[1].header.lsn)) { try image.scan() }
+
+        for commit in commits[2...].reversed() {
+            switch impossibility {
+            case .page: try image.change(commit) { $0.page = 1 }
+            case .position: try image.changeCommit(commit) { $0.commitLSN += 1 }
+            case .future: try image.changeCommit(commit) { $0.durableLSN = commit.header.lsn + 1 }
+            case .transaction: try image.changeCommit(commit) { $0.transactionID = 1 << 62 }
+            case .nextTree: try image.changeCommit(commit) { $0.nextTreeID = 0 }
+            }
+        }
         #expect(try image.scan().transactionID == 1)
     }
 

@@ -101,13 +101,16 @@ package struct FrameHeader: Hashable, Sendable {
         chain = bytes.loadUInt64(at: FrameHeaderLayout.chain)
         switch type {
         case .page:
-            guard holeOffset + holeByteCount <= pageSize, payloadByteCount == pageSize - holeByteCount, page != 0 else {
-                return nil
-            }
-        case .commit:
-            guard payloadByteCount == CommitRecordLayout.byteCount, holeByteCount == 0 else { return nil }
-        case .padding, .segmentStart: guard holeByteCount == 0 else { return nil }
+            let isHoleRight =
+                holeByteCount == 0
+                ? holeOffset == 0 : holeOffset >= PageLayout.headerByteCount && holeOffset <= payloadByteCount
+            guard isHoleRight, payloadByteCount == pageSize - holeByteCount, page != 0 else { return nil }
+            return
+        case .commit: guard payloadByteCount == CommitRecordLayout.byteCount else { return nil }
+        case .segmentStart: guard payloadByteCount == 0 else { return nil }
+        case .padding: break
         }
+        guard page == 0, holeOffset == 0, holeByteCount == 0 else { return nil }
     }
 
     /// The chain value of the 48 header bytes in `bytes` after `previousChain`.

@@ -109,7 +109,7 @@ package struct LogScan: ~Copyable {
         for place in places.values where place.header.sequence >= lsn / UInt64(header.segmentByteCount) {
             var start = max(lsn, place.header.startLSN)
             while let found = try nextCommit(from: start, in: place) {
-                if found.record.durableLSN > lsn, found.record.durableLSN <= found.lsn { return true }
+                if found.record.durableLSN > lsn { return true }
                 start = found.lsn + 1
             }
         }
@@ -198,10 +198,7 @@ package struct LogScan: ~Copyable {
             else { return nil }
             return frame
         }
-        let end = (sequence + 1) * UInt64(header.segmentByteCount)
-        guard let frame = decoded, frame.lsn == position, frame.salt == segment.header.salt,
-            UInt64(frame.frameByteCount) <= end - position
-        else { return false }
+        guard let frame = decoded, frame.lsn == position, frame.salt == segment.header.salt else { return false }
         guard try acceptPayload(of: frame, in: segment) else { return false }
         chain = frame.chain
         position += UInt64(frame.frameByteCount)
@@ -229,9 +226,8 @@ package struct LogScan: ~Copyable {
             pending.append((frame.page, LogPlace(lsn: frame.lsn, fileOffset: fileOffset)))
             return true
         case .commit:
-            guard let record = try commitRecord(of: frame, in: place),
-                record.commitLSN == frame.lsn + UInt64(frame.frameByteCount), record.durableLSN <= frame.lsn,
-                Int(record.frameCount) <= pending.count, record.transactionID > state.transactionID
+            guard let record = try commitRecord(of: frame, in: place), Int(record.frameCount) <= pending.count,
+                record.transactionID > state.transactionID
             else { return false }
             let covered = pending.suffix(Int(record.frameCount))
             if !index.hasRoom(for: covered.count) {
@@ -249,7 +245,7 @@ package struct LogScan: ~Copyable {
         }
     }
 
-    /// The commit record behind a frame header, if its checksum fits.
+    /// The commit record behind a frame header, if its checksum fits and, taken alone, it is possible where it stands.
     private mutating func commitRecord(of frame: FrameHeader, in place: Place) throws(StorageError) -> CommitRecord? {
         let bytes = try look(at: frame.lsn, count: frame.frameByteCount, in: place)
         guard bytes.count == frame.frameByteCount, frame.payloadByteCount >= CommitRecordLayout.byteCount else {
@@ -257,9 +253,11 @@ package struct LogScan: ~Copyable {
         }
         return window.with(bytes.lowerBound + FrameHeaderLayout.byteCount..<bytes.upperBound) { span in
             guard
-                span.checksum(of: 0..<CommitRecordLayout.byteCount, seed: frame.salt) == frame.payloadChecksum
+                span.checksum(of: 0..<CommitRecordLayout.byteCount, seed: frame.salt) == frame.payloadChecksum,
+                let record = CommitRecord(decoding: span),
+                record.commitLSN == frame.lsn + UInt64(frame.frameByteCount), record.durableLSN <= frame.lsn
             else { return nil }
-            return CommitRecord(decoding: span)
+            return record
         }
     }
 
