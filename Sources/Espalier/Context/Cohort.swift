@@ -54,7 +54,7 @@ final class Cohort {
     /// Keeps rows for as long as this cohort lives.
     func keep(_ found: [ObjectSnapshot?], of ids: [ObjectID]) {
         cache.add(found)
-        rows = rows.isEmpty ? ids : rows + ids
+        if rows.isEmpty { rows = ids } else { rows += ids }
     }
 
     /// Keeps the destinations of a to-many relationship of each owner for as long as this cohort lives.
@@ -91,7 +91,9 @@ final class Cohort {
     func members(around id: ObjectID, where isNeeded: (ObjectID) -> Bool) -> [ObjectID] {
         if members.count == 1, members[0] == id { return members }
         let start = members.firstIndex(of: id) ?? 0
-        var result = [id]
+        var result: [ObjectID] = []
+        result.reserveCapacity(min(members.count, Self.tripSizeMax))
+        result.append(id)
         for part in [start..<members.count, 0..<start] {
             for position in part where members[position] != id && isNeeded(members[position]) {
                 guard result.count < Self.tripSizeMax else { return result }

@@ -101,20 +101,15 @@ extension ManagedObjectContext {
 
     /// The destinations of a to-one relationship in all rows that are in memory.
     private func rowDestinations(of members: [ObjectID], across relationship: Relationship) -> [ObjectID] {
-        var found: [ObjectID] = []
-        var seen = ObjectIDTable<Void>()
+        var found = ObjectIDSet()
         var (tag, isOwner) = (UInt32.max, false)
-        let registry = registry
         for member in members {
             if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }
             guard isOwner else { continue }
             let known = registry.withObject(member) { $0.storedDestinationID(at: relationship.slot) } ?? nil
-            guard let id = known ?? cache.row(of: member)?.destination(at: relationship.slot), seen[id] == nil
-            else { continue }
-            seen.set((), for: id)
-            found.append(id)
+            if let id = known ?? cache.row(of: member)?.destination(at: relationship.slot) { found.insert(id) }
         }
-        return found
+        return found.ids
     }
 }
 

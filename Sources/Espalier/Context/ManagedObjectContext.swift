@@ -40,7 +40,12 @@ public final class ManagedObjectContext {
         _modify { yield &(unsafe storedRegistry) }
     }
     @exclusivity(unchecked) private var storedRegistry = ObjectRegistry()
-    var recentDestinations = RecentDestinations()
+    var recentDestinations: RecentDestinations {
+        // SAFETY: no access lasts while another begins: what gives way ends after it.
+        _read { yield unsafe storedDestinations }
+        _modify { yield &(unsafe storedDestinations) }
+    }
+    @exclusivity(unchecked) private var storedDestinations = RecentDestinations()
     let cache = RowCache()
     var inserted = ChangedObjects()
     var updated = ChangedObjects()
@@ -61,7 +66,12 @@ public final class ManagedObjectContext {
     /// Called when a save of another context has arrived, on that context's thread.
     var mergeNotice: (@Sendable () -> Void)?
     private var shapes: [EntityShape?]
-    private var shapesByTag: [EntityShape?] = []
+    private var shapesByTag: [EntityShape?] {
+        // SAFETY: no access lasts while another begins: shapes are added, and never go before the context.
+        _read { yield unsafe storedShapesByTag }
+        _modify { yield &(unsafe storedShapesByTag) }
+    }
+    @exclusivity(unchecked) private var storedShapesByTag: [EntityShape?] = []
     private var shapesByClass: [ObjectIdentifier: EntityShape] = [:]
     /// The last one found in `shapesByClass`: objects of one class are made one after the other.
     private var lastShape: (objectClass: ObjectIdentifier, shape: EntityShape)?

@@ -10,9 +10,19 @@ import EspalierStore
 
 /// Rows and lists by object ID.
 final class RowCache {
-    private var rows = ObjectIDTable<ObjectSnapshot>()
+    private var rows: ObjectIDTable<ObjectSnapshot> {
+        // SAFETY: no access lasts while another begins: the table of IDs calls nobody, nor does a row that goes.
+        _read { yield unsafe storedRows }
+        _modify { yield &(unsafe storedRows) }
+    }
     /// By slot of the to-many relationship, then by owner.
-    private var lists: [ObjectIDTable<[ObjectID]>] = []
+    private var lists: [ObjectIDTable<[ObjectID]>] {
+        // SAFETY: as with `rows`.
+        _read { yield unsafe storedLists }
+        _modify { yield &(unsafe storedLists) }
+    }
+    @exclusivity(unchecked) private var storedRows = ObjectIDTable<ObjectSnapshot>()
+    @exclusivity(unchecked) private var storedLists: [ObjectIDTable<[ObjectID]>] = []
 
     func row(of id: ObjectID) -> ObjectSnapshot? { rows[id] }
 

@@ -8,35 +8,62 @@
 //      piles up.
 //   3. A line's number is mixed by one multiplication with a random odd number of the process: keys come from files,
 //      and nobody who writes a file can know which lines will meet.
-//   4. `values` has no order of its own: `places` says where the value of an ID is (1 more than its position, 0: none).
+//   4. `values` has no order of its own: a line says where the value of an ID is (1 more than its position, 0: none).
 // Rows come and go in the order of their keys. With lines neighbours share cache lines, and their values stand side by
 // side in the order in which they came: with a place of its own for every ID, each object that was fetched missed the
 // cache three times, a third of a fetch. A dictionary would spend 20 ns on hashing alone. It is public because the
 // compiler specializes a generic type of another module only then: unspecialized, it took half of a fetch.
 
-/// Which keys the places of one line of a table are for.
-///
-/// Not within the table: the type of an array of a generic type's parts is looked up whenever one is made.
+/// Which 16 keys, of one entity and store, a line of a table is for.
 @usableFromInline
-struct ObjectIDLine: Sendable {
+struct ObjectIDLineName: Sendable, Equatable {
     /// The number of the line among those of its entity and store, plus 1; 0 where the place is free.
     @usableFromInline var number: UInt64 = 0
     @usableFromInline var tags: UInt64 = 0
-    /// How many of its keys have entries.
-    @usableFromInline var entryCount: UInt32 = 0
 
     @inlinable
     init() {}
 
     @inlinable
-    init(_ id: ObjectID) { (number, tags) = ((id.key >> 4) + 1, id.tags) }
+    init(of id: ObjectID) { (number, tags) = ((id.key >> 4) + 1, UInt64(id.storeTag) << 32 | UInt64(id.entityTag)) }
+}
+
+/// One line of a table: which keys it is for, and where their values are.
+///
+/// Not within the table: the type of an array of a generic type's parts is looked up whenever one is made.
+@usableFromInline
+struct ObjectIDLine: Sendable {
+    @usableFromInline var name = ObjectIDLineName()
+    /// How many of its keys have entries.
+    @usableFromInline var entryCount: UInt32 = 0
+    /// For each key, 1 more than the position of its value; 0: there is none.
+    @usableFromInline var places: InlineArray<16, UInt32> = .init(repeating: 0)
+
+    @inlinable
+    init() {}
+
+    /// Notes that the value of `id` is at `position`.
+    @inlinable
+    @inline(__always)
+    mutating func enter(_ id: ObjectID, at position: UInt32) {
+        name = ObjectIDLineName(of: id)
+        places[id.placeInLine] = position + 1
+        entryCount += 1
+    }
+
+    /// Forgets the place of `id`, which has one; returns whether others are left.
+    @inlinable
+    @inline(__always)
+    mutating func leave(_ id: ObjectID) -> Bool {
+        places[id.placeInLine] = 0
+        entryCount -= 1
+        return entryCount > 0
+    }
 }
 
 /// Values by object ID.
 public struct ObjectIDTable<Value> {
     @usableFromInline var lines: [ObjectIDLine] = []
-    /// For each place of a line, those of its 16 keys.
-    @usableFromInline var places: [UInt32] = []
     @usableFromInline var values: [Value?] = []
     /// Positions in `values` that are free.
     @usableFromInline var free: [UInt32] = []
@@ -60,41 +87,43 @@ public struct ObjectIDTable<Value> {
     @inlinable
     public subscript(id: ObjectID) -> Value? {
         guard used > 0 else { return nil }
-        let place = places[self.place(of: id)]
+        let place = lines[line(of: id)].places[id.placeInLine]
         return place == 0 ? nil : values[Int(place) - 1]
     }
 
     /// Enters a value, in place of the one that `id` has.
     @inlinable
     public mutating func set(_ value: Value, for id: ObjectID) {
-        let place = placeMakingRoom(for: id)
-        guard places[place] == 0 else {
-            values[Int(places[place]) - 1] = value
+        if (lineCount + 1) * 2 > lines.count { layOut(forLines: lineCount + 1) }
+        let line = line(of: id)
+        let place = lines[line].places[id.placeInLine]
+        guard place == 0 else {
+            values[Int(place) - 1] = value
             return
         }
-        if let position = free.popLast() {
-            values[Int(position)] = value
-            places[place] = position + 1
-        } else {
-            values.append(value)
-            places[place] = UInt32(values.count)
-        }
-        lines[place >> 4].entryCount += 1
+        if lines[line].entryCount == 0 { lineCount += 1 }
         used += 1
+        if free.isEmpty {
+            lines[line].enter(id, at: UInt32(values.count))
+            values.append(value)
+        } else {
+            let position = free.removeLast()
+            lines[line].enter(id, at: position)
+            values[Int(position)] = value
+        }
     }
 
     /// Takes out the entry of `id`, if there is one.
     @inlinable
     public mutating func remove(_ id: ObjectID) {
         guard used > 0 else { return }
-        let place = place(of: id)
-        guard places[place] != 0 else { return }
-        values[Int(places[place]) - 1] = nil
-        free.append(places[place] - 1)
-        places[place] = 0
+        let line = line(of: id)
+        let place = lines[line].places[id.placeInLine]
+        guard place != 0 else { return }
+        values[Int(place) - 1] = nil
+        free.append(place - 1)
         used -= 1
-        lines[place >> 4].entryCount -= 1
-        if lines[place >> 4].entryCount == 0 { giveBack(place >> 4) }
+        if !lines[line].leave(id) { giveBack(line) }
     }
 
     /// Makes room for `count` entries in all, of neighbouring keys.
@@ -114,37 +143,22 @@ public struct ObjectIDTable<Value> {
     /// How many lines there is room for, free places among them.
     package var linePlaceCount: Int { lines.count }
 
-    /// The place in `places` of `id`: one that says 0, in a line or where its line would be, if there is no entry.
+    /// Where the line of `id` is, or the free place where it would be.
     @inlinable
-    func place(of id: ObjectID) -> Int { line(of: ObjectIDLine(id)) << 4 | Int(truncatingIfNeeded: id.key & 15) }
+    func line(of id: ObjectID) -> Int { line(called: ObjectIDLineName(of: id)) }
 
-    /// Where `line` is, or the free place where it would be.
     @inlinable
-    func line(of line: ObjectIDLine) -> Int {
+    func line(called name: ObjectIDLineName) -> Int {
         let mask = lines.count - 1
-        var position = home(of: line)
-        while lines[position].number != 0, lines[position].number != line.number || lines[position].tags != line.tags {
-            position = (position + 1) & mask
-        }
+        var position = home(of: name)
+        while lines[position].name.number != 0, lines[position].name != name { position = (position + 1) & mask }
         return position
     }
 
     @inlinable
-    func home(of line: ObjectIDLine) -> Int {
+    func home(of line: ObjectIDLineName) -> Int {
         let mixed = (line.number ^ line.tags << 48 ^ (line.tags >> 32) << 40) &* multiplier
         return Int(truncatingIfNeeded: mixed >> shift)
-    }
-
-    /// The place in `places` of `id`, whose line is there afterwards.
-    @inlinable
-    mutating func placeMakingRoom(for id: ObjectID) -> Int {
-        if (lineCount + 1) * 2 > lines.count { layOut(forLines: lineCount + 1) }
-        let place = place(of: id)
-        if lines[place >> 4].number == 0 {
-            lines[place >> 4] = ObjectIDLine(id)
-            lineCount += 1
-        }
-        return place
     }
 
     /// Frees the place of a line without entries; lines that a search finds only across it move up.
@@ -153,10 +167,10 @@ public struct ObjectIDTable<Value> {
         let mask = lines.count - 1
         var gap = line
         var next = (gap + 1) & mask
-        while lines[next].number != 0 {
+        while lines[next].entryCount != 0 {
             // One whose home lies between the gap and itself is found without the gap.
-            if (next &- home(of: lines[next])) & mask >= (next &- gap) & mask {
-                move(next, to: gap)
+            if (next &- home(of: lines[next].name)) & mask >= (next &- gap) & mask {
+                lines[gap] = lines[next]
                 gap = next
             }
             next = (next + 1) & mask
@@ -165,38 +179,23 @@ public struct ObjectIDTable<Value> {
         lineCount -= 1
     }
 
-    /// Moves a line with its entries to a place that has none.
-    @inlinable
-    mutating func move(_ line: Int, to gap: Int) {
-        lines[gap] = lines[line]
-        for key in 0..<16 {
-            places[gap << 4 | key] = places[line << 4 | key]
-            places[line << 4 | key] = 0
-        }
-    }
-
     /// Lays the lines out anew, with room for `count` and half as many more.
     @inlinable
     mutating func layOut(forLines count: Int) {
-        let (oldLines, oldPlaces) = (lines, places)
+        let oldLines = lines
         var bits: UInt64 = 2
         while count * 3 > 1 << bits { bits += 1 }
         shift = 64 - bits
         lines = Array(repeating: ObjectIDLine(), count: 1 << bits)
-        places = Array(repeating: 0, count: 16 << bits)
-        for old in oldLines.indices where oldLines[old].number != 0 {
-            let new = line(of: oldLines[old])
-            lines[new] = oldLines[old]
-            for key in 0..<16 { places[new << 4 | key] = oldPlaces[old << 4 | key] }
-        }
+        for old in oldLines where old.entryCount != 0 { lines[line(called: old.name)] = old }
     }
 }
 
 extension ObjectIDTable: Sendable where Value: Sendable {}
 
 extension ObjectID {
-    /// Store and entity as one number.
-    @inlinable var tags: UInt64 { UInt64(storeTag) << 32 | UInt64(entityTag) }
+    /// Which of the 16 places of its line is that of the key.
+    @inlinable var placeInLine: Int { Int(truncatingIfNeeded: key & 15) }
 }
 
 /// Random and odd, the same for all tables of a process.

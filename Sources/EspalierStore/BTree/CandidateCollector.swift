@@ -23,6 +23,7 @@ struct CandidateCollector {
     /// The candidates whose entries in an index begin with `prefix`, by ascending key; `nil` if there are too many.
     func candidates(_ group: Int, beginningWith prefix: [UInt8]) throws(StoreError) -> [Candidate]? {
         var found: [Candidate] = []
+        found.reserveCapacity(8)
         let tree = catalog.groupTrees[group]
         try session.transaction.forEach(in: tree, beginningWith: prefix) { key, value throws(StoreError) in
             found.append(try catalog.candidate(key, value, tree))

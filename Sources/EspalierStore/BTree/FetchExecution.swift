@@ -56,6 +56,7 @@ struct FetchExecution: ~Copyable {
             takesUntested = residual.isEmpty && sortBuffer == nil
             return try scan()
         }
+        if takesUntested { sink.expect(candidates.count) }
         for candidate in candidates {
             guard try offer(candidate) else { return }
         }

@@ -20,7 +20,6 @@ struct LinkCursor: ~Copyable {
 
     private var cursor: StoreCursor
     private var place = Place.unknown
-    private var prefix: [UInt8] = []
     private let tree: Tree
     private let keyByteCount: Int
     private let declaredBy: Int
@@ -73,9 +72,8 @@ struct LinkCursor: ~Copyable {
         case .atOwner(let next, let last) where last < owner && owner < next: return false
         case .atEnd(let last) where last < owner: return false
         default:
-            LinkKey.writePrefix(owner, to: &prefix)
             place = .unknown
-            if try cursor.seek(prefix) { return true }
+            if try cursor.seek(bigEndian: owner) { return true }
             place = .atEnd(after: owner)
             return false
         }

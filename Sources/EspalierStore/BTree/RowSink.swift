@@ -25,6 +25,11 @@ struct RowSink: ~Copyable {
         self.limit = limit ?? Int.max
     }
 
+    /// Makes room for rows that come next, at most so many.
+    mutating func expect(_ count: Int) {
+        if kind == .rows { builder.reserveCapacity(min(count, limit)) }
+    }
+
     /// Takes a row; returns whether more are wanted.
     ///
     /// The bytes are needed for rows only.

@@ -15,6 +15,7 @@ extension StoreTransaction where Base: ~Copyable {
         of ids: [ObjectID], _ catalog: StoreCatalog, path: String?
     ) throws(StoreError) -> [ObjectSnapshot?] {
         var builder = SnapshotBuilder(context: catalog.context)
+        builder.reserveCapacity(ids.count)
         var missing: [Int] = []
         if let first = ids.first, ids.count > Self.walkCountMin, ids.allSatisfy({ $0.entityTag == first.entityTag }) {
             try walk(ids, &builder, &missing, catalog, path: path)
@@ -23,7 +24,9 @@ extension StoreTransaction where Base: ~Copyable {
                 missing.append(position)
             }
         }
-        var found = builder.finish().makeIterator()
+        let list = builder.finish()
+        if missing.isEmpty { return list.map(\.self) }
+        var found = list.makeIterator()
         var nextMissing = missing.makeIterator()
         var gap = nextMissing.next()
         return ids.indices.map { position in
@@ -97,14 +100,12 @@ extension StoreTransaction where Base: ~Copyable {
         var lists: [[ObjectID]] = []
         lists.reserveCapacity(owners.count)
         var ids: [ObjectID] = []
+        ids.reserveCapacity(16)
         var cursor = try linkCursor(over: relationship, catalog, path: path)
         for owner in owners {
             try cursor.forEachLink(of: owner.key) { ids.append($1) }
-            // Of just its length: the list may be kept for long.
-            var list: [ObjectID] = []
-            list.reserveCapacity(ids.count)
-            list += ids
-            lists.append(list)
+            // A copy of just its length: the list may be kept for long.
+            lists.append(Array(ids[...]))
             ids.removeAll(keepingCapacity: true)
         }
         return lists

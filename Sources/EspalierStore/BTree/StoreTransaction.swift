@@ -197,6 +197,19 @@ struct StoreCursor: ~Copyable {
         do { return try base.seek(key) } catch { throw .storage(error, path: path) }
     }
 
+    /// Moves to the first entry of a tree of bytes keys that is not before the big-endian bytes of `number`.
+    mutating func seek(bigEndian number: UInt64) throws(StoreError) -> Bool {
+        var bytes = number.bigEndian
+        // SAFETY: the number outlives the call.
+        return unsafe try withUnsafeBytes(of: &bytes) { bytes throws(StoreError) in
+            do throws(StorageError) {
+                return try base.seek(unsafe bytes.bytes)
+            } catch {
+                throw .storage(error, path: path)
+            }
+        }
+    }
+
     var isExact: Bool { base.isExact }
     var integerKey: UInt64 { base.integerKey }
     var key: [UInt8] { base.key }

@@ -32,12 +32,6 @@ enum LinkKey {
         return key
     }
 
-    /// Replaces `key` by what all keys of an owner begin with.
-    static func writePrefix(_ owner: UInt64, to key: inout [UInt8]) {
-        key.removeAll(keepingCapacity: true)
-        key.append(bigEndian: owner)
-    }
-
     /// An entry's value.
     static func value(entityNumber: UInt16) -> [UInt8] {
         [UInt8(truncatingIfNeeded: entityNumber), UInt8(entityNumber >> 8)]

@@ -12,8 +12,17 @@ struct SnapshotBuilder {
     private var bytes: [UInt8] = []
     private var entries: [SnapshotList.Entry] = []
     private var parts: [SnapshotList.Part] = []
+    /// How many rows are said to come.
+    private var expectedCount = 0
 
     init(context: RowContext) { self.context = context }
+
+    /// Makes room for rows that come next, all as long as the first, so that memory is asked for once and not again
+    /// with each row that does not fit.
+    mutating func reserveCapacity(_ count: Int) {
+        expectedCount = count
+        entries.reserveCapacity(count)
+    }
 
     /// How many rows were collected.
     var count: Int { entries.count }
@@ -23,6 +32,8 @@ struct SnapshotBuilder {
         if !bytes.isEmpty, bytes.count + row.byteCount > RowContent.byteCountMax {
             parts.append(SnapshotList.Part(content: takeBytes(), end: entries.count))
             bytes.reserveCapacity(RowContent.byteCountMax)
+        } else if bytes.isEmpty, expectedCount > 1 {
+            bytes.reserveCapacity(min(row.byteCount * expectedCount, RowContent.byteCountMax))
         }
         let place = RowPlace(offset: UInt32(bytes.count), byteCount: UInt32(row.byteCount))
         entries.append(SnapshotList.Entry(id: id, place: place))
