@@ -25,6 +25,8 @@ struct SaveExecution: ~Copyable {
     /// By position of the group.
     private var cutDeltas: [Int64]
     private var conflicts: [ConstraintConflict] = []
+    /// By position of the group: entries that go in last.
+    private var newEntries: [IndexEntries]
     private var insertedRows: SnapshotBuilder
     private var updatedRows: SnapshotBuilder
     // Reused for every row and entry.
@@ -41,6 +43,7 @@ struct SaveExecution: ~Copyable {
         lastKeys = Array(repeating: nil, count: catalog.model.entities.count)
         rowDeltas = Array(repeating: 0, count: catalog.model.entities.count)
         cutDeltas = Array(repeating: 0, count: catalog.schema.groups.count)
+        newEntries = Array(repeating: IndexEntries(), count: catalog.schema.groups.count)
         insertedRows = SnapshotBuilder(context: catalog.context)
         updatedRows = SnapshotBuilder(context: catalog.context)
     }
@@ -55,6 +58,7 @@ struct SaveExecution: ~Copyable {
         try insert(save)
         try update(save, rewritten)
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
+        try putNewEntries()
         try write(plan)
         try writeCounters()
         let result = SaveResult(inserted: insertedRows.finish(), updated: updatedRows.finish())
@@ -306,7 +310,22 @@ struct SaveExecution: ~Copyable {
         if newKey.isCut { cutDeltas[index] += 1 }
         newKey.append(key: id.key)
         newKey.writeEntryValue(entityNumber: catalog.context.entityNumbers[entity], to: &entryValue)
-        try transaction.put(entryValue, for: newKey.bytes, in: catalog.groupTrees[index])
+        if group.isUnique {
+            // Rows that come later must find it.
+            try transaction.put(entryValue, for: newKey.bytes, in: catalog.groupTrees[index])
+        } else {
+            newEntries[index].append(newKey.bytes, entryValue)
+        }
+    }
+
+    private mutating func putNewEntries() throws(StoreError) {
+        var newEntries: [IndexEntries] = []
+        swap(&newEntries, &self.newEntries)
+        for (entries, tree) in zip(newEntries, catalog.groupTrees) {
+            try entries.forEachInOrder { key, value throws(StoreError) in
+                try transaction.put(value, for: key, in: tree)
+            }
+        }
     }
 
     /// The row with the lowest key that has the values of `key`, if there is one.

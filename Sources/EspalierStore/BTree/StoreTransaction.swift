@@ -123,6 +123,11 @@ extension StoreTransaction where Base == WriteTransaction {
         do { return try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
     }
 
+    /// Stores `value` under `key`.
+    mutating func put(_ value: RawSpan, for key: RawSpan, in tree: Tree) throws(StoreError) {
+        do { _ = try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
+    }
+
     /// Calls `body` with the value of `key`, to be changed where it lies; returns whether there is one.
     mutating func withMutableValue(
         of key: UInt64, in tree: Tree, _ body: (inout MutableRawSpan) throws(StoreError) -> Void

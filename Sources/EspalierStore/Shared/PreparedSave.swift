@@ -32,7 +32,7 @@ struct PreparedSave {
     private(set) var destinations: [ObjectID?] = []
     /// Where the destinations of each new row begin.
     private(set) var destinationStarts: [Int] = []
-    private var permanentIDs = ObjectIDTable<ObjectID>()
+    private var permanentIDs: PermanentIDs
 
     private let schema: StoreSchema
     private let storeTag: UInt32
@@ -49,6 +49,7 @@ struct PreparedSave {
         self.storeTag = storeTag
         (insertions, updates) = (request.insertions, request.updates)
         (deletions, locks) = (request.deletions, request.locks)
+        permanentIDs = PermanentIDs(for: insertions.lazy.map(\.id))
         try assignIDs(newKey)
         try prepareInsertions()
         try prepareUpdates()
@@ -87,7 +88,6 @@ struct PreparedSave {
     }
 
     private mutating func assignIDs(_ newKey: (Entity) throws(StoreError) -> UInt64) throws(StoreError) {
-        permanentIDs.reserveCapacity(insertions.count)
         ids.reserveCapacity(insertions.count)
         for position in insertions.indices {
             let requested = insertions[position].id
@@ -99,9 +99,7 @@ struct PreparedSave {
                 throw .invalidRequest(reason: "the store's model has no entity \(requested.entityName)")
             }
             let id = ObjectID(storeTag: storeTag, entityTag: requested.entityTag, key: try newKey(entity))
-            let count = permanentIDs.count
-            permanentIDs.set(id, for: requested)
-            guard permanentIDs.count > count else {
+            guard permanentIDs.set(id, for: requested) else {
                 throw .invalidRequest(reason: "\(requested) is inserted twice")
             }
             ids.append(id)
