@@ -118,23 +118,37 @@ extension ManagedObjectContext {
         if count > 1 { registry.reserveCapacity(count) }
         var objects: [ManagedObject] = []
         objects.reserveCapacity(count)
-        guard let first = rows.first else { return objects }
-        var (tag, shape) = (first.id.entityTag, shapeOfRow(first.id))
-        var remaining = rows.makeIterator()
-        while let row = remaining.next() {
-            let id = row.id
-            guard let object = registry[id] else {
-                if id.entityTag != tag { (tag, shape) = (id.entityTag, shapeOfRow(id)) }
-                objects.append(makeFault(id, shape, row: consume row, cohort: cohort))
-                continue
+        guard let first = rows.ids.first else { return objects }
+        let (ids, places) = (rows.ids, rows.places)
+        var (shape, position) = (shapeOfRow(first), 0)
+        var origin = FaultOrigin(id: first, shape, nil, .none, cohort)
+        for part in rows.allParts {
+            origin.content = Unretained(part.content)
+            for row in position..<part.end {
+                (origin.id, origin.place) = (ids[row], places[row])
+                if let object = registry[origin.id] {
+                    take(part.content, origin.place, cohort, for: object)
+                    objects.append(object)
+                    continue
+                }
+                if origin.id.entityTag != shape.entity.tag {
+                    shape = shapeOfRow(origin.id)
+                    origin.shape = Unretained(shape)
+                }
+                objects.append(makeFault(origin, shape.objectClass, shape.entity))
             }
-            if object.isFault { object.row = row }
-            if let cohort, object.cohort.map({ $0.members.count < cohort.members.count }) ?? true {
-                object.cohort = cohort
-            }
-            objects.append(object)
+            position = part.end
         }
+        withExtendedLifetime((shape, cohort, rows)) {}
         return objects
+    }
+
+    /// Makes a fetched row and its cohort those of an object that is there already, if it can use them.
+    private func take(_ content: RowContent, _ place: RowPlace, _ cohort: Cohort?, for object: ManagedObject) {
+        if object.isFault { object.row = ObjectSnapshot(id: object.storedID, content: content, place: place) }
+        if let cohort, object.cohort.map({ $0.members.count < cohort.members.count }) ?? true {
+            object.cohort = cohort
+        }
     }
 
     /// Loads what the relationships of a dotted path lead to (FR-10): one trip for each step and kind of content.

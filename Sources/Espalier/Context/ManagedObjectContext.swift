@@ -77,10 +77,19 @@ public final class ManagedObjectContext {
     private var lastShape: (objectClass: ObjectIdentifier, shape: EntityShape)?
 
     /// An object that is about to be made for a row.
+    ///
+    /// Whoever makes it keeps what it refers to meanwhile.
     struct FaultOrigin {
-        let id: ObjectID
-        /// Whoever makes the object keeps the shape meanwhile.
-        let shape: Unretained<EntityShape>
+        var id: ObjectID
+        var shape: Unretained<EntityShape>
+        var content: Unretained<RowContent>
+        var place: RowPlace
+        let cohort: Unretained<Cohort>
+
+        init(id: ObjectID, _ shape: EntityShape, _ content: RowContent?, _ place: RowPlace, _ cohort: Cohort?) {
+            (self.id, self.place) = (id, place)
+            (self.shape, self.content, self.cohort) = (Unretained(shape), Unretained(content), Unretained(cohort))
+        }
     }
 
     /// A context on a coordinator's stores.
@@ -236,8 +245,21 @@ public final class ManagedObjectContext {
     }
 
     /// A new object for a row that no object stands for yet.
-    func makeFault(_ id: ObjectID, row: consuming ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
-        makeFault(id, shapeOfRow(id), row: row, cohort: cohort)
+    func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
+        let shape = shapeOfRow(id)
+        let origin = FaultOrigin(id: id, shape, row?.content, row?.place ?? .none, cohort)
+        return withExtendedLifetime((shape, row, cohort)) { makeFault(origin, shape.objectClass, shape.entity) }
+    }
+
+    /// A new object for a row that no object stands for yet, of the class and entity of its shape.
+    @inline(__always)
+    func makeFault(
+        _ origin: FaultOrigin, _ objectClass: ManagedObject.Type, _ entity: borrowing Entity
+    ) -> ManagedObject {
+        nextFault = origin
+        let object = objectClass.init(entity: entity, insertInto: self)
+        registry.insert(object)
+        return object
     }
 
     /// The shape of a row that a store has given.
@@ -246,18 +268,6 @@ public final class ManagedObjectContext {
             preconditionFailure("an ID of \(id.entityName) came from a store whose model does not have it")
         }
         return shape
-    }
-
-    /// A new object for a row that no object stands for yet, of an entity whose shape is at hand.
-    func makeFault(
-        _ id: ObjectID, _ shape: EntityShape, row: consuming ObjectSnapshot?, cohort: Cohort?
-    ) -> ManagedObject {
-        nextFault = FaultOrigin(id: id, shape: Unretained(shape))
-        let object = shape.objectClass.init(entity: shape.entity, insertInto: self)
-        object.row = row
-        object.cohort = cohort
-        registry.insert(object)
-        return object
     }
 }
 

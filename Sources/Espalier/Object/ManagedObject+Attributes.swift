@@ -5,7 +5,17 @@ import EspalierStore
 
 extension ManagedObject {
     /// The current value of an attribute; fires the fault.
+    @inline(__always)
     final func attributeValue(at slot: Int) -> AttributeValue {
+        if changes == nil, state.contains(.fulfilled), let value = withRow({ $0.value(at: slot, of: $1) }) {
+            return value
+        }
+        return attributeValueOtherwise(at: slot)
+    }
+
+    /// The value of an attribute of an object that is a fault, changed or without a row.
+    @inline(never)
+    private final func attributeValueOtherwise(at slot: Int) -> AttributeValue {
         if let changes, let value = changes.values.attributes[slot] { return value }
         if !state.contains(.fulfilled) {
             fireFault()

@@ -117,7 +117,8 @@ extension ManagedObject {
     /// The current value of the attribute called `name`; null if there is none.
     @usableFromInline
     final func attributeValue(_ name: StaticString, at index: Int) -> AttributeValue {
-        attributeSlot(name, at: index).map { attributeValue(at: $0) } ?? .null
+        guard let slot = attributeSlot(name, at: index) else { return .null }
+        return attributeValue(at: slot)
     }
 
     /// The object at the other end of the to-one relationship called `name`.
@@ -141,15 +142,22 @@ extension ManagedObject {
 
     // MARK: Names
 
+    @inline(__always)
     private func attributeSlot(_ name: StaticString, at index: Int) -> Int? {
         if case .attribute(let slot)? = shape.property(name, at: index) { return slot }
-        refuse(name.description, .unknownKey(known: entity.propertyNames))
+        refuse(name)
         return nil
     }
 
+    @inline(__always)
     private func relationshipSlot(_ name: StaticString, at index: Int) -> Int? {
         if case .relationship(let slot)? = shape.property(name, at: index) { return slot }
-        refuse(name.description, .unknownKey(known: entity.propertyNames))
+        refuse(name)
         return nil
+    }
+
+    @inline(never)
+    private func refuse(_ name: StaticString) {
+        refuse(name.description, .unknownKey(known: entity.propertyNames))
     }
 }

@@ -41,11 +41,11 @@ open class ManagedObject {
     var storedID: ObjectID
     var shape: EntityShape
     /// What holds the committed values, and where in it they are: a snapshot without the ID, which is `storedID`.
-    private var content: RowContent?
-    private var place = RowPlace.none
+    private var content: Optional<RowContent>
+    private var place: RowPlace
     var changes: ObjectChanges?
     /// The objects it was fetched with: their faults fire together (F-2).
-    var cohort: Cohort?
+    var cohort: Optional<Cohort>
     var state: State = []
     /// Where it stands among its context's changed objects (`ChangedObjects`).
     var changePosition: UInt32 = 0
@@ -67,10 +67,12 @@ open class ManagedObject {
     public required init(entity: borrowing Entity, insertInto context: borrowing ManagedObjectContext?) {
         if let origin = Self.takeOrigin(from: context), let shape = origin.shape.object {
             (storedID, self.shape) = (origin.id, shape)
+            (content, place, cohort) = (origin.content.object, origin.place, origin.cohort.object)
             state = .registered
             setContext(context)
             return
         }
+        (content, place, cohort) = (nil, .none, nil)
         let (entity, context) = (copy entity, copy context)
         let shape = context?.shape(of: entity)
         self.shape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self)

@@ -136,6 +136,62 @@ public struct Cursor: ~Copyable {
         guard isOnEntry, try cursor.withValue(body) != nil else { throw .noEntry }
     }
 
+    // MARK: Many entries
+
+    /// Calls `body` with keys and values of a tree of integer keys, from the entry of the cursor on and where they lie,
+    /// until it returns `false`.
+    ///
+    /// Afterwards the cursor stands on the entry for which `body` returned `false`, or after the last one. That the
+    /// transaction still stands is asked once for each leaf of a
+    /// snapshot: a loop of `next` and `withValue` does four times the work.
+    ///
+    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; `wrongKeyKind` for a tree of
+    ///   bytes keys; what reading throws.
+    @inlinable
+    public mutating func forEachValue(_ body: (_ key: UInt64, _ value: RawSpan) -> Bool) throws(StorageError) {
+        repeat {
+            guard let cells = try cellsFromEntry() else {
+                // A transaction that writes may change the tree at every entry.
+                guard try visitEntry(body) else { return }
+                continue
+            }
+            var index = cells.range.lowerBound
+            while index < cells.range.upperBound {
+                let goesOn: Bool
+                // SAFETY: the cursor keeps its leaf pinned, and stays in it meanwhile.
+                if let value = unsafe cells.inlineValue(index) {
+                    goesOn = unsafe body(cells.key(index), value.bytes)
+                } else {
+                    stand(at: index)
+                    goesOn = try visitEntry(body)
+                }
+                guard goesOn else { return stand(at: index) }
+                index &+= 1
+            }
+            stand(at: cells.range.upperBound &- 1)
+        } while try next()
+    }
+
+    /// The cells of the leaf from the entry on; `nil` in a transaction that writes.
+    @usableFromInline
+    func cellsFromEntry() throws(StorageError) -> LeafCells? {
+        try checkUsable()
+        guard isOnEntry else { throw .noEntry }
+        guard cursor.kind == .integer else { throw .wrongKeyKind(tree: tree.id) }
+        return cursor.cellsFromEntry
+    }
+
+    @usableFromInline
+    func stand(at index: Int) { cursor.stand(at: index) }
+
+    /// Calls `body` with the entry of the cursor.
+    @usableFromInline @inline(never)
+    func visitEntry(_ body: (_ key: UInt64, _ value: RawSpan) -> Bool) throws(StorageError) -> Bool {
+        let key = integerKey
+        guard let goesOn = try cursor.withValue({ body(key, $0) }) else { throw .noEntry }
+        return goesOn
+    }
+
     /// Throws `transactionEnded`, `snapshotExpired`, or `noSuchTree` if the tree is gone.
     @inline(__always)
     private func checkUsable() throws(StorageError) {

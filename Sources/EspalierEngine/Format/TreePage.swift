@@ -9,6 +9,7 @@
 //   4. In an interior page, child i holds the keys below key i (and not below key i - 1), the right child the rest.
 
 /// Offsets of the fields of a tree page.
+@usableFromInline
 package enum TreeLayout {
     package static let fragmentByteCount = 32  // u16: bytes in the cell area that belong to no cell
     package static let prefixByteCount = 34  // u16
@@ -28,9 +29,9 @@ package enum TreeLayout {
     package static let integerFenceByteCount = 16
 
     /// The two bytes at the beginning of each leaf cell: byte count of the value, and in the highest bit the flag.
-    package static let valueWordByteCount = 2
+    @inlinable package static var valueWordByteCount: Int { 2 }
     /// Set in the value word if the value lies in overflow pages.
-    package static let overflowFlag: UInt16 = 0x8000
+    @inlinable package static var overflowFlag: UInt16 { 0x8000 }
     /// What a leaf cell then holds in place of the value: byte count u64, first page u32.
     package static let overflowReferenceByteCount = 12
     /// The child before each interior cell of a bytes page.

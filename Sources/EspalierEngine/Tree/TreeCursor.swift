@@ -189,6 +189,22 @@ package final class TreeCursor<Source: PageSource> {
         return try tree.withBytes(of: position.pin.view.value(position.index), treeID: record.treeID, body)
     }
 
+    /// The cells of the leaf from the entry on, of an integer tree; `nil` over a source that can change.
+    ///
+    /// The cursor must stand on an entry, and not move to another leaf while they are in use.
+    @inline(__always)
+    var cellsFromEntry: LeafCells? {
+        precondition(place == .onEntry && kind == .integer, "the cursor stands on no entry of an integer tree")
+        return savesKeys ? nil : LeafCells(view, index..<view.cellCount)
+    }
+
+    /// Moves to the entry at `index` of the leaf, over a source that cannot change.
+    @inline(__always)
+    func stand(at index: Int) {
+        precondition(place == .onEntry && !savesKeys && index >= 0 && index < view.cellCount, "no entry of the leaf")
+        self.index = index
+    }
+
     private func locateSavedBytes() throws(StorageError) -> LeafPosition {
         let key = OwnedKey(savedBytes)
         return try tree.locate(key.key, in: record)

@@ -12,10 +12,14 @@ struct FetchExecution: ~Copyable {
     private let plan: FetchPlan
     private let session: ReadSession
     private let catalog: StoreCatalog
+    private let reader: RowReader
+    private let storeTag: UInt32
     private var residual: [ResolvedPredicate.Node]
     private var sink: RowSink
     private var sortBuffer: SortBuffer?
     private lazy var scratch = RowBytes()
+    /// That of the last row.
+    private var lastKind: RowKind?
     /// Whether a row that is found is one that is wanted, in the order it comes.
     private var takesUntested: Bool
 
@@ -23,6 +27,7 @@ struct FetchExecution: ~Copyable {
         self.plan = plan
         self.session = session
         catalog = session.catalog
+        (reader, storeTag) = (session.reader, session.catalog.context.storeTag)
         residual = plan.residual
         sink = RowSink(kind, offset: plan.offset, limit: plan.limit, context: session.catalog.context)
         if case .sorted = plan.order, kind != .count {
@@ -72,15 +77,11 @@ struct FetchExecution: ~Copyable {
 
     /// All rows of the hierarchy, by primary key.
     private mutating func scan() throws(StoreError) {
-        var cursor = try session.transaction.cursor(over: catalog.rowTree(of: plan.entity))
-        var isOnEntry = try cursor.first()
-        while isOnEntry {
-            let key = cursor.integerKey
-            var step: Step = .test
-            try cursor.withValue { row throws(StoreError) in step = try look(at: row, key: key) }
-            guard try goesOn(step, key) else { return }
-            isOnEntry = try cursor.next()
-        }
+        let tree = catalog.rowTree(of: plan.entity)
+        if takesUntested { sink.expect(Int(clamping: try session.transaction.count(of: tree))) }
+        var cursor = try session.transaction.cursor(over: tree)
+        guard try cursor.first() else { return }
+        try cursor.forEachValue { key, row throws(StoreError) in try goesOn(look(at: row, key: key), key) }
     }
 
     /// The entries of an index in order, those with equal values by ascending primary key.
@@ -164,16 +165,47 @@ struct FetchExecution: ~Copyable {
         }
     }
 
+    /// What all rows with one header have in common, that is rows of one layout, for this fetch.
+    private struct RowKind {
+        let header: UInt32
+        let shape: RowShape
+        let entityTag: UInt32
+        let isWanted: Bool
+    }
+
     /// Checks a row where it lies and takes it, if nothing is to be tested or sorted.
+    @inline(__always)
     private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Step {
-        let number = try catalog.check(row, in: plan.entity, key: key)
-        guard plan.isWanted[Int(number)] else { return .more }
-        if takesUntested, let id = catalog.context.id(entityNumber: number, key: key) {
+        let kind: RowKind
+        if let lastKind, key != 0, row.byteCount >= 4, row.number(at: 0) == lastKind.header,
+            reader.hasSoundFields(row, lastKind.shape)
+        {
+            kind = lastKind
+        } else {
+            kind = try self.kind(of: row, key)
+        }
+        guard kind.isWanted else { return .more }
+        if takesUntested {
+            let id = ObjectID(storeTag: storeTag, entityTag: kind.entityTag, key: key)
             return sink.accept(id, row) ? .more : .enough
         }
         scratch.bytes.removeAll(keepingCapacity: true)
         scratch.bytes.append(copying: row)
         return .test
+    }
+
+    /// Checks a row that begins otherwise than the one before, or is damaged.
+    @inline(never)
+    private mutating func kind(of row: RawSpan, _ key: UInt64) throws(StoreError) -> RowKind {
+        let number = try catalog.check(row, in: plan.entity, key: key)
+        guard let entity = catalog.context.entity(number) else {
+            preconditionFailure("a checked row is of an entity of the model")
+        }
+        let kind = RowKind(
+            header: row.number(at: 0), shape: reader.shape(of: row), entityTag: entity.tag,
+            isWanted: plan.isWanted[Int(number)])
+        lastKind = kind
+        return kind
     }
 
     /// Tests the row in `scratch` and takes it if it passes; returns whether more are wanted.

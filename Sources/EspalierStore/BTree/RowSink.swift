@@ -11,6 +11,9 @@ enum FetchKind {
 }
 
 struct RowSink: ~Copyable {
+    /// For how many rows room is made at once: how many there are comes from a file, which may be damaged.
+    private static let expectedCountMax = 1 << 20
+
     let kind: FetchKind
     private(set) var count = 0
     private(set) var ids: [ObjectID] = []
@@ -25,14 +28,20 @@ struct RowSink: ~Copyable {
         self.limit = limit ?? Int.max
     }
 
-    /// Makes room for rows that come next, at most so many.
+    /// Makes room for `count` rows, or as many of them as are wanted.
     mutating func expect(_ count: Int) {
-        if kind == .rows { builder.reserveCapacity(min(count, limit)) }
+        let taken = min(max(0, count - toSkip), limit, Self.expectedCountMax)
+        switch kind {
+        case .rows: builder.reserveCapacity(taken)
+        case .ids: ids.reserveCapacity(taken)
+        case .count: break
+        }
     }
 
     /// Takes a row; returns whether more are wanted.
     ///
     /// The bytes are needed for rows only.
+    @inline(__always)
     mutating func accept(_ id: ObjectID, _ row: RawSpan) -> Bool {
         guard toSkip == 0 else {
             toSkip -= 1

@@ -244,6 +244,23 @@ struct StoreCursor: ~Copyable {
         if let failure { throw failure }
     }
 
+    /// Calls `body` with keys and values, where they lie, from the entry of the cursor on until it returns `false`.
+    @inline(__always)
+    mutating func forEachValue(
+        _ body: (_ key: UInt64, _ value: RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        var failure: StoreError?
+        do throws(StorageError) {
+            try base.forEachValue { key, value in
+                do throws(StoreError) { return try body(key, value) } catch { failure = error }
+                return false
+            }
+        } catch {
+            throw .storage(error, path: path)
+        }
+        if let failure { throw failure }
+    }
+
     /// Calls `body` with the value where it lies.
     func withValue(_ body: (RawSpan) throws(StoreError) -> Void) throws(StoreError) {
         var failure: StoreError?

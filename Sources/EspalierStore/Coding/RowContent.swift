@@ -1,7 +1,8 @@
 // What holds the values of rows: the bytes of many in one allocation, shared by the snapshots that read from them.
 //
 // Invariants
-//   1. The bytes of every row passed `RowReader.check`, and never change.
+//   1. The bytes of every row passed `RowReader.check`, and never change: rows are written one behind the other before
+//      anybody else knows where they lie (`SnapshotBuilder`).
 //   2. The bytes are at most `byteCountMax` long unless they are a single longer row: a snapshot that is kept keeps no
 //      more than that alive.
 // One class for rows in bytes and for rows as values, so that a snapshot holds a reference and no choice between two:
@@ -10,45 +11,87 @@
 package import EspalierModel
 
 /// Checked row bytes with what is needed to read them, or one row as values.
-package final class RowContent: Sendable {
+///
+/// Memory of its own, not an array: rows come by thousands, and each that is read would go through one more object.
+// SAFETY: immutable but for the bytes, of which those that a `RowPlace` names never change.
+@safe
+package final class RowContent: @unchecked Sendable {
     static let byteCountMax = 64 << 10
 
-    private let bytes: [UInt8]
+    /// There are `capacity` bytes.
+    private let memory: UnsafeMutableRawPointer
+    let capacity: Int
     private let reader: RowReader
     /// The one row, if it was never encoded.
     private let decoded: DecodedRow?
 
     /// Of no row.
-    static let none = RowContent(bytes: [], context: .none)
+    static let none = RowContent(capacity: 0, context: .none)
 
-    init(bytes: [UInt8], context: RowContext) {
-        (self.bytes, reader, decoded) = (bytes, RowReader(context: context), nil)
+    /// Room for rows of `capacity` bytes.
+    init(capacity: Int, context: RowContext) {
+        // SAFETY: this object's own, until `deinit`.
+        unsafe memory = .allocate(byteCount: capacity, alignment: 1)
+        (self.capacity, reader, decoded) = (capacity, RowReader(context: context), nil)
     }
 
-    init(_ row: DecodedRow) { (bytes, reader, decoded) = ([], RowReader(context: .none), row) }
+    init(_ row: DecodedRow) {
+        // SAFETY: this object's own, until `deinit`.
+        unsafe memory = .allocate(byteCount: 0, alignment: 1)
+        (capacity, reader, decoded) = (0, RowReader(context: .none), row)
+    }
+
+    // SAFETY: made so by `init`.
+    deinit { unsafe memory.deallocate() }
+
+    /// Writes `row` at `offset`, where no row is yet.
+    @inline(__always)
+    func write(_ row: RawSpan, at offset: Int) {
+        precondition(offset >= 0 && row.byteCount <= capacity - offset, "a row outside of its memory")
+        // SAFETY: in bounds by the line above.
+        unsafe row.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            unsafe (memory + offset).copyMemory(from: start, byteCount: bytes.count)
+        }
+    }
+
+    /// Writes the first `byteCount` bytes of `other` at the beginning, where no row is yet.
+    func write(_ other: RowContent, byteCount: Int) {
+        guard byteCount > 0 else { return }
+        other.withRow(at: RowPlace(offset: 0, byteCount: UInt32(byteCount))) { write($0, at: 0) }
+    }
+
+    /// Calls `body` with the bytes of a row where they lie.
+    @inline(__always)
+    private func withRow<R>(at place: RowPlace, _ body: (RawSpan) -> R) -> R {
+        precondition(Int(place.offset) + Int(place.byteCount) <= capacity, "a row outside of its memory")
+        // SAFETY: in bounds by the line above; the span does not outlive this call.
+        return body(
+            unsafe UnsafeRawBufferPointer(start: memory + Int(place.offset), count: Int(place.byteCount)).bytes)
+    }
 
     func version(of place: RowPlace) -> UInt64 {
         if let decoded { return decoded.version }
-        return bytes.withRawSpan(place.range) { RowReader.version(of: $0) }
+        return withRow(at: place) { RowReader.version(of: $0) }
     }
 
     /// The value of the attribute in `slot`.
     package func value(at slot: Int, of place: RowPlace) -> AttributeValue {
         if let decoded { return decoded.values[slot] }
-        return bytes.withRawSpan(place.range) { reader.value(at: slot, $0) }
+        return withRow(at: place) { reader.value(at: slot, $0) }
     }
 
     /// The destination of the to-one relationship in `slot`.
     package func destination(at slot: Int, of place: RowPlace) -> ObjectID? {
         if let decoded { return decoded.destinations[slot] }
-        return bytes.withRawSpan(place.range) { reader.destination(at: slot, $0) }
+        return withRow(at: place) { reader.destination(at: slot, $0) }
     }
 
     /// Replaces `row` by the encoded row; returns `false` if there is none.
     func copyRow(at place: RowPlace, to row: inout [UInt8]) -> Bool {
         guard decoded == nil else { return false }
         row.removeAll(keepingCapacity: true)
-        bytes.withRawSpan(place.range) { row.append(copying: $0) }
+        withRow(at: place) { row.append(copying: $0) }
         return true
     }
 }
@@ -60,8 +103,6 @@ package struct RowPlace: Sendable {
 
     /// The place of a row that is not in bytes.
     package static let none = RowPlace(offset: 0, byteCount: 0)
-
-    fileprivate var range: Range<Int> { Int(offset)..<Int(offset) + Int(byteCount) }
 }
 
 /// One row as values.

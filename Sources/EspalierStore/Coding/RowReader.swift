@@ -45,23 +45,43 @@ struct RowReader {
         guard let shape = context.shapes[number] else { throw .unknownLayout(number) }
         let entityNumber = row.number(at: 2, as: UInt16.self)
         guard entityNumber == shape.entityNumber else { throw .wrongEntity(entityNumber, layout: number) }
-        guard row.byteCount >= shape.variableOffset else { throw .tooShort(byteCount: row.byteCount) }
-        let broken = context.shapes.firstReference(of: shape) { !isNull($0, row) && reference(at: $0, row) == nil }
-        if let broken { throw .reference(field: layout(of: row).fields[broken.bit].name) }
-        let (tableOffset, variableOffset) = (shape.tableOffset, shape.variableOffset)
+        if !hasSoundFields(row, shape) { throw damage(of: row, shape) }
+        return entityNumber
+    }
+
+    /// Whether what lies behind the header of a row of this shape has the structure that the shape asks for.
+    @inline(__always)
+    func hasSoundFields(_ row: RawSpan, _ shape: RowShape) -> Bool {
+        guard row.byteCount >= shape.variableOffset, firstBrokenReference(row, shape) == nil else { return false }
+        var (entry, end) = (shape.tableOffset, 0)
+        while entry < shape.variableOffset {
+            let next = Int(row.number(at: entry, as: UInt32.self))
+            guard next >= end else { return false }
+            (entry, end) = (entry + 4, next)
+        }
+        return row.byteCount == shape.variableOffset + end
+    }
+
+    /// What is wrong with a row whose fields are not sound.
+    @inline(never)
+    private func damage(of row: RawSpan, _ shape: RowShape) -> Damage {
+        guard row.byteCount >= shape.variableOffset else { return .tooShort(byteCount: row.byteCount) }
+        let layout = layout(of: row)
+        if let broken = firstBrokenReference(row, shape) { return .reference(field: layout.fields[broken.bit].name) }
         var end = 0
-        for position in 0..<(variableOffset - tableOffset) / 4 {
-            let next = Int(row.number(at: tableOffset + 4 * position, as: UInt32.self))
-            guard next >= end, next <= row.byteCount - variableOffset else {
-                let layout = layout(of: row)
-                throw .variablePart(field: layout.fields[layout.variablePlaces[position].bit].name)
+        for (position, place) in layout.variablePlaces.enumerated() {
+            let next = Int(row.number(at: shape.tableOffset + 4 * position, as: UInt32.self))
+            guard next >= end, next <= row.byteCount - shape.variableOffset else {
+                return .variablePart(field: layout.fields[place.bit].name)
             }
             end = next
         }
-        guard row.byteCount == variableOffset + end else {
-            throw .length(byteCount: row.byteCount, expected: variableOffset + end)
-        }
-        return entityNumber
+        return .length(byteCount: row.byteCount, expected: shape.variableOffset + end)
+    }
+
+    @inline(__always)
+    private func firstBrokenReference(_ row: RawSpan, _ shape: RowShape) -> RowLayout.Place? {
+        context.shapes.firstReference(of: shape) { !isNull($0, row) && reference(at: $0, row) == nil }
     }
 
     /// The layout of a checked row.
@@ -72,7 +92,7 @@ struct RowReader {
 
     /// The shape of a checked row.
     @inline(__always)
-    private func shape(of row: RawSpan) -> RowShape {
+    func shape(of row: RawSpan) -> RowShape {
         guard let shape = context.shapes[row.number(at: 0)] else { preconditionFailure("the row was not checked") }
         return shape
     }
@@ -86,6 +106,7 @@ struct RowReader {
     static func version(of row: RawSpan) -> UInt64 { row.number(at: RowLayout.versionOffset) }
 
     /// The value of the attribute in `slot` of a checked row.
+    @inline(__always)
     func value(at slot: Int, _ row: RawSpan) -> AttributeValue {
         let shape = shape(of: row)
         guard let place = context.shapes.place(ofAttribute: slot, shape), !isNull(place, row) else { return .null }
@@ -118,13 +139,14 @@ struct RowReader {
 
     @inline(__always)
     private func isNull(_ place: RowLayout.Place, _ row: RawSpan) -> Bool {
-        row.byte(at: RowLayout.headerByteCount + place.bit / 8) & 1 << (place.bit % 8) != 0
+        row.byte(at: RowLayout.headerByteCount + place.bit &>> 3) & 1 &<< UInt8(truncatingIfNeeded: place.bit & 7) != 0
     }
 
     private func reference(at place: RowLayout.Place, _ row: RawSpan) -> ObjectID? {
         context.id(entityNumber: row.number(at: place.position), key: row.number(at: place.position + 2))
     }
 
+    @inline(__always)
     private func range(of place: RowLayout.Place, _ shape: RowShape, _ row: RawSpan) -> Range<Int> {
         let entry = shape.tableOffset + 4 * place.position
         let start = place.position == 0 ? 0 : Int(row.number(at: entry - 4, as: UInt32.self))
@@ -132,14 +154,26 @@ struct RowReader {
         return shape.variableOffset + start..<shape.variableOffset + end
     }
 
+    /// What most attributes hold without a further call: the way to the value took longer than reading it.
+    @inline(__always)
     private func value(at place: RowLayout.Place, _ shape: RowShape, _ row: RawSpan) -> AttributeValue {
         guard case .attribute(let type) = place.content else { return .null }
+        switch type {
+        case .string: return .string(text(range(of: place, shape, row), row))
+        case .integer64: return .integer(row.number(at: place.position))
+        case .double: return .double(Double(bitPattern: row.number(at: place.position)))
+        default: return rarerValue(of: type, at: place, shape, row)
+        }
+    }
+
+    @inline(never)
+    private func rarerValue(
+        of type: AttributeType, at place: RowLayout.Place, _ shape: RowShape, _ row: RawSpan
+    ) -> AttributeValue {
         let offset = place.position
         switch type {
         case .integer16: return .integer(Int64(row.number(at: offset, as: Int16.self)))
         case .integer32: return .integer(Int64(row.number(at: offset, as: Int32.self)))
-        case .integer64: return .integer(row.number(at: offset))
-        case .double: return .double(Double(bitPattern: row.number(at: offset)))
         case .float: return .float(Float(bitPattern: row.number(at: offset)))
         case .boolean: return .boolean(row.byte(at: offset) != 0)
         case .date: return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: row.number(at: offset))))
@@ -147,12 +181,11 @@ struct RowReader {
         case .decimal:
             return DecimalBytes.decode(row.copy(offset..<offset + DecimalBytes.count)[...]).map { .decimal($0) }
                 ?? .null
-        case .string: return .string(text(range(of: place, shape, row), row))
         case .uri: return URL(string: text(range(of: place, shape, row), row)).map { .uri($0) } ?? .null
         case .binary: return .binary(Data(row.copy(range(of: place, shape, row))))
         case .transformable: return .transformable(Data(row.copy(range(of: place, shape, row))))
         case .composite: return TaggedValue.decode(row.copy(range(of: place, shape, row))) ?? .null
-        case .undefined, .objectID: return .null
+        case .string, .integer64, .double, .undefined, .objectID: return .null
         }
     }
 

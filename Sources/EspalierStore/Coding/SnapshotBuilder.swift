@@ -1,56 +1,73 @@
 // Makes one list of snapshots of the rows that a transaction has found.
 //
 // Invariants
-//   1. Every row that was appended lies in a part, or is among the bytes of the next one.
+//   1. Every row that was appended lies in a part, or in `chunk` before `used`.
+//   2. Nobody else has `chunk`: the builder cannot be copied, and gives it away only when it writes to it no more.
 
 internal import EspalierModel
 
 /// Collects checked rows into chunks and lists them: one copy of each row, one allocation a chunk.
-struct SnapshotBuilder {
+struct SnapshotBuilder: ~Copyable {
     private let context: RowContext
-    /// The rows that are in no chunk yet.
-    private var bytes: [UInt8] = []
-    private var entries: [SnapshotList.Entry] = []
+    /// The rows that are in no part yet.
+    private var chunk = RowContent.none
+    private var used = 0
+    private var ids: [ObjectID] = []
+    private var places: [RowPlace] = []
     private var parts: [SnapshotList.Part] = []
     /// How many rows are said to come.
     private var expectedCount = 0
 
     init(context: RowContext) { self.context = context }
 
-    /// Makes room for rows that come next, all as long as the first, so that memory is asked for once and not again
+    /// How many rows were collected.
+    var count: Int { ids.count }
+
+    /// Makes room for `count` rows in all, each as long as the first, so that memory is asked for once and not again
     /// with each row that does not fit.
     mutating func reserveCapacity(_ count: Int) {
         expectedCount = count
-        entries.reserveCapacity(count)
+        ids.reserveCapacity(count)
+        places.reserveCapacity(count)
     }
 
-    /// How many rows were collected.
-    var count: Int { entries.count }
-
     /// Appends a row that passed the check.
+    @inline(__always)
     mutating func append(_ row: RawSpan, id: ObjectID) {
-        if !bytes.isEmpty, bytes.count + row.byteCount > RowContent.byteCountMax {
-            parts.append(SnapshotList.Part(content: takeBytes(), end: entries.count))
-            bytes.reserveCapacity(RowContent.byteCountMax)
-        } else if bytes.isEmpty, expectedCount > 1 {
-            bytes.reserveCapacity(min(row.byteCount * expectedCount, RowContent.byteCountMax))
+        if row.byteCount > chunk.capacity - used { makeRoom(for: row.byteCount) }
+        chunk.write(row, at: used)
+        ids.append(id)
+        places.append(RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(row.byteCount)))
+        used += row.byteCount
+    }
+
+    /// Makes the chunk larger, or ends it and begins another.
+    ///
+    /// One row gets just the room it needs: most fetches bring one.
+    @inline(never)
+    private mutating func makeRoom(for byteCount: Int) {
+        if used > 0, used + byteCount > RowContent.byteCountMax {
+            parts.append(SnapshotList.Part(content: takeChunk(), end: ids.count))
+            chunk = RowContent(capacity: max(byteCount, RowContent.byteCountMax), context: context)
+        } else {
+            let expected = max(2 * chunk.capacity, byteCount * max(1, expectedCount - ids.count))
+            let wanted = max(used + byteCount, min(expected, RowContent.byteCountMax))
+            let larger = RowContent(capacity: wanted, context: context)
+            larger.write(chunk, byteCount: used)
+            chunk = larger
         }
-        let place = RowPlace(offset: UInt32(bytes.count), byteCount: UInt32(row.byteCount))
-        entries.append(SnapshotList.Entry(id: id, place: place))
-        bytes.append(copying: row)
     }
 
     /// The snapshots of all rows, in the order they came in; the builder is empty afterwards.
     mutating func finish() -> SnapshotList {
-        guard !entries.isEmpty else { return SnapshotList() }
-        let list = SnapshotList(entries, in: parts, takeBytes())
-        (entries, parts) = ([], [])
+        guard !ids.isEmpty else { return SnapshotList() }
+        let list = SnapshotList(ids, at: places, in: parts, takeChunk())
+        (ids, places, parts) = ([], [], [])
         return list
     }
 
-    private mutating func takeBytes() -> RowContent {
-        let content = RowContent(bytes: bytes, context: context)
-        bytes = []
-        return content
+    private mutating func takeChunk() -> RowContent {
+        defer { (chunk, used) = (.none, 0) }
+        return chunk
     }
 }

@@ -1,7 +1,8 @@
 // The rows that a fetch has found: a list of snapshots that holds each thing that several of them share once.
 //
 // Invariants
-//   1. The entries before `parts[0].end` lie in `parts[0]`, and so on; those after the last of `parts` lie in `rest`.
+//   1. There are as many places as IDs.
+//   2. The rows before `parts[0].end` lie in `parts[0]`, and so on; those after the last of `parts` lie in `rest`.
 // An array of snapshots would count a reference for each row when it is filled, and one more when it is given back. The
 // last part stands by itself, so that a list of few rows is one array.
 
@@ -9,48 +10,50 @@ public import EspalierModel
 
 /// Snapshots in order, as a fetch returns them.
 public struct SnapshotList: RandomAccessCollection, Sendable {
-    struct Entry {
-        let id: ObjectID
-        let place: RowPlace
-    }
-    struct Part {
-        let content: RowContent
-        /// The position after its last entry.
-        let end: Int
+    /// Rows that lie in one piece of memory.
+    package struct Part {
+        /// What holds them.
+        package let content: RowContent
+        /// The position after the last of them.
+        package let end: Int
     }
 
-    private let entries: [Entry]
+    /// The ID of each row.
+    public let ids: [ObjectID]
+    /// Where each row lies in its part.
+    package let places: [RowPlace]
     private let parts: [Part]
     private let rest: RowContent
 
     /// No snapshots.
-    public init() { self.init([], in: [], .none) }
+    public init() { self.init([], at: [], in: [], .none) }
 
     /// These snapshots: what a store returns that has them one by one.
     public init(_ snapshots: some Sequence<ObjectSnapshot>) {
-        var (entries, parts): ([Entry], [Part]) = ([], [])
+        var (ids, places, parts): ([ObjectID], [RowPlace], [Part]) = ([], [], [])
         for snapshot in snapshots {
-            entries.append(Entry(id: snapshot.id, place: snapshot.place))
-            parts.append(Part(content: snapshot.content, end: entries.count))
+            ids.append(snapshot.id)
+            places.append(snapshot.place)
+            parts.append(Part(content: snapshot.content, end: ids.count))
         }
         let rest = parts.popLast()?.content
-        self.init(entries, in: parts, rest ?? .none)
+        self.init(ids, at: places, in: parts, rest ?? .none)
     }
 
-    /// These entries, which lie in these parts and, after them, in `rest`.
-    init(_ entries: [Entry], in parts: [Part], _ rest: RowContent) {
-        (self.entries, self.parts, self.rest) = (entries, parts, rest)
+    /// The rows with these IDs at these places, which lie in these parts and, after them, in `rest`.
+    init(_ ids: [ObjectID], at places: [RowPlace], in parts: [Part], _ rest: RowContent) {
+        (self.ids, self.places, self.parts, self.rest) = (ids, places, parts, rest)
     }
 
-    /// The ID of each row.
-    public var ids: [ObjectID] { entries.map(\.id) }
+    /// All rows, part by part.
+    package var allParts: [Part] { parts + [Part(content: rest, end: ids.count)] }
 
     /// The number of rows.
-    public var count: Int { entries.count }
+    public var count: Int { ids.count }
     /// Zero.
     public var startIndex: Int { 0 }
     /// The number of rows.
-    public var endIndex: Int { entries.count }
+    public var endIndex: Int { ids.count }
 
     /// The snapshot at `position`.
     ///
@@ -65,9 +68,8 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
     }
 
     private func snapshot(at position: Int, part: Int) -> ObjectSnapshot {
-        let entry = entries[position]
-        return ObjectSnapshot(
-            id: entry.id, content: part < parts.count ? parts[part].content : rest, place: entry.place)
+        ObjectSnapshot(
+            id: ids[position], content: part < parts.count ? parts[part].content : rest, place: places[position])
     }
 
     /// Goes through the snapshots from the first on.
@@ -83,7 +85,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
 
         /// The next snapshot.
         public mutating func next() -> ObjectSnapshot? {
-            guard position < list.entries.count else { return nil }
+            guard position < list.ids.count else { return nil }
             if part < list.parts.count, position == list.parts[part].end { part += 1 }
             defer { position += 1 }
             return list.snapshot(at: position, part: part)
