@@ -18,10 +18,15 @@ import Testing
                 // Few different bytes and lengths: keys that are the beginning of others, zeros at their ends.
                 let length = Int.random(in: 0...11, using: &random)
                 let rest = (0..<length).map { _ in UInt8.random(in: 0...1, using: &random) }
-                expected[prefix + rest] = (0..<3).map { _ in UInt8.random(in: 0...255, using: &random) }
+                let number = UInt16.random(in: 0...300, using: &random)
+                let isCut = Bool.random(using: &random)
+                expected[prefix + rest] = [UInt8(number & 255), UInt8(number >> 8), isCut ? 1 : 0]
             }
             var entries = IndexEntries()
-            for (key, value) in expected { entries.append(key, value) }
+            for (key, value) in expected {
+                let number = UInt16(value[0]) + UInt16(value[1]) << 8
+                entries.append(key, entityNumber: number, isCut: value[2] == 1)
+            }
             var found: [(key: [UInt8], value: [UInt8])] = []
             try entries.forEachInOrder { key, value throws(StoreError) in
                 found.append((key.copy(0..<key.byteCount), value.copy(0..<value.byteCount)))

@@ -33,6 +33,12 @@ extension PageView {
         return true
     }
 
+    /// Gives an integer page another end; its cells stay as they are.
+    package func setIntegerHighFence(_ key: UInt64) {
+        set(UInt16(8), at: TreeLayout.highFenceByteCount)
+        set(key, at: byteCount &- 8)
+    }
+
     /// Inserts `key` with the child to its left as separator `index` of an interior page.
     ///
     /// - Returns: `false` if there is no room.

@@ -33,6 +33,25 @@ extension PageView {
         hasIntegerKeys ? position(ofInteger: key.integer) : position(ofBytes: key.bytes)
     }
 
+    /// Finds `key`, which probably is not there and belongs at `guess`.
+    ///
+    /// O(1) if so: a run of insertions in order compares two keys.
+    @inline(__always)
+    package func position(of key: TreeKey, expectedAt guess: Int) -> SlotPosition {
+        if !hasIntegerKeys, isPlace(guess, of: key.bytes) { return SlotPosition(index: guess, isExact: false) }
+        return position(of: key)
+    }
+
+    /// Whether slot `index` of a bytes page is where `key`, which is not in the page, belongs.
+    private func isPlace(_ index: Int, of key: ByteString) -> Bool {
+        let prefixLength = prefixByteCount
+        guard index >= 0, index <= cellCount, key.count >= prefixLength, key.prefix(prefixLength).equals(prefix)
+        else { return false }
+        let suffix = key.dropping(prefixLength)
+        if index > 0, self.suffix(index &- 1).compare(suffix) >= 0 { return false }
+        return index == cellCount || suffix.compare(self.suffix(index)) < 0
+    }
+
     /// Finds `key` in an integer page.
     @inline(__always)
     package func position(ofInteger key: UInt64) -> SlotPosition {

@@ -12,8 +12,11 @@
 package final class PageMap {
     private var places: UnsafeMutablePointer<(key: UInt32, value: UInt32)>
     private var mask: Int
+    /// Private, so that the compiler knows all its uses: else each search checked that nothing changes it meanwhile.
+    private var used = 0
+
     /// How many pages are mapped.
-    package private(set) var count = 0
+    package var count: Int { used }
 
     /// An empty map.
     package init(minimumCapacity: Int = 4) {
@@ -39,7 +42,7 @@ package final class PageMap {
     /// The value of `page`, or `nil`.
     @inline(__always)
     package func value(of page: PageNumber) -> UInt32? {
-        if count == 0 { return nil }
+        if used == 0 { return nil }
         var place = home(page)
         while true {
             // SAFETY: `place` is masked, so it is within the allocation; an empty place ends the probe (invariant 2).
@@ -53,11 +56,11 @@ package final class PageMap {
     /// Maps `page` to `value`.
     package func set(_ value: UInt32, for page: PageNumber) {
         precondition(page != 0, "page 0 is never mapped")
-        if (count + 1) * 2 > mask + 1 { grow() }
+        if (used + 1) * 2 > mask + 1 { grow() }
         var place = home(page)
         // SAFETY: `place` is masked.
         while unsafe places[place].key != 0, unsafe places[place].key != page { place = (place &+ 1) & mask }
-        if unsafe places[place].key == 0 { count += 1 }
+        if unsafe places[place].key == 0 { used += 1 }
         unsafe places[place] = (page, value)
     }
 
@@ -79,16 +82,16 @@ package final class PageMap {
             next = (next &+ 1) & mask
         }
         unsafe places[hole] = (0, 0)
-        count -= 1
+        used -= 1
         return value
     }
 
     /// Forgets all pages.
     package func removeAll() {
-        guard count > 0 else { return }
+        guard used > 0 else { return }
         // SAFETY: `mask + 1` places are allocated.
         unsafe places.update(repeating: (0, 0), count: mask + 1)
-        count = 0
+        used = 0
     }
 
     /// Calls `body` with each page and its value, in no particular order.

@@ -67,7 +67,7 @@ extension BTree where Source: WritablePageSource {
         let view = pin.view
         try check(view, leaf, record, 0)
         guard view.fencesContain(key) else { return nil }
-        let position = view.position(of: key)
+        let position = view.position(of: key, expectedAt: record.hint.next)
         // What may need a split goes the long way, which knows the parents.
         if position.isExact {
             guard case .inline = view.value(position.index), view.replaceValue(position.index, stored) else {

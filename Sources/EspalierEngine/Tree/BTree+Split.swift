@@ -23,17 +23,24 @@ extension BTree where Source: WritablePageSource {
         do {
             let leftPin = try source.edit(left)
             let rightPin = try source.edit(right)
-            let old = ScratchPage(byteCount: source.pageSize)
-            old.view.copy(from: leftPin.view, at: 0, to: 0, count: source.pageSize)
-            let plan = leafPlan(old.view, index, key, stored)
+            let plan = leafPlan(leftPin.view, index, key, stored)
             guard let cut = plan.cut(pattern(record.hint, left)) else {
                 throw .corrupt(.cellLength, page: left, tree: record.treeID)
             }
             plan.copyKey(cut.index, byteCount: cut.separatorByteCount, to: &separator)
-            try buildLeaf(leftPin.view, plan, 0..<cut.index, old.view.lowFenceKey, separator.key, stored)
             rightPin.view.set(right, at: PageLayout.number)
-            try buildLeaf(
-                rightPin.view, plan, cut.index..<plan.count, separator.key, old.view.highFenceKey, stored)
+            if plan.leavesPageAsItIs(cut) {
+                try buildLeaf(
+                    rightPin.view, plan, cut.index..<plan.count, separator.key, leftPin.view.highFenceKey, stored)
+                leftPin.view.setIntegerHighFence(separator.key.integer)
+            } else {
+                let old = ScratchPage(byteCount: source.pageSize)
+                old.view.copy(from: leftPin.view, at: 0, to: 0, count: source.pageSize)
+                let plan = leafPlan(old.view, index, key, stored)
+                try buildLeaf(leftPin.view, plan, 0..<cut.index, old.view.lowFenceKey, separator.key, stored)
+                try buildLeaf(
+                    rightPin.view, plan, cut.index..<plan.count, separator.key, old.view.highFenceKey, stored)
+            }
             followHint(plan, cut, left: left, leftCount: 0, right: right, &record)
         }
         record.leafPageCount &+= 1

@@ -61,6 +61,11 @@ struct SplitPlan {
         }
     }
 
+    /// Whether nothing but the new entry leaves the page, and nothing of what stays is written otherwise.
+    ///
+    /// A bytes page is another one with another high fence: its cells leave out what the fences have in common.
+    func leavesPageAsItIs(_ cut: Cut) -> Bool { view.hasIntegerKeys && newIndex == count - 1 && cut.index == newIndex }
+
     /// Chooses the cut.
     ///
     /// - Returns: `nil` only if the page breaks the format.

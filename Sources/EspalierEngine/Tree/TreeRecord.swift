@@ -120,6 +120,9 @@ package struct InsertHint: Sendable {
     /// Whether it is worth asking `leaf` first: the last insertions were neighbours.
     package var isInRun: Bool { ascending > 0 || descending > 0 }
 
+    /// Where the next entry of a run goes in `leaf`.
+    package var next: Int { ascending > 0 ? index + 1 : index }
+
     /// Remembers an insertion of entry `index` into `page`.
     ///
     /// An insertion behind all entries of the last leaf (`isAppend`) begins a run at once.

@@ -4,48 +4,50 @@
 // of its own, which has to be sought and, if the index is larger than the cache, read.
 //
 // Invariants
-//   1. Keys and values lie one after another in one array; no entry has memory of its own.
+//   1. Keys lie one after another in one array; no entry has memory of its own.
 
 struct IndexEntries {
     private struct Entry {
         /// The eight bytes behind those that all keys begin with, big-endian, zeros behind the end of the key.
         var head: UInt64
         let start: Int
-        let keyByteCount: Int
-    }
+        let keyByteCount: UInt32
+        let entityNumber: UInt16
+        let isCut: Bool
 
-    /// Bytes of a value: see GroupKey.
-    private static let valueByteCount = 3
+        var range: Range<Int> { start..<start + Int(keyByteCount) }
+    }
 
     private var bytes: [UInt8] = []
     private var entries: [Entry] = []
     /// How many bytes all keys begin with.
     private var prefixByteCount = 0
 
-    /// Notes an entry.
-    ///
-    /// - Parameter value: `valueByteCount` bytes.
-    mutating func append(_ key: [UInt8], _ value: [UInt8]) {
+    /// Notes the entry of a row of this entity.
+    mutating func append(_ key: [UInt8], entityNumber: UInt16, isCut: Bool) {
+        let count = key.count
         if entries.isEmpty {
-            prefixByteCount = key.count
+            prefixByteCount = count
         } else {
-            let count = min(prefixByteCount, key.count)
-            prefixByteCount = (0..<count).first { key[$0] != bytes[$0] } ?? count
+            let common = min(prefixByteCount, count)
+            prefixByteCount = (0..<common).first { key[$0] != bytes[$0] } ?? common
         }
-        entries.append(Entry(head: 0, start: bytes.count, keyByteCount: key.count))
+        entries.append(
+            Entry(
+                head: 0, start: bytes.count, keyByteCount: UInt32(count), entityNumber: entityNumber, isCut: isCut))
         bytes.append(contentsOf: key)
-        bytes.append(contentsOf: value)
     }
 
-    /// Calls `body` for each entry in the order of their keys.
+    /// Calls `body` with each key and its value, in the order of the keys.
     consuming func forEachInOrder(
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void
     ) throws(StoreError) {
         sort()
+        var value = [UInt8](repeating: 0, count: GroupKey.entryValueByteCount)
         try bytes.withRawSpan { bytes throws(StoreError) in
             for entry in entries {
-                let end = entry.start + entry.keyByteCount
-                try body(bytes.extracting(entry.start..<end), bytes.extracting(end..<end + Self.valueByteCount))
+                GroupKey.writeEntryValue(entityNumber: entry.entityNumber, isCut: entry.isCut, to: &value)
+                try value.withRawSpan { value throws(StoreError) in try body(bytes.extracting(entry.range), value) }
             }
         }
     }
@@ -55,13 +57,11 @@ struct IndexEntries {
         var sorted = entries
         bytes.withRawSpan { bytes in
             for index in sorted.indices {
-                let key = bytes.extracting(sorted[index].start..<sorted[index].start + sorted[index].keyByteCount)
-                sorted[index].head = key.head(from: prefixByteCount)
+                sorted[index].head = bytes.extracting(sorted[index].range).head(from: prefixByteCount)
             }
             sorted.sort { left, right in
                 if left.head != right.head { return left.head < right.head }
-                let key = bytes.extracting(left.start..<left.start + left.keyByteCount)
-                return key.precedes(bytes.extracting(right.start..<right.start + right.keyByteCount))
+                return bytes.extracting(left.range).precedes(bytes.extracting(right.range))
             }
         }
         entries = sorted

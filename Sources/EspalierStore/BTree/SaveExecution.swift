@@ -31,8 +31,8 @@ struct SaveExecution: ~Copyable {
     private var updatedRows: SnapshotBuilder
     // Reused for every row and entry.
     private var row: [UInt8] = []
-    private var entryValue: [UInt8] = []
-    private var linkKey: [UInt8] = []
+    private var linkKey = [UInt8](repeating: 0, count: LinkKey.unorderedByteCount)
+    private var linkValue = [UInt8](repeating: 0, count: LinkKey.valueByteCount)
     private var oldKey = GroupKey()
     private var newKey = GroupKey()
 
@@ -309,13 +309,13 @@ struct SaveExecution: ~Copyable {
         }
         if newKey.isCut { cutDeltas[index] += 1 }
         newKey.append(key: id.key)
-        newKey.writeEntryValue(entityNumber: catalog.context.entityNumbers[entity], to: &entryValue)
-        if group.isUnique {
-            // Rows that come later must find it.
-            try transaction.put(entryValue, for: newKey.bytes, in: catalog.groupTrees[index])
-        } else {
-            newEntries[index].append(newKey.bytes, entryValue)
+        let number = catalog.context.entityNumbers[entity]
+        guard group.isUnique else {
+            return newEntries[index].append(newKey.bytes, entityNumber: number, isCut: newKey.isCut)
         }
+        // Rows that come later must find it.
+        let value = GroupKey.entryValue(entityNumber: number, isCut: newKey.isCut)
+        try transaction.put(value, for: newKey.bytes, in: catalog.groupTrees[index])
     }
 
     private mutating func putNewEntries() throws(StoreError) {
@@ -393,8 +393,8 @@ struct SaveExecution: ~Copyable {
 
     private mutating func put(_ link: LinkPlan.Link, in tree: Tree) throws(StoreError) {
         LinkKey.writeUnordered(link.owner.key, link.destination.key, to: &linkKey)
-        LinkKey.writeValue(entityNumber: catalog.context.reference(link.destination).entity, to: &entryValue)
-        try transaction.put(entryValue, for: linkKey, in: tree)
+        LinkKey.writeValue(entityNumber: catalog.context.reference(link.destination).entity, to: &linkValue)
+        try transaction.put(linkValue, for: linkKey, in: tree)
     }
 
     /// Writes an ordered list anew from the first place where it changes.

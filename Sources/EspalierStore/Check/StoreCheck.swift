@@ -216,7 +216,8 @@ struct StoreCheck {
             key.append(key: row.objectID.key)
             let bytes = key.bytes
             let found = try reading { () throws(StoreError) in try session.transaction.get(bytes, from: tree) }
-            let expected = key.entryValue(entityNumber: catalog.context.entityNumbers[row.entity.index])
+            let number = catalog.context.entityNumbers[row.entity.index]
+            let expected = GroupKey.entryValue(entityNumber: number, isCut: key.isCut)
             if found != expected {
                 let problem = found == nil ? "the row has no entry" : "the row's entry names another entity or flag"
                 note(row.entity, tree, "\(row.objectID.key)", problem)

@@ -36,6 +36,7 @@ struct GroupKey {
     /// Bytes of values a key can have: what is longer is cut and compared in the rows.
     static let valueByteCountMax = 512
     static let isCutFlag: UInt8 = 1
+    static let entryValueByteCount = 3
 
     /// The codes of the values, cut if they were too long, and the primary key if `append(key:)` was called.
     private(set) var bytes: [UInt8] = []
@@ -60,18 +61,17 @@ struct GroupKey {
 
     mutating func append(key: UInt64) { bytes.append(bigEndian: key) }
 
-    /// The entry's value for a row of this entity.
-    func entryValue(entityNumber: UInt16) -> [UInt8] {
-        var value: [UInt8] = []
-        writeEntryValue(entityNumber: entityNumber, to: &value)
+    /// The value of the entry of a row of this entity.
+    static func entryValue(entityNumber: UInt16, isCut: Bool) -> [UInt8] {
+        var value = [UInt8](repeating: 0, count: entryValueByteCount)
+        writeEntryValue(entityNumber: entityNumber, isCut: isCut, to: &value)
         return value
     }
 
-    /// Replaces `value` by the entry's value for a row of this entity.
-    func writeEntryValue(entityNumber: UInt16, to value: inout [UInt8]) {
-        value.removeAll(keepingCapacity: true)
-        value.append(littleEndian: entityNumber)
-        value.append(isCut ? Self.isCutFlag : 0)
+    /// Makes `value`, of `entryValueByteCount` bytes, that of the entry of a row of this entity.
+    static func writeEntryValue(entityNumber: UInt16, isCut: Bool, to value: inout [UInt8]) {
+        value.write(entityNumber, at: 0)
+        value[2] = isCut ? isCutFlag : 0
     }
 
     /// Appends the code of one value of a group.

@@ -9,18 +9,19 @@
 //   1. A destination stands once in the list of an owner. Positions of a list ascend, with or without gaps.
 
 enum LinkKey {
+    /// Bytes of an unordered entry's key, and of any entry's value.
+    static let (unorderedByteCount, valueByteCount) = (16, 2)
+
     static func unordered(_ owner: UInt64, _ destination: UInt64) -> [UInt8] {
-        var key: [UInt8] = []
-        key.reserveCapacity(16)
+        var key = [UInt8](repeating: 0, count: unorderedByteCount)
         writeUnordered(owner, destination, to: &key)
         return key
     }
 
-    /// Replaces `key` by that of an unordered entry.
+    /// Makes `key`, of `unorderedByteCount` bytes, that of an unordered entry.
     static func writeUnordered(_ owner: UInt64, _ destination: UInt64, to key: inout [UInt8]) {
-        key.removeAll(keepingCapacity: true)
-        key.append(bigEndian: owner)
-        key.append(bigEndian: destination)
+        key.write(owner.byteSwapped, at: 0)
+        key.write(destination.byteSwapped, at: 8)
     }
 
     static func ordered(_ owner: UInt64, position: UInt64, _ destination: UInt64) -> [UInt8] {
@@ -37,9 +38,6 @@ enum LinkKey {
         [UInt8(truncatingIfNeeded: entityNumber), UInt8(entityNumber >> 8)]
     }
 
-    /// Replaces `value` by an entry's value.
-    static func writeValue(entityNumber: UInt16, to value: inout [UInt8]) {
-        value.removeAll(keepingCapacity: true)
-        value.append(littleEndian: entityNumber)
-    }
+    /// Makes `value`, of `valueByteCount` bytes, an entry's value.
+    static func writeValue(entityNumber: UInt16, to value: inout [UInt8]) { value.write(entityNumber, at: 0) }
 }
