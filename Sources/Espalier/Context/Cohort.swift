@@ -19,9 +19,19 @@ final class Cohort {
     let members: [ObjectID]
     private let cache: RowCache
     /// The members whose rows are kept.
-    private var rows: [ObjectID] = []
+    private var rows: [ObjectID] {
+        // SAFETY: no access lasts while another begins: IDs call nobody.
+        _read { yield unsafe storedRows }
+        _modify { yield &(unsafe storedRows) }
+    }
     /// The members whose lists are kept.
-    private var lists: [(slot: Int, owners: [ObjectID])] = []
+    private var lists: [(slot: Int, owners: [ObjectID])] {
+        // SAFETY: as with `rows`.
+        _read { yield unsafe storedLists }
+        _modify { yield &(unsafe storedLists) }
+    }
+    @exclusivity(unchecked) private var storedRows: [ObjectID] = []
+    @exclusivity(unchecked) private var storedLists: [(slot: Int, owners: [ObjectID])] = []
     /// The cohorts across relationships, one after the other: few, so they are searched.
     private var firstStep: Cohort?
     private var nextStep: Cohort?

@@ -43,10 +43,12 @@ extension ManagedObjectContext {
         faultTrips += 1
         let found = try persistentStoreCoordinator.snapshots(of: wanted)
         cohort?.keep(found, of: wanted)
+        var rowCount = 0
         for case let row? in found {
-            rowsFetched += 1
+            rowCount += 1
             if let member = registry[row.id], !member.hasRow, !member.isInserted { member.row = row }
         }
+        rowsFetched += rowCount
     }
 
     /// What the store holds for a to-many relationship of an object; loads it for the whole cohort.
@@ -102,7 +104,9 @@ extension ManagedObjectContext {
     /// The destinations of a to-one relationship in all rows that are in memory.
     private func rowDestinations(of members: [ObjectID], across relationship: Relationship) -> [ObjectID] {
         var found = ObjectIDSet()
+        found.reserveCapacity(min(members.count, 64))
         var (tag, isOwner) = (UInt32.max, false)
+        let registry = registry
         for member in members {
             if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }
             guard isOwner else { continue }

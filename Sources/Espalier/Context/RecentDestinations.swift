@@ -18,6 +18,7 @@ struct RecentDestinations {
     /// Keeps `object`; returns the one that gives way, which may end when the caller lets go of it.
     mutating func keep(_ object: ManagedObject) -> ManagedObject? {
         guard objects.count == Self.countMax else {
+            if objects.isEmpty { objects.reserveCapacity(16) }
             objects.append(object)
             return nil
         }

@@ -22,6 +22,9 @@ struct ObjectIDSet: Sequence {
     var isEmpty: Bool { ids.isEmpty }
     var count: Int { ids.count }
 
+    /// Makes room for `count` IDs in all.
+    mutating func reserveCapacity(_ count: Int) { ids.reserveCapacity(count) }
+
     /// - Complexity: O(1), or O(log n) as long as IDs came in the order of their creation.
     func contains(_ id: ObjectID) -> Bool { position(of: id) != nil }
 
@@ -34,7 +37,7 @@ struct ObjectIDSet: Sequence {
             ids.append(id)
             return true
         }
-        guard position(of: id) == nil else { return false }
+        guard ids.last != id, position(of: id) == nil else { return false }
         isAscending = false
         ids.append(id)
         if positions != nil { positions?.set(ids.count - 1, for: id) } else { indexIfNeeded() }

@@ -87,7 +87,7 @@ public struct ObjectIDTable<Value> {
     @inlinable
     public subscript(id: ObjectID) -> Value? {
         guard used > 0 else { return nil }
-        let place = lines[line(of: id)].places[id.placeInLine]
+        let place = place(of: id, in: line(of: id))
         return place == 0 ? nil : values[Int(place) - 1]
     }
 
@@ -96,7 +96,7 @@ public struct ObjectIDTable<Value> {
     public mutating func set(_ value: Value, for id: ObjectID) {
         if (lineCount + 1) * 2 > lines.count { layOut(forLines: lineCount + 1) }
         let line = line(of: id)
-        let place = lines[line].places[id.placeInLine]
+        let place = place(of: id, in: line)
         guard place == 0 else {
             values[Int(place) - 1] = value
             return
@@ -118,7 +118,7 @@ public struct ObjectIDTable<Value> {
     public mutating func remove(_ id: ObjectID) {
         guard used > 0 else { return }
         let line = line(of: id)
-        let place = lines[line].places[id.placeInLine]
+        let place = place(of: id, in: line)
         guard place != 0 else { return }
         values[Int(place) - 1] = nil
         free.append(place - 1)
@@ -143,11 +143,21 @@ public struct ObjectIDTable<Value> {
     /// How many lines there is room for, free places among them.
     package var linePlaceCount: Int { lines.count }
 
+    /// What `line` says of where the value of `id` is.
+    @inlinable
+    @inline(__always)
+    func place(of id: ObjectID, in line: Int) -> UInt32 {
+        // By spans: the line would be copied to take one of its numbers.
+        lines.span[line].places.span[id.placeInLine]
+    }
+
     /// Where the line of `id` is, or the free place where it would be.
     @inlinable
+    @inline(__always)
     func line(of id: ObjectID) -> Int { line(called: ObjectIDLineName(of: id)) }
 
     @inlinable
+    @inline(__always)
     func line(called name: ObjectIDLineName) -> Int {
         let mask = lines.count - 1
         var position = home(of: name)
@@ -156,6 +166,7 @@ public struct ObjectIDTable<Value> {
     }
 
     @inlinable
+    @inline(__always)
     func home(of line: ObjectIDLineName) -> Int {
         let mixed = (line.number ^ line.tags << 48 ^ (line.tags >> 32) << 40) &* multiplier
         return Int(truncatingIfNeeded: mixed >> shift)

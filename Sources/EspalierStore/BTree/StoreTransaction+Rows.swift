@@ -18,33 +18,37 @@ extension StoreTransaction where Base: ~Copyable {
         builder.reserveCapacity(ids.count)
         var missing: [Int] = []
         if let first = ids.first, ids.count > Self.walkCountMin, ids.allSatisfy({ $0.entityTag == first.entityTag }) {
-            try walk(ids, &builder, &missing, catalog, path: path)
+            try walk(ids, &builder, &missing, catalog)
         } else {
-            for (position, id) in ids.enumerated() where try !append(id, to: &builder, catalog, path: path) {
+            var rows: EntityRows?
+            for (position, id) in ids.enumerated() {
+                if rows?.tag != id.entityTag { rows = EntityRows(of: id, catalog) }
+                if let rows, try append(id, of: rows, to: &builder, catalog) { continue }
                 missing.append(position)
             }
         }
-        let list = builder.finish()
-        if missing.isEmpty { return list.map(\.self) }
-        var found = list.makeIterator()
-        var nextMissing = missing.makeIterator()
-        var gap = nextMissing.next()
-        return ids.indices.map { position in
-            guard position == gap else { return found.next() }
-            gap = nextMissing.next()
-            return nil
+        var rows = builder.finish().makeIterator()
+        var gaps = missing.makeIterator()
+        var gap = gaps.next()
+        var found: [ObjectSnapshot?] = []
+        found.reserveCapacity(ids.count)
+        for position in ids.indices {
+            if position == gap {
+                found.append(nil)
+                gap = gaps.next()
+            } else {
+                found.append(rows.next())
+            }
         }
+        return found
     }
 
     /// Appends the row `id` names; returns `false` if there is none of its entity.
     private func append(
-        _ id: ObjectID, to builder: inout SnapshotBuilder, _ catalog: StoreCatalog, path: String?
+        _ id: ObjectID, of rows: EntityRows, to builder: inout SnapshotBuilder, _ catalog: StoreCatalog
     ) throws(StoreError) -> Bool {
-        guard let entity = catalog.schema.entity(of: id) else { return false }
-        let number = catalog.context.entityNumbers[entity.index]
-        let isFound = try withValue(of: id.key, in: catalog.rowTree(of: entity)) { row throws(StoreError) -> Bool in
-            try catalog.check(row, in: entity, key: id.key)
-            guard RowReader.entityNumber(of: row) == number else { return false }
+        let isFound = try withValue(of: id.key, in: rows.tree) { row throws(StoreError) -> Bool in
+            guard try catalog.check(row, in: rows.entity, key: id.key) == rows.number else { return false }
             builder.append(row, id: id)
             return true
         }
@@ -58,15 +62,13 @@ extension StoreTransaction where Base: ~Copyable {
     ///
     /// Rows that follow one another, as most saves and faults ask for them, are reached without a descent each.
     private func walk(
-        _ ids: [ObjectID], _ builder: inout SnapshotBuilder, _ missing: inout [Int], _ catalog: StoreCatalog,
-        path: String?
+        _ ids: [ObjectID], _ builder: inout SnapshotBuilder, _ missing: inout [Int], _ catalog: StoreCatalog
     ) throws(StoreError) {
-        guard let entity = ids.first.flatMap({ catalog.schema.entity(of: $0) }) else {
+        guard let rows = ids.first.flatMap({ EntityRows(of: $0, catalog) }) else {
             missing += ids.indices
             return
         }
-        let number = catalog.context.entityNumbers[entity.index]
-        var cursor = try cursor(over: catalog.rowTree(of: entity))
+        var cursor = try cursor(over: rows.tree)
         var isOnEntry = false
         for (position, id) in ids.enumerated() {
             if isOnEntry, cursor.integerKey < id.key { isOnEntry = try cursor.next() }
@@ -74,8 +76,7 @@ extension StoreTransaction where Base: ~Copyable {
             var isFound = isOnEntry && cursor.integerKey == id.key
             if isFound {
                 try cursor.withValue { row throws(StoreError) in
-                    try catalog.check(row, in: entity, key: id.key)
-                    isFound = RowReader.entityNumber(of: row) == number
+                    isFound = try catalog.check(row, in: rows.entity, key: id.key) == rows.number
                     if isFound { builder.append(row, id: id) }
                 }
             }
@@ -140,6 +141,23 @@ extension StoreTransaction where Base: ~Copyable {
         return LinkCursor(
             try cursor(over: tree), over: tree, keyByteCount: relationship.isOrdered ? 24 : 16, of: relationship,
             catalog, path: path)
+    }
+}
+
+/// Where the rows of one entity are, looked up once for many of them.
+private struct EntityRows {
+    let tag: UInt32
+    let entity: Entity
+    let number: UInt16
+    let tree: Tree
+
+    /// `nil` if the model does not have the entity of `id`.
+    init?(of id: ObjectID, _ catalog: StoreCatalog) {
+        guard let entity = catalog.schema.entity(of: id) else { return nil }
+        tag = id.entityTag
+        self.entity = entity
+        number = catalog.context.entityNumbers[entity.index]
+        tree = catalog.rowTree(of: entity)
     }
 }
 
