@@ -67,7 +67,8 @@ struct ContextCheckpoint {
             object.row = saved.row
             object.changes = saved.changes
             object.state = saved.state
-            object.setContext(context)
+            // A hook may have made the context forget its objects, and with them their shapes.
+            if let shape = context.shape(of: object.entity) { object.shape = shape }
             context.registry.insert(object)
         }
         context.inserted = inserted

@@ -29,11 +29,6 @@ extension ManagedObjectContext {
         forgetChanges()
     }
 
-    /// Takes the context away from every object, at its end or when it forgets them.
-    ///
-    /// Calls no hook, and what objects give up keeps no object alive: none ends meanwhile.
-    func letGo() { registry.forEach { $0.leaveContext() } }
-
     private func forgetChanges() {
         inserted.removeAll()
         updated.removeAll()

@@ -195,7 +195,7 @@ public final class ManagedObjectContext {
             return
         }
         object.shape = shape
-        object.joinContext(self)
+        object.joinContext()
         registry.insert(object)
         inserted.insert(object)
         object.awakeFromInsert()
@@ -228,7 +228,7 @@ public final class ManagedObjectContext {
     private func shape(at index: Int) -> EntityShape {
         if let shape = shapes[index] { return shape }
         let entity = model.entities[index]
-        let shape = EntityShape(entity, model: model, objectClass: model.objectClass(of: entity))
+        let shape = EntityShape(entity, model: model, objectClass: model.objectClass(of: entity), in: self)
         shapes[index] = shape
         return shape
     }
@@ -242,6 +242,15 @@ public final class ManagedObjectContext {
         let shape = shape(at: entity.index)
         shapesByTag[tag] = shape
         return shape
+    }
+
+    /// Takes the context away from every object, at its end or when it forgets them.
+    ///
+    /// Calls no hook, and what objects give up keeps no object alive: none ends meanwhile.
+    func letGo() {
+        for shape in shapes { shape?.letGo() }
+        (shapes, shapesByTag) = (Array(repeating: nil, count: shapes.count), [])
+        (shapesByClass, lastShape) = ([:], nil)
     }
 
     /// A new object for a row that no object stands for yet.
@@ -274,16 +283,12 @@ public final class ManagedObjectContext {
 @available(*, unavailable) extension ManagedObjectContext: Sendable {}
 
 extension ManagedObject {
-    /// Becomes a new object of a context.
-    func joinContext(_ context: ManagedObjectContext) {
-        setContext(context)
-        state.formUnion([.registered, .inserted, .fulfilled])
-    }
+    /// Becomes a new object of a context, whose shape it has.
+    func joinContext() { state.formUnion([.registered, .inserted, .fulfilled]) }
 
-    /// Ends the life in a context: it is gone, was reset, or the object's deletion is saved (MO-04).
+    /// Ends the life in a context: it was reset, or the object's deletion is saved (MO-04).
     func leaveContext() {
-        setContext(nil)
-        state.subtract([.registered, .inserted, .updated, .deleted])
+        state.subtract(.inContext)
         state.insert(.ended)
         cohort = nil
     }

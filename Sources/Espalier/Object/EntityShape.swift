@@ -38,6 +38,8 @@ struct AttributeRule {
 /// The part of an object that is the same for all objects of its entity.
 @safe
 final class EntityShape {
+    /// The context whose objects have this shape, until it lets go of them.
+    private(set) var context: Unretained<ManagedObjectContext>
     let entity: Entity
     /// `nil` for an object whose entity is of no model of a context (see `ManagedObject.init(context:)`).
     let model: ManagedObjectModel?
@@ -74,7 +76,10 @@ final class EntityShape {
         var property: Entity.Property?
     }
 
-    init(_ entity: Entity, model: ManagedObjectModel?, objectClass: ManagedObject.Type) {
+    init(
+        _ entity: Entity, model: ManagedObjectModel?, objectClass: ManagedObject.Type, in context: ManagedObjectContext?
+    ) {
+        self.context = Unretained(context)
         self.entity = entity
         self.model = model
         self.objectClass = objectClass
@@ -112,6 +117,9 @@ final class EntityShape {
         unsafe names.deinitialize(count: nameMask + 1)
         unsafe names.deallocate()
     }
+
+    /// Makes all objects of this shape objects of no context.
+    func letGo() { context = Unretained(nil) }
 
     /// What the property called `name` is; `nil` if the entity has none.
     ///

@@ -7,7 +7,7 @@ extension ManagedObject {
     /// The current value of an attribute; fires the fault.
     @inline(__always)
     final func attributeValue(at slot: Int) -> AttributeValue {
-        if changes == nil, state.contains(.fulfilled), let value = withRow({ $0.value(at: slot, of: $1) }) {
+        if changes == nil, isFulfilled, let value = withRow({ $0.value(at: slot, of: $1) }) {
             return value
         }
         return attributeValueOtherwise(at: slot)
@@ -17,7 +17,7 @@ extension ManagedObject {
     @inline(never)
     private final func attributeValueOtherwise(at slot: Int) -> AttributeValue {
         if let changes, let value = changes.values.attributes[slot] { return value }
-        if !state.contains(.fulfilled) {
+        if !isFulfilled {
             fireFault()
             // Firing may have run `awakeFromFetch`, which may have set the value.
             if let changes, let value = changes.values.attributes[slot] { return value }
@@ -31,7 +31,7 @@ extension ManagedObject {
         if let reason = reasonNotToChange() { return reason }
         let type = shape.attributeTypes[slot]
         guard type.canHold(value) else { return .wrongType(found: value.typeName, expected: type.name) }
-        if !state.contains(.fulfilled) { fireFault() }
+        if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
         changeable().values.attributes.set(value, at: slot)
         noteChange()

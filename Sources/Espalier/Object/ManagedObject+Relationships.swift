@@ -14,7 +14,7 @@ extension ManagedObject {
     /// The destination of a to-one relationship; fires the fault.
     final func destinationID(at slot: Int) -> ObjectID? {
         if let changes, let destination = changes.values.destinations[slot] { return destination }
-        if !state.contains(.fulfilled) {
+        if !isFulfilled {
             fireFault()
             if let changes, let destination = changes.values.destinations[slot] { return destination }
         }
@@ -93,7 +93,7 @@ extension ManagedObject {
         let relationship = entity.relationships[slot]
         guard relationship.isToMany else { return .wrongType(found: "several objects", expected: "one object") }
         if let reason = reasonNotToRelate(to: destinations, across: relationship) { return reason }
-        if !state.contains(.fulfilled) { fireFault() }
+        if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
         let old = destinationIDs(at: slot)
         let oldSet = Set(old)
@@ -235,7 +235,7 @@ extension ManagedObject {
 
     private func addRaw(_ id: ObjectID, to relationship: Relationship) {
         if !relationship.isToMany {
-            if !state.contains(.fulfilled) { fireFault() }
+            if !isFulfilled { fireFault() }
             changeable().values.destinations[relationship.slot] = .some(id)
         } else {
             beginChange(of: relationship).add(id, toMany: relationship.slot)

@@ -3,7 +3,8 @@
 // Invariants
 //   1. An object belongs to one context for life; in a context there is one object per row (MO-18).
 //   2. The context reaches a clean object by a reference that does not keep it alive, and a changed one by a strong
-//      one (MO-43). The object never keeps its context alive: when the context ends, `managedObjectContext` is nil.
+//      one (MO-43). The object never keeps its context alive: when the context ends, `managedObjectContext` is nil. It
+//      reaches its context by its shape, so that a context that ends need not visit its objects, a tenth of a fetch.
 //   3. An object holds its committed row and, only if it is changed, an `ObjectChanges`. Other objects are held as IDs.
 //   4. Objects are not Sendable: they stay in the isolation region of their context (F-1). IDs travel.
 // Not here: how properties are read and written (+Attributes, +Relationships), how a fault fires (+Faulting).
@@ -36,6 +37,8 @@ open class ManagedObject {
         static let ended = State(rawValue: 128)
         /// `awakeFromFetch` runs: changes do not make the object updated (MO-28).
         static let awakening = State(rawValue: 256)
+        /// What only an object in a context can be.
+        static let inContext: State = [.registered, .inserted, .updated, .deleted]
     }
 
     var storedID: ObjectID
@@ -46,10 +49,10 @@ open class ManagedObject {
     var changes: ObjectChanges?
     /// The objects it was fetched with: their faults fire together (F-2).
     var cohort: Optional<Cohort>
-    var state: State = []
+    /// Where it stands in its life, unless its context has let go of all its objects since (`state`).
+    private var storedState: State = []
     /// Where it stands among its context's changed objects (`ChangedObjects`).
     var changePosition: UInt32 = 0
-    private var contextReference = Unretained<ManagedObjectContext>(nil)
 
     /// What the class tells about its entity; `@Entity` overrides it.
     ///
@@ -68,14 +71,13 @@ open class ManagedObject {
         if let origin = Self.takeOrigin(from: context), let shape = origin.shape.object {
             (storedID, self.shape) = (origin.id, shape)
             (content, place, cohort) = (origin.content.object, origin.place, origin.cohort.object)
-            state = .registered
-            setContext(context)
+            storedState = .registered
             return
         }
         (content, place, cohort) = (nil, .none, nil)
         let (entity, context) = (copy entity, copy context)
         let shape = context?.shape(of: entity)
-        self.shape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self)
+        self.shape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self, in: nil)
         storedID = ObjectID(temporaryFor: entity)
         context?.insertNew(self, shape)
     }
@@ -101,7 +103,6 @@ open class ManagedObject {
     }
 
     deinit {
-        guard state.contains(.registered) else { return }
         withContext { $0.registry.remove(storedID) }
     }
 
@@ -112,10 +113,14 @@ open class ManagedObject {
     /// The entity.
     public final var entity: Entity { shape.entity }
     /// The context; `nil` after the deletion was saved, after `reset()` and when the context has ended (MO-04).
-    public final var managedObjectContext: ManagedObjectContext? { contextReference.object }
+    public final var managedObjectContext: ManagedObjectContext? {
+        storedState.contains(.registered) ? shape.context.object : nil
+    }
     /// Calls `body` with the context, if there is one, without retaining it: it must not end meanwhile.
     @inline(__always)
-    final func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R? { contextReference.withObject(body) }
+    final func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R? {
+        storedState.contains(.registered) ? shape.context.withObject(body) : nil
+    }
     /// The committed values; `nil` for an unsaved object and for a fault whose row is not in memory.
     final var row: ObjectSnapshot? {
         get { content.map { ObjectSnapshot(id: storedID, content: $0, place: place) } }
@@ -134,14 +139,28 @@ open class ManagedObject {
         return unsafe content._withUnsafeGuaranteedRef { body($0, place) }
     }
     /// Whether both are in one context.
-    final func isInContext(of other: ManagedObject) -> Bool { contextReference.isSame(as: other.contextReference) }
-    /// Enters or leaves a context, which must know the object in its registry as long as it is set here.
-    final func setContext(_ context: ManagedObjectContext?) {
-        contextReference = Unretained(context)
+    final func isInContext(of other: ManagedObject) -> Bool {
+        storedState.contains(.registered) && other.storedState.contains(.registered)
+            && shape.context.isSame(as: other.shape.context)
     }
 
     // MARK: Where it stands
 
+    /// Where it stands in its life.
+    ///
+    /// A context that ends, or forgets its objects, only tells their shapes.
+    final var state: State {
+        @inline(__always)
+        get { isLetGo ? storedState.subtracting(.inContext).union(.ended) : storedState }
+        @inline(__always)
+        set { storedState = newValue }
+    }
+    /// Whether its context is gone or has forgotten it, and it does not say so itself.
+    @inline(__always)
+    private final var isLetGo: Bool { storedState.contains(.registered) && shape.context.isNil }
+    /// Whether the values are there to be read, and hooks have seen them, whatever became of the context.
+    @inline(__always)
+    final var isFulfilled: Bool { storedState.contains(.fulfilled) }
     /// Whether the object has unsaved changes, even to equal values (MO-06).
     public final var hasChanges: Bool { !state.isDisjoint(with: [.inserted, .updated, .deleted]) }
     /// Whether it was never saved (MO-08).

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. Whoever stores one sets it to nil before its object is freed: an object leaves the registry in `deinit`, and a
-//      context takes its objects' references to it away in `deinit`.
+//      context takes the references to it out of the shapes of its objects in `deinit`.
 //   2. Context and objects share one isolation region (neither is Sendable), so no other thread is in between.
 // A `weak` reference would need neither, at the price of a side allocation for every object that is fetched.
 
@@ -15,6 +15,11 @@
 
     /// The object, retained by whoever asks.
     var object: Object? { unsafe reference?.takeUnretainedValue() }
+
+    /// Whether it refers to none.
+    // SAFETY: nothing is read through it.
+    @inline(__always)
+    var isNil: Bool { unsafe reference == nil }
 
     /// Whether both refer to one object.
     func isSame(as other: Unretained) -> Bool {

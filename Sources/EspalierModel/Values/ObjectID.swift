@@ -36,6 +36,7 @@ public struct ObjectID: Hashable, Sendable {
     }
 
     /// The ID of a row of a store and an entity whose tags the caller already has: what stores use in loops.
+    @inlinable
     package init(storeTag: UInt32, entityTag: UInt32, key: UInt64) {
         precondition(key != 0, "key 0 is never given out")
         (self.storeTag, self.entityTag, self.key) = (storeTag, entityTag, key)
