@@ -37,7 +37,10 @@ struct ObjectIDSet: Sequence {
             ids.append(id)
             return true
         }
-        guard ids.last != id, position(of: id) == nil else { return false }
+        guard ids.last != id else { return false }
+        // One that is out of order or comes again is followed by more of its kind, too many for a search each.
+        indexIfNeeded()
+        guard position(of: id) == nil else { return false }
         isAscending = false
         ids.append(id)
         if positions != nil { positions?.set(ids.count - 1, for: id) } else { indexIfNeeded() }
