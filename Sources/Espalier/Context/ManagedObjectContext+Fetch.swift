@@ -122,7 +122,8 @@ extension ManagedObjectContext {
         let (ids, places) = (rows.ids, rows.places)
         var (shape, position) = (shapeOfRow(first), 0)
         var origin = FaultOrigin(id: first, shape, nil, .none, cohort)
-        for part in rows.allParts {
+        for index in 0..<rows.partCount {
+            let part = rows.part(index)
             origin.content = Unretained(part.content)
             for row in position..<part.end {
                 (origin.id, origin.place) = (ids[row], places[row])

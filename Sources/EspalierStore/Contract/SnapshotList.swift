@@ -45,8 +45,13 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
         (self.ids, self.places, self.parts, self.rest) = (ids, places, parts, rest)
     }
 
-    /// All rows, part by part.
-    package var allParts: [Part] { parts + [Part(content: rest, end: ids.count)] }
+    /// How many parts there are, one behind the other; most lists have one.
+    package var partCount: Int { parts.count + 1 }
+
+    /// The rows behind those of part `index - 1`.
+    package func part(_ index: Int) -> Part {
+        index < parts.count ? parts[index] : Part(content: rest, end: ids.count)
+    }
 
     /// The number of rows.
     public var count: Int { ids.count }
