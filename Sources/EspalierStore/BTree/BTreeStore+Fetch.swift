@@ -64,7 +64,7 @@ extension BTreeStore {
         try check(fetch)
         let session = try session()
         let plan = try planner(session).plan(fetch, wantsRows: kind == .rows)
-        return try FetchExecution(plan, kind, session).run()
+        return try FetchExecution(consume plan, kind, session).run()
     }
 
     private func check(_ fetch: StoreFetch) throws(StoreError) {

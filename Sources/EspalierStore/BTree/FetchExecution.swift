@@ -23,15 +23,16 @@ struct FetchExecution: ~Copyable {
     /// Whether a row that is found is one that is wanted, in the order it comes.
     private var takesUntested: Bool
 
-    init(_ plan: FetchPlan, _ kind: FetchKind, _ session: ReadSession) {
+    init(_ plan: consuming FetchPlan, _ kind: FetchKind, _ session: ReadSession) {
         self.plan = plan
         self.session = session
         catalog = session.catalog
         (reader, storeTag) = (session.reader, session.catalog.context.storeTag)
-        residual = plan.residual
-        sink = RowSink(kind, offset: plan.offset, limit: plan.limit, context: session.catalog.context)
-        if case .sorted = plan.order, kind != .count {
-            let keep = plan.limit.map { $0.addingReportingOverflow(plan.offset) }
+        residual = self.plan.residual
+        sink = RowSink(kind, offset: self.plan.offset, limit: self.plan.limit, context: session.catalog.context)
+        if case .sorted = self.plan.order, kind != .count {
+            let offset = self.plan.offset
+            let keep = self.plan.limit.map { $0.addingReportingOverflow(offset) }
             sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
         }
         takesUntested = residual.isEmpty && sortBuffer == nil
