@@ -44,6 +44,7 @@ open class ManagedObject {
     var storedID: ObjectID
     var shape: EntityShape
     /// What holds the committed values, and where in it they are: a snapshot without the ID, which is `storedID`.
+    // `Optional` and not `?`, here and below: `init` sets them once, and gives no nil back before.
     private var content: Optional<RowContent>
     private var place: RowPlace
     var changes: ObjectChanges?

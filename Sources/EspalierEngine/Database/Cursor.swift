@@ -142,8 +142,8 @@ public struct Cursor: ~Copyable {
     /// until it returns `false`.
     ///
     /// Afterwards the cursor stands on the entry for which `body` returned `false`, or after the last one. That the
-    /// transaction still stands is asked once for each leaf of a
-    /// snapshot: a loop of `next` and `withValue` does four times the work.
+    /// transaction still stands is asked once for each leaf of a snapshot: a loop of `next` and `withValue` does four
+    /// times the work.
     ///
     /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; `wrongKeyKind` for a tree of
     ///   bytes keys; what reading throws.
