@@ -270,6 +270,29 @@ import Testing
         #expect(try database.checkpoint(.full).isComplete)
     }
 
+    @Test func `who only reads reads a page anew that the writer's checkpoint wrote over`() throws {
+        try withStorePath { path in
+            let writing = try Database.open(path, options: tiny)
+            var options = tiny
+            options.access = .readOnly
+            var write = try writing.beginWrite()
+            let tree = try write.createTree(named: "t", kind: .integer)
+            try write.put([0], for: 7, in: tree)
+            try write.commit()
+            try writing.checkpoint(.truncate)
+            let reading = try Database.open(path, in: DisguisedFileSystem(device: 1 << 40), options: options)
+            #expect(try reading.beginRead().get(7, from: tree) == [0])
+
+            for round in 1...5 as ClosedRange<UInt8> {
+                var write = try writing.beginWrite()
+                try write.put([round], for: 7, in: tree)
+                try write.commit()
+                try writing.checkpoint(.truncate)
+                #expect(try reading.beginRead().get(7, from: tree) == [round])
+            }
+        }
+    }
+
     @Test func `who only reads follows a store that is written, and sees only whole commits`() throws {
         try withStorePath { path in
             let ledger = try Ledger(filling: try Database.open(path, options: tiny))
