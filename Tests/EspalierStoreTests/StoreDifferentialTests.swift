@@ -193,6 +193,22 @@ private final class Comparison {
         }
     }
 
+    /// The IDs of what a fetch finds batch by batch, of which each asks for the next.
+    private func batches(of fetch: StoreFetch, _ count: Int) throws -> [ObjectID] {
+        var (ids, rest): ([ObjectID], StoreFetch?) = ([], fetch)
+        while let next = rest {
+            let batch = try fixture.store.fetchBatch(next, of: count)
+            // Whoever is asked for the rest in other words gives the same rows.
+            if let rest = batch.rest {
+                let others = try oracle.fetchIDs(rest)
+                #expect(try fixture.store.fetchIDs(rest) == others && fixture.store.count(rest) == others.count)
+            }
+            ids += batch.rows.ids
+            rest = batch.rest
+        }
+        return ids
+    }
+
     private func compare(_ fetch: StoreFetch, _ context: String) throws {
         let expected = try oracle.fetch(fetch)
         let found = try fixture.store.fetch(fetch)
@@ -203,6 +219,8 @@ private final class Comparison {
 
         #expect(found.map(\.id) == expected.map(\.id), "\(what)")
         #expect(try fixture.store.fetchIDs(fetch) == expected.map(\.id), "\(what)")
+        let batchSize = Int.random(in: 1...8, using: &random)
+        #expect(try batches(of: fetch, batchSize) == expected.map(\.id), "batches of \(batchSize), \(what)")
         #expect(try fixture.store.count(fetch) == expected.count, "\(what)")
         for (found, expected) in zip(found, expected) where found.id == expected.id {
             let entity = try fixture.entity(found.id.entityName)

@@ -17,6 +17,8 @@ final class Cohort {
     static let tripSizeMax = 4096
 
     let members: [ObjectID]
+    /// The rows of `members` as they were fetched, where no objects were made for all of them.
+    let fetchedRows: SnapshotList?
     private let cache: RowCache
     /// The members whose rows are kept.
     private var rows: [ObjectID] {
@@ -39,8 +41,10 @@ final class Cohort {
     private let origin: (declaredBy: Int, slot: Int)?
 
     /// Each of `members` stands for one object; some may be named twice.
-    init(_ members: [ObjectID], cache: RowCache, across origin: Relationship? = nil) {
-        (self.members, self.cache) = (members, cache)
+    init(
+        _ members: [ObjectID], fetchedRows: SnapshotList? = nil, cache: RowCache, across origin: Relationship? = nil
+    ) {
+        (self.members, self.fetchedRows, self.cache) = (members, fetchedRows, cache)
         self.origin = origin.map { ($0.declaredBy, $0.slot) }
     }
 

@@ -88,7 +88,7 @@ extension ManagedObjectContext {
         let destinations =
             relationship.isToMany
             ? listedDestinations(of: cohort.members, across: relationship)
-            : rowDestinations(of: cohort.members, across: relationship)
+            : rowDestinations(of: cohort, across: relationship)
         return cohort.addStep(across: relationship, to: destinations)
     }
 
@@ -102,10 +102,18 @@ extension ManagedObjectContext {
     }
 
     /// The destinations of a to-one relationship in all rows that are in memory.
-    private func rowDestinations(of members: [ObjectID], across relationship: Relationship) -> [ObjectID] {
+    private func rowDestinations(of cohort: Cohort, across relationship: Relationship) -> [ObjectID] {
+        let members = cohort.members
         var found = ObjectIDSet()
         found.reserveCapacity(min(members.count, 64))
         var (tag, isOwner) = (UInt32.max, false)
+        if let rows = cohort.fetchedRows {
+            // What has changed since then is loaded when somebody asks for it.
+            for row in rows where canHave(relationship, row.id) {
+                if let id = row.destination(at: relationship.slot) { found.insert(id) }
+            }
+            return found.ids
+        }
         let registry = registry
         for member in members {
             if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }

@@ -78,7 +78,7 @@ extension ManagedObjectContext {
     }
 
     /// The request in terms of the model.
-    private func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
+    func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
         processPendingChanges()
         guard let entity = model.entity(named: request.entityName) else {
             throw .unknownEntity(request.entityName, known: model.entities.map(\.name))
@@ -99,7 +99,7 @@ extension ManagedObjectContext {
     }
 
     /// The objects that match, in order, within offset and limit.
-    private func objects(
+    func objects(
         _ fetch: StoreFetch, includesPendingChanges: Bool
     ) throws(ContextError) -> [ManagedObject] {
         let pending = pendingChanges(for: fetch, includesPendingChanges)
@@ -121,6 +121,8 @@ extension ManagedObjectContext {
         guard let first = rows.ids.first else { return objects }
         let (ids, places) = (rows.ids, rows.places)
         var (shape, position) = (shapeOfRow(first), 0)
+        // Of its own: it would be retained for each object.
+        var entity = shape.entity
         var origin = FaultOrigin(id: first, shape, nil, .none, cohort)
         for index in 0..<rows.partCount {
             let part = rows.part(index)
@@ -134,9 +136,10 @@ extension ManagedObjectContext {
                 }
                 if origin.id.entityTag != shape.entity.tag {
                     shape = shapeOfRow(origin.id)
+                    entity = shape.entity
                     origin.shape = Unretained(shape)
                 }
-                objects.append(makeFault(origin, shape.objectClass, shape.entity))
+                objects.append(makeFault(origin, shape.objectClass, entity))
             }
             position = part.end
         }
@@ -145,7 +148,7 @@ extension ManagedObjectContext {
     }
 
     /// Makes a fetched row and its cohort those of an object that is there already, if it can use them.
-    private func take(_ content: RowContent, _ place: RowPlace, _ cohort: Cohort?, for object: ManagedObject) {
+    func take(_ content: RowContent, _ place: RowPlace, _ cohort: Cohort?, for object: ManagedObject) {
         if object.isFault { object.row = ObjectSnapshot(id: object.storedID, content: content, place: place) }
         if let cohort, object.cohort.map({ $0.members.count < cohort.members.count }) ?? true {
             object.cohort = cohort

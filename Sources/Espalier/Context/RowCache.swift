@@ -24,6 +24,9 @@ final class RowCache {
     @exclusivity(unchecked) private var storedRows = ObjectIDTable<ObjectSnapshot>()
     @exclusivity(unchecked) private var storedLists: [ObjectIDTable<[ObjectID]>] = []
 
+    /// Goes up whenever rows that were read earlier may be old: a save, refresh or merge.
+    private(set) var changeCount = 0
+
     func row(of id: ObjectID) -> ObjectSnapshot? { rows[id] }
 
     /// The destinations of a to-many relationship of `owner`.
@@ -50,11 +53,13 @@ final class RowCache {
 
     /// Forgets the row and all lists of an object that has changed in the store.
     func invalidate(_ id: ObjectID) {
+        changeCount += 1
         rows.remove(id)
         for slot in lists.indices { lists[slot].remove(id) }
     }
 
     func removeAll() {
+        changeCount += 1
         rows = ObjectIDTable()
         lists = []
     }

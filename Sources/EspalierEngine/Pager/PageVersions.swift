@@ -95,6 +95,8 @@ struct PageVersions {
     @inline(__always)
     private func loadStored(_ page: PageNumber) throws(StorageError) -> PagePin {
         if let present = pool.pinIfPresent(page, version: 0) { return present }
+        // Of its own: the closure would take a copy of all properties, and count a reference for each.
+        let files = files
         do throws(StorageError) {
             let loaded = try pool.pin(page, version: 0) { target throws(StorageError) in
                 try files.readStorePage(page, to: target)

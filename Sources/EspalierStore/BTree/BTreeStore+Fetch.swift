@@ -7,6 +7,31 @@ extension BTreeStore {
     /// The rows that match, in order, within offset and limit.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList { try run(fetch, .rows).snapshots() }
 
+    /// About the first `count` of the rows that match; all of them if they have to be sorted, or an index leads to them.
+    public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
+        try check(fetch)
+        guard count > 0 else { throw .invalidRequest(reason: "a batch of \(count) rows: there must be one at least") }
+        let session = try session()
+        var plan = try planner(session).plan(fetch, wantsRows: true)
+        let limit = fetch.limit ?? Int.max
+        let isCut = plan.isScan && count < limit
+        if isCut { plan.limit = count }
+        let entity = plan.entity
+        let rows = try FetchExecution(plan, .rows, session).run().snapshots()
+        guard isCut, rows.count == count, let last = rows.ids.last?.key else { return FetchBatch(rows) }
+        var greatest = fetch.keys.upperBound
+        if fetch.keys == StoreFetch.allKeys {
+            // Keys are given out in ascending order: what is inserted from now on lies behind.
+            var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
+            greatest = try cursor.last() ? cursor.integerKey : last
+        }
+        guard last < greatest else { return FetchBatch(rows) }
+        var rest = fetch
+        (rest.keys, rest.offset) = (last + 1...greatest, 0)
+        if fetch.limit != nil { rest.limit = limit - count }
+        return FetchBatch(rows, rest: rest)
+    }
+
     /// The IDs of the rows that match, in order, within offset and limit.
     public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try run(fetch, .ids).ids }
 
@@ -19,7 +44,7 @@ extension BTreeStore {
         try check(fetch)
         let session = try session()
         let plan = try planner(session).plan(unsorted, wantsRows: false)
-        if case .rows = plan.access, plan.condition.isEmpty {
+        if case .rows = plan.access, plan.condition.isEmpty, plan.keys == StoreFetch.allKeys {
             let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
             var total = 0
             for entity in wanted { total += Int(clamping: try rowCount(of: entity, session)) }

@@ -81,8 +81,12 @@ struct FetchExecution: ~Copyable {
         let tree = catalog.rowTree(of: plan.entity)
         if takesUntested { sink.expect(Int(clamping: try session.transaction.count(of: tree))) }
         var cursor = try session.transaction.cursor(over: tree)
-        guard try cursor.first() else { return }
-        try cursor.forEachValue { key, row throws(StoreError) in try goesOn(look(at: row, key: key), key) }
+        let (least, greatest) = (plan.keys.lowerBound, plan.keys.upperBound)
+        guard try least == 0 ? cursor.first() : cursor.seek(least) else { return }
+        try cursor.forEachValue { key, row throws(StoreError) in
+            guard key <= greatest else { return false }
+            return try goesOn(look(at: row, key: key), key)
+        }
     }
 
     /// The entries of an index in order, those with equal values by ascending primary key.
@@ -137,7 +141,7 @@ struct FetchExecution: ~Copyable {
 
     /// Looks at the row a candidate leads to, or takes it unseen if that is enough; returns whether more are wanted.
     private mutating func offer(_ candidate: Candidate) throws(StoreError) -> Bool {
-        guard plan.isWanted[Int(candidate.entityNumber)] else { return true }
+        guard plan.isWanted[Int(candidate.entityNumber)], plan.keys.contains(candidate.key) else { return true }
         if plan.isExact, takesUntested, sink.kind != .rows,
             let id = catalog.context.id(entityNumber: candidate.entityNumber, key: candidate.key)
         {

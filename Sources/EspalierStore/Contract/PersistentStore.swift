@@ -38,6 +38,12 @@ public protocol PersistentStore: AnyObject, Sendable {
 
     /// The rows that match, in order, within offset and limit.
     func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList
+    /// About the first `count` of these rows, or all if the store has to look at all before it knows the first.
+    ///
+    /// Batches are read one by one, each from the store as it is then: no row comes twice, one that is there all the
+    /// time comes once, and one that was inserted after the first batch does not come. Unless there is another way,
+    /// `fetch` answers.
+    func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch
     /// The IDs of the rows that match, in order, within offset and limit.
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID]
     /// How many rows `fetch` would give.
@@ -59,4 +65,11 @@ public protocol PersistentStore: AnyObject, Sendable {
     func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError)
     /// Ends the store; later calls throw `StoreError.closed`.
     func close() throws(StoreError)
+}
+
+extension PersistentStore {
+    /// All rows that match.
+    public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
+        FetchBatch(try self.fetch(fetch))
+    }
 }

@@ -16,6 +16,12 @@ public struct StoreFetch: Sendable {
     public var offset: Int
     /// The greatest number of rows; `nil` = all.
     public var limit: Int?
+    /// The primary keys of the rows that are wanted: those that are left of a fetch that began with others
+    /// (`FetchBatch`).
+    public var keys = StoreFetch.allKeys
+
+    /// Any primary key.
+    static let allKeys: ClosedRange<UInt64> = 0...UInt64.max
 
     /// Asks for rows of `entity`.
     public init(
@@ -29,4 +35,15 @@ public struct StoreFetch: Sendable {
         self.offset = offset
         self.limit = limit
     }
+}
+
+/// Some of the rows that a fetch finds, in its order.
+public struct FetchBatch: Sendable {
+    /// The first ones.
+    public let rows: SnapshotList
+    /// What asks for those behind them; `nil` if there are none.
+    public let rest: StoreFetch?
+
+    /// These rows, and what asks for more.
+    public init(_ rows: SnapshotList, rest: StoreFetch? = nil) { (self.rows, self.rest) = (rows, rest) }
 }

@@ -70,7 +70,8 @@ extension InMemoryStore {
         let state = try snapshot()
         let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
         var matches: [(subject: MemoryRow, sortValues: [AttributeValue])] = []
-        for row in state.rows[fetch.entity.root].values where wanted.contains(row.entity) {
+        for row in state.rows[fetch.entity.root].values
+        where wanted.contains(row.entity) && fetch.keys.contains(row.id.key) {
             let subject = MemoryRow(row: row, state: state, schema: schema)
             guard fetch.predicate?.evaluate(on: subject) ?? true else { continue }
             matches.append((subject, fetch.sort.map { $0.value(of: subject) }))

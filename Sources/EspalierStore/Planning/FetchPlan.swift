@@ -47,10 +47,12 @@ struct FetchPlan {
     var isExact: Bool
     /// The order.
     var order: Order
+    /// The primary keys of the rows that are wanted.
+    let keys: ClosedRange<UInt64>
     /// How many matching rows are skipped.
     let offset: Int
     /// The greatest number of rows.
-    let limit: Int?
+    var limit: Int?
     /// More candidates than this are not worth reading one by one: all rows in order are cheaper then.
     let candidateCountMax: Int
 }
@@ -70,6 +72,11 @@ indirect enum CandidateSource {
 }
 
 extension FetchPlan {
+    /// Whether rows are found in the order of the result while they are read: it can stop anywhere and go on later.
+    var isScan: Bool {
+        if case .rows = access, case .primaryKey = order { true } else { false }
+    }
+
     /// The whole condition in parts, tested instead of `residual` if candidates are given up for a scan.
     var condition: [ResolvedPredicate.Node] { predicate?.conditions ?? [] }
 
@@ -103,6 +110,7 @@ extension FetchPlan {
             let how = limit.map { "keep the first \(offset + $0) by " } ?? "sort by "
             lines.append("order: " + how + names.joined(separator: ", "))
         }
+        if keys != StoreFetch.allKeys { lines.append("primary keys \(keys.lowerBound) to \(keys.upperBound)") }
         if offset > 0 { lines.append("skip \(offset)") }
         if let limit { lines.append("stop after \(limit)") }
         return lines

@@ -33,7 +33,7 @@ extension FetchPlanner {
             entity: fetch.entity,
             isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
             access: .entries(group: position, beginningWith: key), residual: isExact ? [] : [condition],
-            predicate: condition, isExact: isExact, order: .primaryKey, offset: fetch.offset, limit: fetch.limit,
-            candidateCountMax: candidateCountMax(of: rowCount))
+            predicate: condition, isExact: isExact, order: .primaryKey, keys: fetch.keys,
+            offset: fetch.offset, limit: fetch.limit, candidateCountMax: candidateCountMax(of: rowCount))
     }
 }

@@ -47,8 +47,8 @@ struct FetchPlanner {
             entity: fetch.entity,
             isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities), access: .rows,
             residual: conditions, predicate: fetch.predicate?.root, isExact: conditions.isEmpty,
-            order: fetch.sort.isEmpty ? .primaryKey : .sorted(fetch.sort), offset: fetch.offset, limit: fetch.limit,
-            candidateCountMax: candidateCountMax(of: hierarchyCount))
+            order: fetch.sort.isEmpty ? .primaryKey : .sorted(fetch.sort), keys: fetch.keys,
+            offset: fetch.offset, limit: fetch.limit, candidateCountMax: candidateCountMax(of: hierarchyCount))
         if conditions.contains(where: { if case .constant(false) = $0 { true } else { false } }) || fetch.limit == 0 {
             plan.access = .nothing
             return plan

@@ -1,0 +1,123 @@
+// Going through what a fetch finds without holding all of it: objects are made one by one, rows come in batches.
+//
+// Invariants
+//   1. No more than one batch of rows is kept, and of objects only those that somebody uses: the memory of a walk through
+//      a store does not depend on how many objects are in it.
+//   2. The objects of one batch are one cohort (F-2), although they are not there at the same time.
+//   3. An object never gets a row older than what this context last read or wrote: `RowCache.changeCount` tells.
+
+public import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// Calls `body` with each object that matches, in the request's order (SD-15 `enumerate`, FR-04).
+    ///
+    /// It gives what `fetch(_:)` gives, for one look at each: an object that nobody keeps, and that was not changed, ends
+    /// when `body` returns. Unless the rows have to be sorted, or an index leads to them, they are read from the store in
+    /// batches, each from the store as it is then.
+    ///
+    /// `body` may change, insert, delete and save. Objects that are deleted before their turn are left out; new ones
+    /// do not come.
+    ///
+    /// ```swift
+    /// try context.enumerate(FetchRequest<Person>()) { person in
+    ///     if person.age >= 18 { adultCount += 1 }
+    /// }
+    /// ```
+    /// - Parameter batchSize: how many rows are read at once, 0 for all; the faults of a batch fire together.
+    /// - Throws: what `fetch(_:)` throws; what `body` throws, which ends it.
+    @inlinable
+    public func enumerate<Object: ManagedObject>(
+        _ request: FetchRequest<Object>, batchSize: Int = 1000, _ body: (Object) throws -> Void
+    ) throws {
+        var known: ManagedObject.Type?
+        try forEachObject(request.terms, batchSize: batchSize) { object in
+            if type(of: object) != known {
+                guard object is Object else {
+                    throw ContextError.wrongResultType(
+                        entity: object.entity.name, found: "\(type(of: object))", expected: "\(Object.self)")
+                }
+                known = type(of: object)
+            }
+            // SAFETY: it or one of its class was asked.
+            try body(unsafe unsafeDowncast(object, to: Object.self))
+        }
+    }
+
+    @usableFromInline
+    func forEachObject(_ terms: FetchTerms, batchSize: Int, _ body: (ManagedObject) throws -> Void) throws {
+        let fetch = try resolve(terms)
+        guard case .none = pendingChanges(for: fetch, terms.includesPendingChanges),
+            terms.relationshipKeyPathsForPrefetching.isEmpty,
+            let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity)
+        else {
+            // Unsaved changes, rows of several stores and what relationships lead to are brought together first.
+            let objects = try objects(fetch, includesPendingChanges: terms.includesPendingChanges)
+            try bringIn(objects, terms)
+            for object in objects where !object.isDeleted { try body(object) }
+            return
+        }
+        var rest: StoreFetch? = fetch
+        while let next = rest {
+            let batch: FetchBatch
+            do { batch = try store.fetchBatch(next, of: batchSize > 0 ? batchSize : .max) } catch { throw ContextError(error) }
+            rowsFetched += batch.rows.count
+            try forEachObject(of: batch.rows, firesFaults: !terms.returnsObjectsAsFaults, body)
+            rest = batch.rest
+        }
+    }
+
+    /// Calls `body` with the object of each row, as long as the row is there.
+    private func forEachObject(
+        of rows: SnapshotList, firesFaults: Bool, _ body: (ManagedObject) throws -> Void
+    ) throws {
+        let cohort = rows.count > 1 ? Cohort(rows.ids, fetchedRows: rows, cache: cache) : nil
+        let changeCount = cache.changeCount
+        let (ids, places) = (rows.ids, rows.places)
+        guard let first = ids.first else { return }
+        var (shape, position) = (shapeOfRow(first), 0)
+        var entity = shape.entity
+        var origin = FaultOrigin(id: first, shape, nil, .none, cohort)
+        for index in 0..<rows.partCount {
+            let part = rows.part(index)
+            origin.content = Unretained(part.content)
+            for row in position..<part.end {
+                guard cache.changeCount == changeCount else {
+                    return try forEachObject(withIDs: ids[row...], cohort, firesFaults: firesFaults, body)
+                }
+                (origin.id, origin.place) = (ids[row], places[row])
+                let object: ManagedObject
+                if let known = registry[origin.id] {
+                    take(part.content, origin.place, cohort, for: known)
+                    object = known
+                } else {
+                    if origin.id.entityTag != shape.entity.tag {
+                        shape = shapeOfRow(origin.id)
+                        entity = shape.entity
+                        origin.shape = Unretained(shape)
+                    }
+                    object = makeFault(origin, shape.objectClass, entity)
+                }
+                if firesFaults { object.fireFault() }
+                if object.isDeleted { continue }
+                try body(object)
+            }
+            position = part.end
+        }
+        withExtendedLifetime((shape, cohort, rows)) {}
+    }
+
+    /// Calls `body` with the objects of rows that may have changed since they were fetched.
+    private func forEachObject(
+        withIDs ids: ArraySlice<ObjectID>, _ cohort: Cohort?, firesFaults: Bool, _ body: (ManagedObject) throws -> Void
+    ) throws {
+        for id in ids {
+            let object = registry[id] ?? makeFault(id, row: cache.row(of: id), cohort: cohort)
+            if object.isFault, !object.hasRow { try loadRow(of: object) }
+            // One whose row is gone is a fault without a row.
+            if object.isDeleted || (object.isFault && !object.hasRow) { continue }
+            if firesFaults { object.fireFault() }
+            try body(object)
+        }
+    }
+}

@@ -1,0 +1,220 @@
+// Going through a fetch without holding it: what `enumerate` gives, and what changes meanwhile.
+
+import Espalier
+import EspalierModel
+import EspalierStore
+import TestSupport
+import Testing
+
+@Suite struct EnumerateTests {
+    /// A stack with 45 albums of 12 tracks each, 540 in all.
+    private func music(_ kind: StoreKind) throws -> Stack {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 9, tracks: 12)
+        return stack
+    }
+
+    private func names(
+        _ request: FetchRequest<Track>, _ batchSize: Int, in context: ManagedObjectContext
+    ) throws -> [String] {
+        var names: [String] = []
+        try context.enumerate(request, batchSize: batchSize) { names.append($0.name) }
+        return names
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `it gives what fetch gives, whatever the batch, the order, the limit and the offset`(_ kind: StoreKind) throws
+    {
+        let stack = try music(kind)
+        let predicate = try FetchPredicate(format: "seconds > 103")
+        for (offset, limit) in [(0, 0), (0, 1), (7, 100), (100, 333), (539, 0), (540, 10), (10_000, 0)] {
+            for condition in [nil, predicate] {
+                for order in [[], [SortKey("name", ascending: false)]] {
+                    var request = FetchRequest<Track>(condition, sortedBy: order)
+                    (request.fetchOffset, request.fetchLimit) = (offset, limit)
+                    let expected = try stack.newContext().fetch(request).map(\.name)
+                    for batchSize in [1, 2, 100, 540, 541] {
+                        let found = try names(request, batchSize, in: stack.newContext())
+                        #expect(found == expected, "offset \(offset), limit \(limit), batches of \(batchSize)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `objects that nobody keeps end at once, and those that somebody keeps stay unique`(_ kind: StoreKind) throws {
+        let stack = try music(kind)
+        let context = stack.context
+        var (most, kept) = (0, [Track]())
+        try context.enumerate(FetchRequest<Track>(), batchSize: 50) { track in
+            #expect(track.isFault && context.registeredObject(for: track.objectID) === track)
+            if track.name.hasSuffix(".0") { kept.append(track) }
+            most = max(most, context.registeredObjects.count - kept.count)
+        }
+        #expect(most == 1 && kept.count == 45)
+        #expect(context.registeredObjects == Set(kept))
+
+        var again: [Track] = []
+        try context.enumerate(FetchRequest<Track>()) { if $0.name.hasSuffix(".0") { again.append($0) } }
+        #expect(again == kept)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a walk along relationships takes one trip a step for each batch`(_ kind: StoreKind) throws {
+        let stack = try music(kind)
+        var founded = 0
+        try stack.context.enumerate(FetchRequest<Track>(), batchSize: 180) {
+            founded += Int($0.album?.artist?.founded ?? 0)
+        }
+        #expect(founded == (0..<9).reduce(0) { $0 + 12 * ($1 + 1) * (1950 + $1) })
+        // The in-memory store has everything at hand and gives one batch.
+        #expect(stack.context.faultTrips <= (kind == .btree ? 6 : 2))
+
+        let other = stack.newContext()
+        var trackCount = 0
+        try other.enumerate(FetchRequest<Album>(), batchSize: 15) { trackCount += $0.tracks.count }
+        #expect(trackCount == 540 && other.faultTrips == (kind == .btree ? 3 : 1))
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `it sees unsaved changes as fetch does`(_ kind: StoreKind) throws {
+        let stack = try music(kind)
+        let context = stack.context
+        let tracks = try context.fetch(FetchRequest<Track>())
+        tracks[3].name = "A renamed one"
+        try context.delete(tracks[4])
+        Track(context: context).name = "A new one"
+        for order in [[], [SortKey("name")]] {
+            let request = FetchRequest<Track>(try FetchPredicate(format: "name BEGINSWITH 'A'"), sortedBy: order)
+            #expect(try names(request, 10, in: context) == context.fetch(request).map(\.name))
+        }
+        #expect(try names(FetchRequest<Track>(), 10, in: context).count == 540)
+    }
+
+    @Test(arguments: StoreKind.allCases, [1, 7, 1000])
+    func `what is changed and saved on the way is seen by the objects that follow`(
+        _ kind: StoreKind, _ batchSize: Int
+    ) throws {
+        let stack = try music(kind)
+        let context = stack.context
+        var (position, lengths) = (0, [Int16]())
+        try context.enumerate(FetchRequest<Track>(), batchSize: batchSize) { track in
+            lengths.append(track.seconds)
+            position += 1
+            guard position % 100 == 0 else { return }
+            // Objects of rows that were read already, made, changed, saved and let go of before their turn.
+            for other in try stack.context.fetch(FetchRequest<Track>()) { other.seconds = Int16(position) }
+            try context.save()
+        }
+        let expected = (100..<540).map { Int16($0 / 100 * 100) }
+        #expect(Array(lengths.dropFirst(100)) == expected)
+    }
+
+    @Test(arguments: StoreKind.allCases, [1, 7, -7, 1000])
+    func `what is deleted on the way is left out, and what is inserted does not come, saved or not`(
+        _ kind: StoreKind, _ number: Int
+    ) throws {
+        let (batchSize, isSaved) = (abs(number), number > 0)
+        let stack = try music(kind)
+        let context = stack.context
+        let ids = try stack.newContext().fetchIDs(FetchRequest<Track>())
+        let doomed = Set(ids.enumerated().filter { $0.offset % 3 == 2 }.map(\.element))
+        var found: [ObjectID] = []
+        try context.enumerate(FetchRequest<Track>(), batchSize: batchSize) { track in
+            #expect(!track.isDeleted && !track.name.isEmpty)
+            found.append(track.objectID)
+            let copy = Track(context: context)
+            (copy.name, copy.seconds) = (track.name, track.seconds)
+            if found.count == 1 { for id in doomed { try context.delete(context.object(with: id)) } }
+            if isSaved { try context.save() }
+        }
+        #expect(found == ids.filter { !doomed.contains($0) })
+        try context.save()
+        #expect(try context.count(for: FetchRequest<Track>()) == 360 * 2)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a row that another context deleted and told of is left out`(_ kind: StoreKind) throws {
+        let stack = try music(kind)
+        let context = stack.context
+        context.automaticallyMergesChangesFromParent = true
+        var count = 0
+        try context.enumerate(FetchRequest<Track>(), batchSize: 1000) { track in
+            count += 1
+            guard count == 10 else { return }
+            let other = stack.newContext()
+            for track in try other.fetch(FetchRequest<Track>()).dropFirst(20) { try other.delete(track) }
+            try other.save()
+            context.processPendingChanges()
+        }
+        #expect(count == 20)
+    }
+
+    @Test func `each batch is a read of its own: none holds up the store`() throws {
+        let stack = try music(.btree)
+        let other = stack.newContext()
+        var (count, names) = (0, [String]())
+        try stack.context.enumerate(FetchRequest<Track>(), batchSize: 100) { track in
+            count += 1
+            names.append(track.name)
+            if count == 50 {
+                for track in try other.fetch(FetchRequest<Track>()) { track.name = "New" }
+                try other.save()
+            }
+        }
+        #expect(names.prefix(100).allSatisfy { $0 != "New" } && names.dropFirst(100).allSatisfy { $0 == "New" })
+        #expect(count == 540)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `an error of the body ends it and comes through`(_ kind: StoreKind) throws {
+        struct Enough: Error {}
+        let stack = try music(kind)
+        var count = 0
+        #expect(throws: Enough.self) {
+            try stack.context.enumerate(FetchRequest<Track>(), batchSize: 10) { _ in
+                count += 1
+                if count == 25 { throw Enough() }
+            }
+        }
+        #expect(count == 25 && stack.context.registeredObjects.isEmpty)
+        #expect(stack.context.recordedViolations.isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `what is asked for besides the objects is there`(_ kind: StoreKind) throws {
+        let stack = try music(kind)
+        var request = FetchRequest<Track>()
+        request.returnsObjectsAsFaults = false
+        try stack.context.enumerate(request, batchSize: 100) { #expect(!$0.isFault) }
+        request.relationshipKeyPathsForPrefetching = ["album.artist"]
+        let other = stack.newContext()
+        var trips = 0
+        try other.enumerate(request, batchSize: 100) { track in
+            if trips == 0 { trips = other.faultTrips }
+            #expect(track.album?.artist?.founded != nil)
+        }
+        #expect(trips > 0 && other.faultTrips == trips)
+    }
+
+    @Test func `a class that does not fit and a closed store are refused as fetch refuses them`() throws {
+        let stack = try music(.btree)
+        let wrong = FetchRequest<Album>(entityName: "Track")
+        let expected = contextError { _ = try stack.context.fetch(wrong) }
+        let found = contextError { try stack.context.enumerate(wrong) { _ in } }
+        #expect(found.map { "\($0)" } == expected.map { "\($0)" } && found != nil)
+        var count = 0
+        let closed = contextError {
+            try stack.context.enumerate(FetchRequest<Track>(), batchSize: 100) { _ in
+                count += 1
+                if count == 30 { for store in stack.coordinator.persistentStores { try store.close() } }
+            }
+        }
+        #expect(count == 100)
+        guard case .store? = closed else {
+            Issue.record("a closed store gave \(String(describing: closed))")
+            return
+        }
+    }
+}
