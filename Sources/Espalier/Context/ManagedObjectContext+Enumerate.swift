@@ -1,8 +1,8 @@
 // Going through what a fetch finds without holding all of it: objects are made one by one, rows come in batches.
 //
 // Invariants
-//   1. No more than one batch of rows is kept, and of objects only those that somebody uses: the memory of a walk through
-//      a store does not depend on how many objects are in it.
+//   1. No more than one batch of rows is kept, and of objects only those that somebody uses: what a walk through a
+//      store takes does not depend on how many objects are in it.
 //   2. The objects of one batch are one cohort (F-2), although they are not there at the same time.
 //   3. An object never gets a row older than what this context last read or wrote: `RowCache.changeCount` tells.
 
@@ -12,9 +12,9 @@ import EspalierStore
 extension ManagedObjectContext {
     /// Calls `body` with each object that matches, in the request's order (SD-15 `enumerate`, FR-04).
     ///
-    /// It gives what `fetch(_:)` gives, for one look at each: an object that nobody keeps, and that was not changed, ends
-    /// when `body` returns. Unless the rows have to be sorted, or an index leads to them, they are read from the store in
-    /// batches, each from the store as it is then.
+    /// It gives what `fetch(_:)` gives, for one look at each: an object that nobody keeps, and that was not changed,
+    /// ends when `body` returns. Unless the rows have to be sorted, or an index leads to them, they are read from the
+    /// store in batches, each from the store as it is then.
     ///
     /// `body` may change, insert, delete and save. Objects that are deleted before their turn are left out; new ones
     /// do not come.
@@ -60,7 +60,11 @@ extension ManagedObjectContext {
         var rest: StoreFetch? = fetch
         while let next = rest {
             let batch: FetchBatch
-            do { batch = try store.fetchBatch(next, of: batchSize > 0 ? batchSize : .max) } catch { throw ContextError(error) }
+            do {
+                batch = try store.fetchBatch(next, of: batchSize > 0 ? batchSize : .max)
+            } catch {
+                throw ContextError(error)
+            }
             rowsFetched += batch.rows.count
             try forEachObject(of: batch.rows, firesFaults: !terms.returnsObjectsAsFaults, body)
             rest = batch.rest

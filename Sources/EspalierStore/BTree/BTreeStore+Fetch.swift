@@ -7,7 +7,7 @@ extension BTreeStore {
     /// The rows that match, in order, within offset and limit.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList { try run(fetch, .rows).snapshots() }
 
-    /// About the first `count` of the rows that match; all of them if they have to be sorted, or an index leads to them.
+    /// About the first `count` of the rows that match; all if they have to be sorted, or an index leads to them.
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         try check(fetch)
         guard count > 0 else { throw .invalidRequest(reason: "a batch of \(count) rows: there must be one at least") }
