@@ -182,6 +182,36 @@ import Testing
     }
 
     @Test(arguments: Workload.allCases)
+    func `a cursor over a snapshot finds keys near its place and far from it`(_ workload: Workload) throws {
+        let seed = testSeed(default: 5)
+        var random = SeededGenerator(seed: seed)
+        let oracle = try TreeOracle(workload.kind)
+        for step in 0..<800 {
+            try oracle.insert(workload.key(step, &random, pageSize: 512), workload.value(&random, pageSize: 512))
+        }
+        let cursor = TreeCursor(FrozenPages(oracle.pages), oracle.record)
+        var rank = 0
+        for step in 0..<3000 {
+            let near = min(max(0, rank + Int.random(in: -3...3, using: &random)), oracle.keys.count - 1)
+            let key =
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0: workload.key(step, &random, pageSize: 512)
+                case 1: oracle.keys[Int.random(in: 0..<oracle.keys.count, using: &random)]
+                default: oracle.keys[near]
+                }
+            rank = oracle.rank(key)
+            let isOnEntry = try key.with { (key) throws(StorageError) in try cursor.seek(key) }
+
+            #expect(isOnEntry == (rank < oracle.keys.count), "seed \(seed), step \(step)")
+            #expect(cursor.isExact == (oracle.values[key] != nil), "seed \(seed), step \(step)")
+            if isOnEntry { #expect(cursor.testKey == oracle.keys[rank], "seed \(seed), step \(step)") }
+            guard isOnEntry, step % 3 == 0, try cursor.next() else { continue }
+            rank += 1
+            #expect(cursor.testKey == oracle.keys[rank], "seed \(seed), step \(step)")
+        }
+    }
+
+    @Test(arguments: Workload.allCases)
     func `a cursor among random changes stands where a sorted array says`(_ workload: Workload) throws {
         let seed = testSeed(default: 3)
         var random = SeededGenerator(seed: seed)

@@ -103,16 +103,24 @@ final class Cohort {
     ///
     /// `id` is the first.
     func members(around id: ObjectID, where isNeeded: (ObjectID) -> Bool) -> [ObjectID] {
-        if members.count == 1, members[0] == id { return members }
-        let start = members.firstIndex(of: id) ?? 0
+        // Mostly the first asks, and all are needed: then no copy is made.
+        var offset = 0
+        if members.first == id {
+            offset = 1
+            while offset < min(members.count, Self.tripSizeMax), members[offset] != id, isNeeded(members[offset]) {
+                offset += 1
+            }
+            if offset == members.count { return members }
+        }
         var result: [ObjectID] = []
         result.reserveCapacity(min(members.count, Self.tripSizeMax))
-        result.append(id)
-        for part in [start..<members.count, 0..<start] {
-            for position in part where members[position] != id && isNeeded(members[position]) {
-                guard result.count < Self.tripSizeMax else { return result }
-                result.append(members[position])
-            }
+        if offset > 0 { result += members[..<offset] } else { result.append(id) }
+        let start = offset > 0 ? 0 : members.firstIndex(of: id) ?? 0
+        while offset < members.count, result.count < Self.tripSizeMax {
+            let position = start + offset
+            let member = members[position < members.count ? position : position - members.count]
+            if member != id, isNeeded(member) { result.append(member) }
+            offset += 1
         }
         return result
     }

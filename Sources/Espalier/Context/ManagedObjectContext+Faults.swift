@@ -6,9 +6,16 @@ import EspalierStore
 extension ManagedObjectContext {
     /// The object for `id`, which `source` refers to across `relationship`.
     func object(for id: ObjectID, from source: ManagedObject, across relationship: Relationship) -> ManagedObject {
-        if let object = registry[id] {
-            if object.wantsCohort { object.cohort = step(from: source, across: relationship) }
-            return object
+        object(for: id, registry[id], from: source, across: relationship)
+    }
+
+    /// The object for `id`, of which `known` is in memory, and which `source` refers to across `relationship`.
+    func object(
+        for id: ObjectID, _ known: ManagedObject?, from source: ManagedObject, across relationship: Relationship
+    ) -> ManagedObject {
+        if let known {
+            if known.wantsCohort { known.cohort = step(from: source, across: relationship) }
+            return known
         }
         return makeFault(id, row: cache.row(of: id), cohort: step(from: source, across: relationship))
     }
@@ -17,13 +24,28 @@ extension ManagedObjectContext {
     func objects(
         for ids: [ObjectID], from source: ManagedObject, across relationship: Relationship
     ) -> [ManagedObject] {
+        guard let first = ids.first else { return [] }
+        var objects: [ManagedObject] = []
+        objects.reserveCapacity(ids.count)
         // Taken when the first object asks for it, and not asked for again: it is the same for all.
-        lazy var step = self.step(from: source, across: relationship)
-        return ids.map { id in
-            guard let object = registry[id] else { return makeFault(id, row: cache.row(of: id), cohort: step) }
-            if object.wantsCohort { object.cohort = step }
-            return object
+        var (step, hasStep): (Cohort?, Bool) = (nil, false)
+        var shape = shapeOfRow(first)
+        for id in ids {
+            let known = registry[id]
+            if let known, !known.wantsCohort {
+                objects.append(known)
+                continue
+            }
+            if !hasStep { (step, hasStep) = (self.step(from: source, across: relationship), true) }
+            if let known {
+                known.cohort = step
+                objects.append(known)
+                continue
+            }
+            if id.entityTag != shape.entity.tag { shape = shapeOfRow(id) }
+            objects.append(makeFault(id, row: cache.row(of: id), cohort: step, shape))
         }
+        return objects
     }
 
     /// Brings the row of a fault into memory, with those of its cohort; `row` stays `nil` if the store has none.
@@ -46,7 +68,9 @@ extension ManagedObjectContext {
         var rowCount = 0
         for case let row? in found {
             rowCount += 1
-            if let member = registry[row.id], !member.hasRow, !member.isInserted { member.row = row }
+            registry.withObject(row.id) { member in
+                if !member.hasRow, !member.isInserted { member.row = row }
+            }
         }
         rowsFetched += rowCount
     }
@@ -103,25 +127,28 @@ extension ManagedObjectContext {
 
     /// The destinations of a to-one relationship in all rows that are in memory.
     private func rowDestinations(of cohort: Cohort, across relationship: Relationship) -> [ObjectID] {
-        let members = cohort.members
-        var found = ObjectIDSet()
-        found.reserveCapacity(min(members.count, 64))
-        var (tag, isOwner) = (UInt32.max, false)
+        let (members, slot) = (cohort.members, relationship.slot)
+        var many = ObjectIDSet()
         if let rows = cohort.fetchedRows {
             // What has changed since then is loaded when somebody asks for it.
             for row in rows where canHave(relationship, row.id) {
-                if let id = row.destination(at: relationship.slot) { found.insert(id) }
+                if let id = row.destination(at: slot) { many.insert(id) }
             }
-            return found.ids
+            return many.ids
         }
+        var found: [ObjectID] = []
+        found.reserveCapacity(min(members.count, 64))
+        var (tag, isOwner) = (UInt32.max, false)
         let registry = registry
         for member in members {
             if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }
             guard isOwner else { continue }
-            let known = registry.withObject(member) { $0.storedDestinationID(at: relationship.slot) } ?? nil
-            if let id = known ?? cache.row(of: member)?.destination(at: relationship.slot) { found.insert(id) }
+            let known = registry.withObject(member) { $0.storedDestinationID(at: slot) } ?? nil
+            guard let id = known ?? cache.destination(of: member, at: slot) else { continue }
+            // Few are searched one by one.
+            if members.count > 16 { many.insert(id) } else if !found.contains(id) { found.append(id) }
         }
-        return found.ids
+        return members.count > 16 ? many.ids : found
     }
 }
 

@@ -255,7 +255,12 @@ public final class ManagedObjectContext {
 
     /// A new object for a row that no object stands for yet.
     func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
-        let shape = shapeOfRow(id)
+        makeFault(id, row: row, cohort: cohort, shapeOfRow(id))
+    }
+
+    /// A new object of this shape for a row that no object stands for yet.
+    @inline(__always)
+    func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?, _ shape: EntityShape) -> ManagedObject {
         let origin = FaultOrigin(id: id, shape, row?.content, row?.place ?? .none, cohort)
         return withExtendedLifetime((shape, row, cohort)) { makeFault(origin, shape.objectClass, shape.entity) }
     }

@@ -29,6 +29,9 @@ final class RowCache {
 
     func row(of id: ObjectID) -> ObjectSnapshot? { rows[id] }
 
+    /// The destination of a to-one relationship in the row of `id`, if that is here.
+    func destination(of id: ObjectID, at slot: Int) -> ObjectID? { rows[id]?.destination(at: slot) }
+
     /// The destinations of a to-many relationship of `owner`.
     func list(of owner: ObjectID, at slot: Int) -> [ObjectID]? { slot < lists.count ? lists[slot][owner] : nil }
 

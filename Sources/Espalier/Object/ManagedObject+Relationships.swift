@@ -30,9 +30,10 @@ extension ManagedObject {
     /// The object at the other end of a to-one relationship.
     final func destination(at slot: Int) -> ManagedObject? {
         guard let id = destinationID(at: slot) else { return nil }
-        if let known = withContext({ $0.registry[id] }) ?? nil, !known.wantsCohort { return known }
+        let known = withContext { $0.registry[id] } ?? nil
+        if let known, !known.wantsCohort { return known }
         guard let context = managedObjectContext else { return nil }
-        let object = context.object(for: id, from: self, across: entity.relationships[slot])
+        let object = context.object(for: id, known, from: self, across: entity.relationships[slot])
         context.keepDestination(object)
         return object
     }

@@ -13,8 +13,9 @@ package enum LongChecksum {
 
     /// The hash of `bytes` (more than 240), computed with one of the two kernels.
     package static func of(_ bytes: ByteString, seed: UInt64, lanes: some ChecksumLanes) -> UInt64 {
+        // No more alignment than the stack has: memory for more comes from the heap, a sixth of the checksum of a page.
         // SAFETY: the memory is initialised by `deriveSecret` before it is read, and used only within the closure.
-        unsafe withUnsafeTemporaryAllocation(byteCount: 8 * Secret.wordCount, alignment: 64) { memory in
+        unsafe withUnsafeTemporaryAllocation(byteCount: 8 * Secret.wordCount, alignment: 16) { memory in
             let secret = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
             deriveSecret(secret, seed)
             return hash(bytes, secret, lanes)

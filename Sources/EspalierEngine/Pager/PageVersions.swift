@@ -58,7 +58,7 @@ struct PageVersions {
             let place = index.newest(of: page, before: state.commitLSN)
             let checkpoint = engine.checkpointLSN.load(ordering: .acquiring)
             if place.lsn < checkpoint { return try pinStored(page) }
-            let loaded = try pool.pin(page, version: place.lsn) { target throws(StorageError) in
+            let loaded = try pool.pin(page, version: place.lsn) { [files] target throws(StorageError) in
                 try files.readFrame(of: page, at: place, to: target)
             }
             if let loaded { return loaded }
@@ -98,7 +98,8 @@ struct PageVersions {
         // Of its own: the closure would take a copy of all properties, and count a reference for each.
         let files = files
         do throws(StorageError) {
-            let loaded = try pool.pin(page, version: 0) { target throws(StorageError) in
+            // What the closure needs and no more: all of `self` would be copied, with six references.
+            let loaded = try pool.pin(page, version: 0) { [files] target throws(StorageError) in
                 try files.readStorePage(page, to: target)
                 return true
             }

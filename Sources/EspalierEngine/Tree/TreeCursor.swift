@@ -11,12 +11,22 @@
 /// A class, because it has 400 bytes: as a struct that cannot be copied it was moved in and out of calls as a whole,
 /// which took half of the time of a scan.
 package final class TreeCursor<Source: PageSource> {
-    private let tree: BTree<Source>
+    private let source: Source
     private var record: TreeRecord
     /// What the keys are.
     package let kind: KeyKind
-    private var path = TreePath()
-    private var leaf: PagePin?
+    private var path: TreePath {
+        // SAFETY: no access lasts while another begins: its entries are plain numbers.
+        _read { yield unsafe storedPath }
+        _modify { yield &(unsafe storedPath) }
+    }
+    private var leaf: PagePin? {
+        // SAFETY: no access lasts while another begins: a pin that goes calls nobody.
+        _read { yield unsafe storedLeaf }
+        _modify { yield &(unsafe storedLeaf) }
+    }
+    @exclusivity(unchecked) private var storedPath = TreePath()
+    @exclusivity(unchecked) private var storedLeaf: PagePin?
     /// The view of `leaf`, at hand without unwrapping it.
     private var view: PageView
     private var index = 0
@@ -28,7 +38,8 @@ package final class TreeCursor<Source: PageSource> {
     private var savedInteger: UInt64 = 0
     private var savedBytes: [UInt8] = []
     /// Whether the last `seek` found the very key it was given.
-    package private(set) var isExact = false
+    package var isExact: Bool { wasFound }
+    private var wasFound = false
 
     private enum Place {
         case beforeFirst, onEntry, afterLast
@@ -36,7 +47,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// A cursor before the first entry of `record`'s tree.
     package init(_ source: Source, _ record: TreeRecord) {
-        tree = BTree(source)
+        self.source = source
         self.record = record
         kind = record.kind
         view = ScratchView.none
@@ -53,34 +64,53 @@ package final class TreeCursor<Source: PageSource> {
     /// Looks for the tree's root where `record` says, from the next search on.
     package func follow(_ record: TreeRecord) { self.record = record }
 
+    /// The operations on the tree; not a property, which would ask for the metadata of a generic type when it ends.
+    @inline(__always)
+    private var tree: BTree<Source> { BTree(source) }
+
     /// Whether the leaf and the place in it still stand.
     ///
     /// Asks the source only if it can change: reaching it costs a retain and a release.
     @inline(__always)
-    private var isCurrent: Bool { !savesKeys || changeCount == tree.source.changeCount }
+    private var isCurrent: Bool { !savesKeys || changeCount == source.changeCount }
 
     // MARK: - Moving
 
     /// Moves to the first entry; returns whether there is one.
     package func first() throws(StorageError) -> Bool {
-        isExact = false
+        wasFound = false
         try descend(from: record.root, expectedLevel: -1, toLast: false)
         return try settleForward(at: 0)
     }
 
     /// Moves to the last entry; returns whether there is one.
     package func last() throws(StorageError) -> Bool {
-        isExact = false
+        wasFound = false
         try descend(from: record.root, expectedLevel: -1, toLast: true)
         return try settleBackward(at: view.cellCount - 1)
     }
 
     /// Moves to the first entry whose key is not below `key`; returns whether there is one.
     package func seek(_ key: TreeKey) throws(StorageError) -> Bool {
-        let position = try descend(to: key)
+        let position: SlotPosition
+        if let near = positionInLeaf(of: key) { position = near } else { position = try descend(to: key) }
         let isOnEntry = try settleForward(at: position.index)
-        isExact = position.isExact
+        wasFound = position.isExact
         return isOnEntry
+    }
+
+    /// Where `key` is in the leaf of the entry, if its fences contain it: keys that are sought one after the other are
+    /// often near each other.
+    ///
+    /// Over a source that can change it is not asked: its leaf may have become another's.
+    @inline(__always)
+    private func positionInLeaf(of key: TreeKey) -> SlotPosition? {
+        guard place == .onEntry, !savesKeys else { return nil }
+        if kind == .integer, index &+ 1 < view.cellCount, view.integerKey(index &+ 1) == key.integer {
+            return SlotPosition(index: index &+ 1, isExact: true)
+        }
+        guard view.fencesContain(key) else { return nil }
+        return kind == .integer ? view.position(ofInteger: key.integer) : view.position(ofBytes: key.bytes)
     }
 
     /// Moves to the next entry; returns whether there is one.
@@ -155,6 +185,7 @@ package final class TreeCursor<Source: PageSource> {
     /// Calls `body` with the bytes of the key (integer keys: 8 bytes, big-endian).
     ///
     /// The cursor must stand on an entry. Allocates nothing, unless the key has more than 1,024 bytes.
+    @inline(__always)
     package func withKey<R>(_ body: (RawSpan) -> R) -> R {
         guard kind == .bytes else {
             var bigEndian = integerKey.bigEndian
@@ -187,6 +218,19 @@ package final class TreeCursor<Source: PageSource> {
         let position = try locateSavedBytes()
         guard position.isExact else { return nil }
         return try tree.withBytes(of: position.pin.view.value(position.index), treeID: record.treeID, body)
+    }
+
+    /// Calls `body` with keys and values of the leaf from the entry on, until it returns `false`.
+    ///
+    /// Returns whether it did not. The cursor then stands on the last entry that `body` was called with, as it must on
+    /// an entry before. Over a source that can change, `body` is called with that one only.
+    func visitLeaf(_ body: (_ key: RawSpan, _ value: RawSpan) -> Bool) throws(StorageError) -> Bool {
+        while true {
+            guard let goesOn = try withValue({ value in withKey { body($0, value) } }) else { throw .noEntry }
+            guard goesOn else { return false }
+            guard !savesKeys, index &+ 1 < view.cellCount else { return true }
+            index &+= 1
+        }
     }
 
     /// The cells of the leaf from the entry on, of an integer tree; `nil` over a source that can change.
@@ -264,19 +308,21 @@ package final class TreeCursor<Source: PageSource> {
     private func hold(_ pin: consuming PagePin) {
         view = pin.view
         leaf = consume pin
-        changeCount = tree.source.changeCount
+        if savesKeys { changeCount = source.changeCount }
     }
 
     /// Descends to the leaf of `key`, and gives its place there.
     private func descend(to key: TreeKey) throws(StorageError) -> SlotPosition {
         place = .beforeFirst  // should a page be damaged
         path.removeAll()
+        let tree = tree
         var page = record.root
         var expectedLevel = -1
         while true {
             let pin = try tree.source.pin(page)
             try tree.check(pin.view, page, record, expectedLevel)
-            let position = pin.view.position(of: key)
+            let position =
+                kind == .integer ? pin.view.position(ofInteger: key.integer) : pin.view.position(ofBytes: key.bytes)
             if pin.view.isLeaf {
                 hold(pin)
                 return position
@@ -293,6 +339,7 @@ package final class TreeCursor<Source: PageSource> {
     ) throws(StorageError) {
         place = .beforeFirst  // should a page be damaged
         if startLevel < 0 { path.removeAll() }
+        let tree = tree
         var page = start
         var expectedLevel = startLevel
         while true {
@@ -334,10 +381,11 @@ package final class TreeCursor<Source: PageSource> {
 
     /// Goes up to the lowest page of the path that has a child beside the one taken, and takes that.
     private func stepAcross(by step: Int) throws(StorageError) -> (child: PageNumber, level: Int)? {
+        place = .beforeFirst  // should a page be damaged
         while path.count > 0 {
             let depth = path.count - 1
             let index = path.index(depth) + step
-            let pin = try tree.source.pin(path.page(depth))
+            let pin = try source.pin(path.page(depth))
             if index >= 0, index <= pin.view.cellCount {
                 path.setIndex(depth, index)
                 return (pin.view.child(index), pin.view.level - 1)

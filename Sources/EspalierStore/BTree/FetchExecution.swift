@@ -94,17 +94,11 @@ struct FetchExecution: ~Copyable {
         let tree = catalog.groupTrees[group]
         guard isReversed else {
             var cursor = try session.transaction.cursor(over: tree)
-            var isOnEntry = try cursor.seek(range.lower)
-            while isOnEntry {
-                var candidate: Candidate?
-                try cursor.withEntry { key, value throws(StoreError) in
-                    if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return }
-                    candidate = try catalog.candidate(key, value, tree)
-                }
-                guard let candidate, try offer(candidate) else { return }
-                isOnEntry = try cursor.next()
+            guard try cursor.seek(range.lower) else { return }
+            return try cursor.forEachEntry { key, value throws(StoreError) in
+                if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
+                return try offer(catalog.candidate(key, value, tree))
             }
-            return
         }
         var cursor = try session.transaction.cursor(over: tree)
         var isOnEntry: Bool

@@ -45,24 +45,24 @@ struct LinkCursor: ~Copyable {
     ) throws(StoreError) {
         guard try move(to: owner) else { return }
         place = .unknown
-        var next = owner
-        repeat {
-            try cursor.withEntry { key, value throws(StoreError) in
-                guard key.byteCount >= 8 else { throw damaged(owner) }
-                next = key.bigEndianKey(at: 0)
-                guard next == owner else { return }
-                guard key.byteCount == keyByteCount, value.byteCount == 2,
-                    let id = catalog.context.id(
-                        entityNumber: value.number(at: 0), key: key.bigEndianKey(at: keyByteCount - 8))
-                else { throw damaged(owner) }
-                body(key, id)
+        var (next, isDamaged) = (owner, false)
+        try cursor.forEachEntry { [catalog, keyByteCount] key, value throws(StoreError) in
+            isDamaged = key.byteCount < 8
+            guard !isDamaged else { return false }
+            next = key.bigEndianKey(at: 0)
+            guard next == owner else { return false }
+            guard key.byteCount == keyByteCount, value.byteCount == 2,
+                let id = catalog.context.id(
+                    entityNumber: value.number(at: 0), key: key.bigEndianKey(at: keyByteCount - 8))
+            else {
+                isDamaged = true
+                return false
             }
-            guard next == owner else {
-                place = .atOwner(next, after: owner)
-                return
-            }
-        } while try cursor.next()
-        place = .atEnd(after: owner)
+            body(key, id)
+            return true
+        }
+        if isDamaged { throw damaged(owner) }
+        place = next == owner ? .atEnd(after: owner) : .atOwner(next, after: owner)
     }
 
     /// Moves to the first entry of `owner` or one behind it; returns whether there may be one of its own.

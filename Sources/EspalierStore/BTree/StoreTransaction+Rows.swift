@@ -14,74 +14,43 @@ extension StoreTransaction where Base: ~Copyable {
     func snapshots(
         of ids: [ObjectID], _ catalog: StoreCatalog, path: String?
     ) throws(StoreError) -> [ObjectSnapshot?] {
-        var builder = SnapshotBuilder(context: catalog.context)
-        builder.reserveCapacity(ids.count)
-        var missing: [Int] = []
-        if let first = ids.first, ids.count > Self.walkCountMin, ids.allSatisfy({ $0.entityTag == first.entityTag }) {
-            try walk(ids, &builder, &missing, catalog)
-        } else {
-            var rows: EntityRows?
-            for (position, id) in ids.enumerated() {
-                if rows?.tag != id.entityTag { rows = EntityRows(of: id, catalog) }
-                if let rows, try append(id, of: rows, to: &builder, catalog) { continue }
-                missing.append(position)
-            }
-        }
-        var rows = builder.finish().makeIterator()
-        var gaps = missing.makeIterator()
-        var gap = gaps.next()
         var found: [ObjectSnapshot?] = []
         found.reserveCapacity(ids.count)
-        for position in ids.indices {
-            if position == gap {
-                found.append(nil)
-                gap = gaps.next()
-            } else {
-                found.append(rows.next())
+        var chunk = RowChunk(context: catalog.context)
+        if Self.areNeighbours(ids), let rows = EntityRows(of: ids[0], catalog) {
+            var cursor = try cursor(over: rows.tree)
+            for id in ids {
+                var row: ObjectSnapshot?
+                if try cursor.seek(id.key), cursor.isExact {
+                    try cursor.withValue { bytes throws(StoreError) in
+                        row = try catalog.snapshot(of: bytes, id, rows, in: &chunk, before: ids.count - found.count - 1)
+                    }
+                }
+                found.append(row)
             }
+            return found
+        }
+        var rows: EntityRows?
+        for id in ids {
+            if rows?.tag != id.entityTag { rows = EntityRows(of: id, catalog) }
+            guard let rows else {
+                found.append(nil)
+                continue
+            }
+            let row = try withValue(of: id.key, in: rows.tree) { bytes throws(StoreError) in
+                try catalog.snapshot(of: bytes, id, rows, in: &chunk, before: ids.count - found.count - 1)
+            }
+            found.append(row ?? nil)
         }
         return found
     }
 
-    /// Appends the row `id` names; returns `false` if there is none of its entity.
-    private func append(
-        _ id: ObjectID, of rows: EntityRows, to builder: inout SnapshotBuilder, _ catalog: StoreCatalog
-    ) throws(StoreError) -> Bool {
-        let isFound = try withValue(of: id.key, in: rows.tree) { row throws(StoreError) -> Bool in
-            guard try catalog.check(row, in: rows.entity, key: id.key) == rows.number else { return false }
-            builder.append(row, id: id)
-            return true
-        }
-        return isFound ?? false
-    }
-
-    /// From how many rows on a cursor is worth being made.
-    private static var walkCountMin: Int { 8 }
-
-    /// Appends the rows that IDs of one entity name; notes the positions of those that are missing.
+    /// Whether a cursor is worth being made for the rows that these IDs name: they are many, or seem to be in one leaf.
     ///
     /// Rows that follow one another, as most saves and faults ask for them, are reached without a descent each.
-    private func walk(
-        _ ids: [ObjectID], _ builder: inout SnapshotBuilder, _ missing: inout [Int], _ catalog: StoreCatalog
-    ) throws(StoreError) {
-        guard let rows = ids.first.flatMap({ EntityRows(of: $0, catalog) }) else {
-            missing += ids.indices
-            return
-        }
-        var cursor = try cursor(over: rows.tree)
-        var isOnEntry = false
-        for (position, id) in ids.enumerated() {
-            if isOnEntry, cursor.integerKey < id.key { isOnEntry = try cursor.next() }
-            if !isOnEntry || cursor.integerKey != id.key { isOnEntry = try cursor.seek(id.key) }
-            var isFound = isOnEntry && cursor.integerKey == id.key
-            if isFound {
-                try cursor.withValue { row throws(StoreError) in
-                    isFound = try catalog.check(row, in: rows.entity, key: id.key) == rows.number
-                    if isFound { builder.append(row, id: id) }
-                }
-            }
-            if !isFound { missing.append(position) }
-        }
+    private static func areNeighbours(_ ids: [ObjectID]) -> Bool {
+        guard ids.count > 1, ids.count > 8 || ids[1].key &- ids[0].key < 16 else { return false }
+        return ids.allSatisfy { $0.entityTag == ids[0].entityTag }
     }
 
     /// The destinations of a to-many relationship, in order.
@@ -162,6 +131,15 @@ private struct EntityRows {
 }
 
 extension StoreCatalog {
+    /// A snapshot of the row `id` names, of bytes not checked yet; `nil` if the row is of another entity.
+    @inline(__always)
+    fileprivate func snapshot(
+        of row: RawSpan, _ id: ObjectID, _ rows: EntityRows, in chunk: inout RowChunk, before count: Int
+    ) throws(StoreError) -> ObjectSnapshot? {
+        guard try check(row, in: rows.entity, key: id.key) == rows.number else { return nil }
+        return chunk.snapshot(of: row, id: id, before: count)
+    }
+
     /// Checks the structure of a row and that it belongs into the tree of `entity`'s hierarchy; returns the number of
     /// its own entity.
     @discardableResult

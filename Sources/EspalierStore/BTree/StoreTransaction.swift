@@ -89,14 +89,10 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
         var cursor = try cursor(over: tree)
-        var isOnEntry = try cursor.seek(lower)
-        while isOnEntry {
-            var isWanted = false
-            try cursor.withEntry { key, value throws(StoreError) in
-                if isInside(key) { isWanted = try body(key, value) }
-            }
-            guard isWanted else { return }
-            isOnEntry = try cursor.next()
+        guard try cursor.seek(lower) else { return }
+        try cursor.forEachEntry { key, value throws(StoreError) in
+            guard isInside(key) else { return false }
+            return try body(key, value)
         }
     }
 }
@@ -227,17 +223,26 @@ struct StoreCursor: ~Copyable {
     func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void) throws(StoreError) {
         var failure: StoreError?
         do throws(StorageError) {
-            var valueFailure: StorageError?
-            try base.withKey { key in
-                do throws(StorageError) {
-                    try base.withValue { value in
-                        do throws(StoreError) { try body(key, value) } catch { failure = error }
-                    }
-                } catch {
-                    valueFailure = error
-                }
+            try base.withEntry { key, value in
+                do throws(StoreError) { try body(key, value) } catch { failure = error }
             }
-            if let valueFailure { throw valueFailure }
+        } catch {
+            throw .storage(error, path: path)
+        }
+        if let failure { throw failure }
+    }
+
+    /// Calls `body` with keys and values, where they lie, from the entry of the cursor on until it returns `false`.
+    @inline(__always)
+    mutating func forEachEntry(
+        _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        var failure: StoreError?
+        do throws(StorageError) {
+            try base.forEachEntry { key, value in
+                do throws(StoreError) { return try body(key, value) } catch { failure = error }
+                return false
+            }
         } catch {
             throw .storage(error, path: path)
         }

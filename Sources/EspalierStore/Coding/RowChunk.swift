@@ -1,0 +1,36 @@
+// Room for rows that are given away one by one while others are still to come.
+//
+// Invariants
+//   1. Every row that was given away lies in `content`, or in one that was full before it.
+//   2. Nobody else writes to `content`, and what was written is not written again: the chunk cannot be copied.
+
+internal import EspalierModel
+
+/// Copies checked rows to memory that they share: one allocation for rows of equal length, however many.
+struct RowChunk: ~Copyable {
+    private let context: RowContext
+    private var content = RowContent.none
+    private var used = 0
+
+    init(context: RowContext) { self.context = context }
+
+    /// A snapshot of a row that passed the check.
+    ///
+    /// - Parameter count: how many rows may follow; room is made for as many of the same length.
+    @inline(__always)
+    mutating func snapshot(of row: RawSpan, id: ObjectID, before count: Int) -> ObjectSnapshot {
+        if row.byteCount > content.capacity - used { makeRoom(for: row.byteCount, count + 1) }
+        content.write(row, at: used)
+        let place = RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(row.byteCount))
+        used += row.byteCount
+        return ObjectSnapshot(id: id, content: content, place: place)
+    }
+
+    @inline(never)
+    private mutating func makeRoom(for byteCount: Int, _ count: Int) {
+        let wanted = byteCount.multipliedReportingOverflow(by: count)
+        let capacity = wanted.overflow ? RowContent.byteCountMax : min(wanted.partialValue, RowContent.byteCountMax)
+        content = RowContent(capacity: max(byteCount, capacity), context: context)
+        used = 0
+    }
+}
