@@ -44,7 +44,7 @@ import Testing
         let temporary = (0..<100).map { ObjectID(storeTag: 0, entityTag: tag, key: 50 + $0 * step) }
             .shuffled(using: &random)
         let stored = ObjectID(storeTag: 1, entityTag: tag, key: 7)
-        var ids = PermanentIDs(for: temporary + [stored])
+        let ids = PermanentIDs(for: temporary + [stored])
         for id in temporary.dropLast() {
             let isSet = ids.set(ObjectID(storeTag: 1, entityTag: tag, key: id.key + 1000), for: id)
             #expect(isSet)

@@ -14,8 +14,9 @@ struct ContextCheckpoint {
         let object: Unretained<ManagedObject>
         let id: ObjectID
         let row: ObjectSnapshot?
-        /// Shared with the object until it changes (`ManagedObject.changeable`).
+        /// Shared with the object until it changes (`ManagedObject.changeable`, `changeableNewValues`).
         let changes: ObjectChanges?
+        let newValues: RowValues?
         let state: ManagedObject.State
     }
 
@@ -33,10 +34,11 @@ struct ContextCheckpoint {
         for part in [context.inserted, context.updated, context.deleted] {
             for object in part {
                 object.changes?.isShared = true
+                object.newValues?.share()
                 objects.append(
                     ObjectState(
                         object: Unretained(object), id: object.storedID, row: object.row, changes: object.changes,
-                        state: object.state))
+                        newValues: object.newValues, state: object.state))
             }
         }
         self.objects = objects
@@ -65,7 +67,7 @@ struct ContextCheckpoint {
             if object.state.contains(.registered) { context.registry.remove(object.storedID) }
             object.storedID = saved.id
             object.row = saved.row
-            object.changes = saved.changes
+            (object.changes, object.newValues) = (saved.changes, saved.newValues)
             object.state = saved.state
             // A hook may have made the context forget its objects, and with them their shapes.
             if let shape = context.shape(of: object.entity) { object.shape = shape }

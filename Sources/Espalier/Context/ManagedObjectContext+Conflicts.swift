@@ -105,14 +105,10 @@ extension ManagedObjectContext {
             object.state.insert(.inaccessible)
         case .objectTrump, .overwrite:
             // Inserted again under its own ID, with all it has here (MP-11).
-            for attribute in object.entity.attributes {
-                let value = object.attributeValue(at: attribute.slot)
-                object.changeable().values.attributes[attribute.slot] = value
-            }
-            for relationship in object.entity.relationships where !relationship.isToMany {
-                let destination = object.destinationID(at: relationship.slot)
-                object.changeable().values.destinations[relationship.slot] = .some(destination)
-            }
+            object.newValues = RowValues(
+                object.entity.attributes.map { object.attributeValue(at: $0.slot) },
+                object.entity.relationships.map { $0.isToMany ? nil : object.destinationID(at: $0.slot) })
+            if object.changes != nil { object.changeable().keepOnlyToMany() }
             object.row = nil
             object.state.remove(.updated)
             object.state.formUnion([.inserted, .fulfilled])

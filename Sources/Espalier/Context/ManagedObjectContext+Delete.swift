@@ -67,7 +67,10 @@ extension ManagedObjectContext {
             object.leaveContext()
         }
         // Relationships without inverse may still name them, and no store will ever know them.
-        for object in changedObjects where object.changes != nil { object.changeable().forget(gone) }
+        for object in changedObjects {
+            object.replaceNewDestinations { gone.contains($0) ? nil : $0 }
+            if object.changes != nil { object.changeable().forget(gone) }
+        }
     }
 
     private func runRule(of relationship: Relationship, inverse: Relationship?, for object: ManagedObject) {

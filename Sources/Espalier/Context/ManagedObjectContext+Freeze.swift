@@ -33,23 +33,15 @@ extension ManagedObjectContext {
     }
 
     private func insertion(of object: ManagedObject) -> SaveRequest.Insertion {
-        let (changes, shape) = (object.changes, object.shape)
-        let attributes: [AttributeValue]
-        if !shape.hasTransientAttributes, case .dense(let values)? = changes?.values.attributes {
-            attributes = values
-        } else {
-            attributes = shape.entity.attributes.map { attribute in
-                guard !attribute.isTransient else { return .null }
-                return changes?.values.attributes[attribute.slot] ?? shape.defaultValues[attribute.slot]
-            }
+        let shape = object.shape
+        let values =
+            object.newValues ?? RowValues(shape.defaultValues, relationshipCount: shape.entity.relationships.count)
+        guard shape.hasTransientAttributes else { return SaveRequest.Insertion(id: object.storedID, values) }
+        let stored = values.copy()
+        for slot in shape.entity.attributes.indices where shape.entity.attributes[slot].isTransient {
+            stored.setAttribute(.null, at: slot)
         }
-        let destinations: [ObjectID?]
-        if case .dense(let values)? = changes?.values.destinations {
-            destinations = values
-        } else {
-            destinations = shape.entity.relationships.map { changes?.values.destinations[$0.slot] ?? nil }
-        }
-        return SaveRequest.Insertion(id: object.storedID, values: attributes, destinations: destinations)
+        return SaveRequest.Insertion(id: object.storedID, stored)
     }
 
     private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) {
@@ -105,10 +97,13 @@ extension ManagedObjectContext {
     private func checkStores(_ changes: ChangeSet) throws(ContextError) {
         takeInInverses()
         for object in changes.inserted + changes.updated {
-            guard let values = object.changes?.values else { continue }
             let home = try store(of: object)
-            var destinations = values.destinations.pairs.compactMap { pair in pair.value.map { (pair.slot, $0) } }
-            for (slot, change) in values.toMany.pairs {
+            var destinations: [(slot: Int, id: ObjectID)] = []
+            for relationship in object.entity.relationships {
+                guard let id = object.unsavedDestinationID(at: relationship.slot) ?? nil else { continue }
+                destinations.append((relationship.slot, id))
+            }
+            for (slot, change) in object.changes?.values.toMany.pairs ?? [] {
                 destinations += (change.list ?? change.added.ids).map { (slot, $0) }
             }
             for (slot, id) in destinations {
@@ -149,6 +144,7 @@ extension ManagedObjectContext {
                 object.storedID = id
                 registry.insert(object)
             }
+            object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
             if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
         }
     }
@@ -158,7 +154,7 @@ extension ObjectChanges {
     /// Replaces the IDs of destinations.
     fileprivate func replaceIDs(_ replacement: (ObjectID) -> ObjectID) {
         for (slot, destination) in values.destinations.pairs {
-            values.destinations[slot] = .some(destination.map(replacement))
+            values.destinations.set(destination.map(replacement), at: slot)
         }
         for (slot, change) in values.toMany.pairs { values.toMany[slot] = change.mapped(replacement) }
     }

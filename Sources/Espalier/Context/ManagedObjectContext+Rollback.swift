@@ -30,6 +30,9 @@ extension ManagedObjectContext {
     }
 
     private func forgetChanges() {
+        // An object that ends may run code of the application, which may come back here: not while a list changes.
+        let former = inserted
+        defer { withExtendedLifetime(former) {} }
         inserted.removeAll()
         updated.removeAll()
         deleted.removeAll()

@@ -103,10 +103,10 @@ extension ManagedObjectContext {
         let stores = persistentStoreCoordinator.persistentStores
         if stores.count == 1 {
             var seen = Set<ManagedObjectModel.EntityIndex>()
-            var last = -1
-            for object in changes.inserted where object.shape.entity.index != last {
-                last = object.shape.entity.index
-                if seen.insert(last).inserted { _ = try store(of: object) }
+            var last: EntityShape?
+            for object in changes.inserted where object.shape !== last {
+                last = object.shape
+                if seen.insert(object.shape.entity.index).inserted { _ = try store(of: object) }
             }
             return [(stores[0], changes)]
         }
@@ -142,13 +142,11 @@ extension ManagedObjectContext {
             // Saved together, they are likely to be walked together.
             let cohort = Cohort(insertedIDs, cache: cache)
             for (object, row) in zip(part.changes.inserted, part.result.inserted) {
-                registry.remove(object.storedID)
-                object.storedID = row.id
+                registry.rename(object, row.id)
                 object.becomeCommitted(row)
                 object.cohort = cohort
-                registry.insert(object)
             }
-            told.inserted += insertedIDs
+            if told.inserted.isEmpty { told.inserted = insertedIDs } else { told.inserted += insertedIDs }
             // The rows that were written, in the order of the objects; not every changed object writes its row.
             var written = part.result.updated.makeIterator()
             var next = written.next()
@@ -187,15 +185,14 @@ extension ManagedObject {
 
     /// Forgets all changes but the values of transient attributes.
     func discardPersistentChanges() {
-        guard let old = changes else { return }
-        guard shape.hasTransientAttributes else {
-            changes = nil
-            return
-        }
+        guard changes != nil || newValues != nil else { return }
         var kept = ObjectChanges.Values()
-        for (slot, value) in old.values.attributes.pairs where entity.attributes[slot].isTransient {
-            kept.attributes[slot] = value
+        if shape.hasTransientAttributes {
+            for slot in entity.attributes.indices where entity.attributes[slot].isTransient {
+                kept.attributes[slot] = unsavedAttribute(at: slot)
+            }
         }
+        newValues = nil
         changes = kept.isEmpty ? nil : ObjectChanges(kept)
     }
 }

@@ -1,6 +1,7 @@
 // Validation: every rule of the model and every hook of the classes, all broken ones reported together (F-5).
 
 import EspalierModel
+import EspalierStore
 
 extension ManagedObjectContext {
     /// Checks everything a save would write.
@@ -19,18 +20,15 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
     fileprivate func checkInsert(_ violations: inout [Violation]) {
-        // Without a copy of each value, where they stand side by side.
-        let attributes = changes?.values.attributes ?? .empty
         let shape = shape
-        for slot in shape.attributeRules.indices {
-            guard let rule = shape.attributeRules[slot] else { continue }
-            let reason =
-                if case .dense(let values) = attributes {
-                    rule.reason(against: values[slot])
-                } else {
-                    rule.reason(against: attributeValue(at: slot))
-                }
-            if let reason { violations.append(Violation(self, entity.attributes[slot].name, reason)) }
+        let values = newValues ?? RowValues(shape.defaultValues, relationshipCount: 0)
+        for index in shape.attributeRules.indices {
+            let (slot, rule) = shape.attributeRules[index]
+            // Most rules only ask for a value: then it is not copied.
+            if rule.range == nil, !values.isNull(at: slot) { continue }
+            if let reason = rule.reason(against: values.attribute(at: slot)) {
+                violations.append(Violation(self, entity.attributes[slot].name, reason))
+            }
         }
         if !shape.checkedRelationships.isEmpty {
             for relationship in shape.checkedRelationships { check(relationship, &violations) }
@@ -46,7 +44,8 @@ extension ManagedObject {
             let values = changes.values.attributes.pairs
             for position in values.indices {
                 let slot = values[position].slot
-                if let reason = shape.attributeRules[slot]?.reason(against: values[position].value) {
+                let rule = shape.attributeRules.first { $0.slot == slot }?.rule
+                if let reason = rule?.reason(against: values[position].value) {
                     violations.append(Violation(self, entity.attributes[slot].name, reason))
                 }
             }

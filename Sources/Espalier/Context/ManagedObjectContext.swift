@@ -47,13 +47,23 @@ public final class ManagedObjectContext {
     }
     @exclusivity(unchecked) private var storedDestinations = RecentDestinations()
     let cache = RowCache()
-    var inserted = ChangedObjects()
+    var inserted: ChangedObjects {
+        // SAFETY: no access lasts while another begins: a list only writes the places of its objects.
+        _read { yield unsafe storedInserted }
+        _modify { yield &(unsafe storedInserted) }
+    }
+    @exclusivity(unchecked) private var storedInserted = ChangedObjects()
     var updated = ChangedObjects()
     var deleted = ChangedObjects()
     /// Deleted objects whose delete rules have not run.
     var unpropagated: [ManagedObject] = []
     /// What to-many sides of new objects have not taken in yet.
-    var unreadInverses = UnreadInverses()
+    var unreadInverses: UnreadInverses {
+        // SAFETY: no access lasts while another begins: the list calls nobody.
+        _read { yield unsafe storedInverses }
+        _modify { yield &(unsafe storedInverses) }
+    }
+    @exclusivity(unchecked) private var storedInverses = UnreadInverses()
     /// Unchanged objects whose version the next save checks (MC-35).
     var locked: Set<ManagedObject> = []
     /// Refused changes and unreadable values, for the next save to report.
@@ -208,6 +218,7 @@ public final class ManagedObjectContext {
 
     /// The shape of an entity of this context's model, found by its name if the entity is of an equal model.
     func shape(of entity: Entity) -> EntityShape? {
+        if let lastShape, lastShape.shape.entity === entity { return lastShape.shape }
         if entity.index < model.entities.count, model.entities[entity.index] === entity {
             return shape(at: entity.index)
         }

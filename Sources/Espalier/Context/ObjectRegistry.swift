@@ -33,6 +33,15 @@ struct ObjectRegistry {
     /// Makes room for as many objects in all.
     mutating func reserveCapacity(_ count: Int) { table.reserveCapacity(count) }
 
+    /// Gives an object its permanent ID, under which none is entered yet.
+    mutating func rename(_ object: ManagedObject, _ id: ObjectID) {
+        guard object.storedID != id else { return }
+        let isMoved = table.move(object.storedID, to: id)
+        object.storedID = id
+        // A hook may have made the context forget its objects.
+        if !isMoved { insert(object) }
+    }
+
     /// Takes out the object with this ID, if there is one.
     mutating func remove(_ id: ObjectID) { table.remove(id) }
 

@@ -103,12 +103,12 @@ struct GraphSubject: PredicateSubject {
     var entity: Entity { object.entity }
 
     func value(at slot: Int) throws(ContextError) -> AttributeValue {
-        if let value = object.changes?.values.attributes[slot] { return value }
+        if let value = object.unsavedAttribute(at: slot) { return value }
         return try loadedRow()?.value(at: slot) ?? .null
     }
 
     func destinationID(at slot: Int) throws(ContextError) -> ObjectID? {
-        if let destination = object.changes?.values.destinations[slot] { return destination }
+        if let destination = object.unsavedDestinationID(at: slot) { return destination }
         return try loadedRow()?.destination(at: slot)
     }
 

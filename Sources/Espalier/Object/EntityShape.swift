@@ -48,15 +48,13 @@ final class EntityShape {
     let defaultValues: [AttributeValue]
     /// The types of the attributes, by slot.
     let attributeTypes: [AttributeType]
-    /// The destinations a new object begins with, by slot: none.
-    let noDestinations: [ObjectID?]
     let hasTransientAttributes: Bool
     /// The relationship back of each relationship, by slot.
     let inverses: [Relationship?]
     /// The entity at the other end of each relationship, by slot; empty without a model.
     let destinationEntities: [Entity]
     /// What the model demands of attributes, by slot.
-    let attributeRules: [AttributeRule?]
+    let attributeRules: [(slot: Int, rule: AttributeRule)]
     /// The relationships for which a model has rules: those that must have a destination, or a number of them.
     let checkedRelationships: [Relationship]
     /// The to-many relationships whose pairs or order this side tells the store; the others follow from to-one sides.
@@ -85,11 +83,12 @@ final class EntityShape {
         self.objectClass = objectClass
         defaultValues = entity.attributes.map(\.defaultValue)
         attributeTypes = entity.attributes.map(\.type)
-        noDestinations = Array(repeating: nil, count: entity.relationships.count)
         hasTransientAttributes = entity.attributes.contains(where: \.isTransient)
         inverses = entity.relationships.map { model?.inverse(of: $0) }
         destinationEntities = model.map { model in entity.relationships.map(model.destination(of:)) } ?? []
-        attributeRules = entity.attributes.map(AttributeRule.init)
+        attributeRules = entity.attributes.compactMap { attribute in
+            AttributeRule(attribute).map { (attribute.slot, $0) }
+        }
         checkedRelationships = entity.relationships.filter { relationship in
             // Counting may load the list: only where a rule asks for it.
             !relationship.isOptional

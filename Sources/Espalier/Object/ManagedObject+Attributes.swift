@@ -16,14 +16,19 @@ extension ManagedObject {
     /// The value of an attribute of an object that is a fault, changed or without a row.
     @inline(never)
     private final func attributeValueOtherwise(at slot: Int) -> AttributeValue {
-        if let changes, let value = changes.values.attributes[slot] { return value }
+        if let value = unsavedAttribute(at: slot) { return value }
         if !isFulfilled {
             fireFault()
             // Firing may have run `awakeFromFetch`, which may have set the value.
-            if let changes, let value = changes.values.attributes[slot] { return value }
+            if let value = unsavedAttribute(at: slot) { return value }
         }
         if let value = withRow({ $0.value(at: slot, of: $1) }) { return value }
         return state.contains(.inaccessible) ? .null : shape.defaultValues[slot]
+    }
+
+    /// The value of an attribute that differs, or may differ, from the committed one.
+    final func unsavedAttribute(at slot: Int) -> AttributeValue? {
+        newValues?.attribute(at: slot) ?? changes?.values.attributes[slot]
     }
 
     /// Writes an attribute, or refuses with the reason; then nothing has changed.
@@ -33,7 +38,11 @@ extension ManagedObject {
         guard type.canHold(value) else { return .wrongType(found: value.typeName, expected: type.name) }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
-        changeable().values.attributes.set(value, at: slot)
+        if let newValues = changeableNewValues() {
+            newValues.setAttribute(value, at: slot)
+        } else {
+            changeable().values.attributes.set(value, at: slot)
+        }
         noteChange()
         return nil
     }
@@ -57,14 +66,28 @@ extension ManagedObject {
 
     @inline(never)
     private final func startChanges() -> ObjectChanges {
-        var values = changes?.values ?? ObjectChanges.Values()
-        if changes == nil, !hasRow, state.isDisjoint(with: .registered) || state.contains(.inserted) {
-            values.attributes = .dense(shape.defaultValues)
-            values.destinations = .dense(shape.noDestinations)
-        }
-        let own = ObjectChanges(values)
+        let own = ObjectChanges(changes?.values ?? ObjectChanges.Values())
         changes = own
         return own
+    }
+
+    /// The values of an object that no store has yet, to be changed; `nil` for other objects.
+    ///
+    /// Use them at once, as with `changeable`.
+    @inline(__always)
+    final func changeableNewValues() -> RowValues? {
+        if let newValues, !newValues.isShared { return newValues }
+        return hasRow ? nil : startNewValues()
+    }
+
+    @inline(never)
+    private final func startNewValues() -> RowValues? {
+        if let newValues {
+            self.newValues = newValues.copy()
+        } else if state.isDisjoint(with: .registered) || state.contains(.inserted) {
+            newValues = RowValues(shape.defaultValues, relationshipCount: shape.inverses.count)
+        }
+        return newValues
     }
 
     /// Tells the context that the object has changed.

@@ -123,13 +123,16 @@ extension ManagedObject {
 
     /// Attributes and to-one destinations whose values differ from the committed ones (MO-35).
     public final func changedValues() -> [String: AttributeValue] {
-        guard let values = changes?.values else { return [:] }
         var result: [String: AttributeValue] = [:]
-        for (slot, value) in values.attributes.pairs where !entity.attributes[slot].isTransient {
-            if (row?.value(at: slot) ?? .null) != value { result[entity.attributes[slot].name] = value }
+        for attribute in entity.attributes where !attribute.isTransient {
+            guard let value = unsavedAttribute(at: attribute.slot) else { continue }
+            if (row?.value(at: attribute.slot) ?? .null) != value { result[attribute.name] = value }
         }
-        for (slot, id) in values.destinations.pairs where row?.destination(at: slot) != id {
-            result[entity.relationships[slot].name] = id.map { .objectID($0) } ?? .null
+        for relationship in entity.relationships {
+            guard let id = unsavedDestinationID(at: relationship.slot) else { continue }
+            if row?.destination(at: relationship.slot) != id {
+                result[relationship.name] = id.map { .objectID($0) } ?? .null
+            }
         }
         return result
     }

@@ -13,12 +13,38 @@ extension ManagedObject {
 
     /// The destination of a to-one relationship; fires the fault.
     final func destinationID(at slot: Int) -> ObjectID? {
-        if let changes, let destination = changes.values.destinations[slot] { return destination }
+        if let destination = unsavedDestinationID(at: slot) { return destination }
         if !isFulfilled {
             fireFault()
-            if let changes, let destination = changes.values.destinations[slot] { return destination }
+            if let destination = unsavedDestinationID(at: slot) { return destination }
         }
         return storedDestinationID(at: slot)
+    }
+
+    /// The destination of a to-one relationship that differs, or may differ, from the committed one.
+    @inline(__always)
+    final func unsavedDestinationID(at slot: Int) -> ObjectID?? {
+        if let newValues { return .some(newValues.destination(at: slot)) }
+        guard let changes else { return nil }
+        return changes.values.destinations[slot]
+    }
+
+    /// Sets the destination of a to-one relationship on this side only.
+    final func setRawDestination(_ id: ObjectID?, at slot: Int) {
+        if let newValues = changeableNewValues() {
+            newValues.setDestination(id, at: slot)
+        } else {
+            changeable().values.destinations.set(id, at: slot)
+        }
+    }
+
+    /// Replaces the destinations of an object that no store has yet.
+    final func replaceNewDestinations(_ replacement: (ObjectID) -> ObjectID?) {
+        for slot in 0..<(newValues?.relationshipCount ?? 0) {
+            guard let id = newValues?.destination(at: slot) else { continue }
+            let new = replacement(id)
+            if new != id { setRawDestination(new, at: slot) }
+        }
     }
 
     /// The destination of a to-one relationship in the row, if that is in memory.
@@ -237,7 +263,7 @@ extension ManagedObject {
     private func addRaw(_ id: ObjectID, to relationship: Relationship) {
         if !relationship.isToMany {
             if !isFulfilled { fireFault() }
-            changeable().values.destinations[relationship.slot] = .some(id)
+            setRawDestination(id, at: relationship.slot)
         } else {
             beginChange(of: relationship).add(id, toMany: relationship.slot)
         }
@@ -249,7 +275,7 @@ extension ManagedObject {
         if state.contains(.inaccessible) { return }
         if !relationship.isToMany {
             guard destinationID(at: relationship.slot) == id else { return }
-            changeable().values.destinations[relationship.slot] = .some(nil)
+            setRawDestination(nil, at: relationship.slot)
         } else {
             beginChange(of: relationship).remove(id, fromMany: relationship.slot)
         }

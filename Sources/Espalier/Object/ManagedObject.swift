@@ -5,7 +5,8 @@
 //   2. The context reaches a clean object by a reference that does not keep it alive, and a changed one by a strong
 //      one (MO-43). The object never keeps its context alive: when the context ends, `managedObjectContext` is nil. It
 //      reaches its context by its shape, so that a context that ends need not visit its objects, a tenth of a fetch.
-//   3. An object holds its committed row and, only if it is changed, an `ObjectChanges`. Other objects are held as IDs.
+//   3. An object holds its committed row and, only if it is changed, an `ObjectChanges`; one that no store has yet, the
+//      `RowValues` that it will bring there. Other objects are held as IDs.
 //   4. Objects are not Sendable: they stay in the isolation region of their context (F-1). IDs travel.
 // Not here: how properties are read and written (+Attributes, +Relationships), how a fault fires (+Faulting).
 
@@ -48,6 +49,8 @@ open class ManagedObject {
     private var content: Optional<RowContent>
     private var place: RowPlace
     var changes: ObjectChanges?
+    /// All values of an object that no store has yet, once one of them was set.
+    var newValues: Optional<RowValues>
     /// The objects it was fetched with: their faults fire together (F-2).
     var cohort: Optional<Cohort>
     /// Where it stands in its life, unless its context has let go of all its objects since (`state`).
@@ -72,10 +75,11 @@ open class ManagedObject {
         if let origin = Self.takeOrigin(from: context), let shape = origin.shape.object {
             (storedID, self.shape) = (origin.id, shape)
             (content, place, cohort) = (origin.content.object, origin.place, origin.cohort.object)
+            newValues = nil
             storedState = .registered
             return
         }
-        (content, place, cohort) = (nil, .none, nil)
+        (content, place, cohort, newValues) = (nil, .none, nil, nil)
         let (entity, context) = (copy entity, copy context)
         let shape = context?.shape(of: entity)
         self.shape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self, in: nil)

@@ -1,7 +1,8 @@
 // What an object holds besides its committed row: new values, new destinations, changes of to-many relationships.
 //
 // Invariants
-//   1. A clean object has no `ObjectChanges` at all, unless a transient attribute has a value.
+//   1. A clean object has no `ObjectChanges` at all, unless a transient attribute has a value. One that no store has
+//      yet has its values and destinations elsewhere, all of them (`ManagedObject.newValues`).
 //   2. Destinations are IDs, never references to objects: changed objects form no reference cycles.
 
 import EspalierModel
@@ -12,11 +13,11 @@ final class ObjectChanges {
     /// All of it as one value, so that copying it is one assignment.
     struct Values {
         /// New attribute values.
-        var attributes = SlotValues<AttributeValue>.empty
+        var attributes = SlotValues<AttributeValue>()
         /// New destinations of to-one relationships.
-        var destinations = SlotValues<ObjectID?>.empty
+        var destinations = SlotValues<ObjectID?>()
         /// Changes of to-many relationships.
-        var toMany = SlotValues<ToManyChange>.empty
+        var toMany = SlotValues<ToManyChange>()
 
         var isEmpty: Bool { attributes.isEmpty && destinations.isEmpty && toMany.isEmpty }
     }
@@ -43,10 +44,13 @@ final class ObjectChanges {
     /// Removes a destination from a to-many relationship whose change has begun.
     func remove(_ id: ObjectID, fromMany slot: Int) { values.toMany.modify(slot) { $0.remove(id) } }
 
+    /// Forgets the values that somebody else keeps from now on.
+    func keepOnlyToMany() { (values.attributes, values.destinations) = (SlotValues(), SlotValues()) }
+
     /// Takes out IDs of objects that are no more.
     func forget(_ gone: Set<ObjectID>) {
         for (slot, destination) in values.destinations.pairs {
-            if let destination, gone.contains(destination) { values.destinations[slot] = .some(nil) }
+            if let destination, gone.contains(destination) { values.destinations.set(nil, at: slot) }
         }
         for (slot, _) in values.toMany.pairs { values.toMany.modify(slot) { $0.forget(gone) } }
     }

@@ -37,11 +37,17 @@ package enum TextFolding {
 
     /// The canonical composition (NFC) of `text`.
     package static func composed(_ text: String) -> String {
-        // Every scalar below U+0300 (lead byte 0xCC in UTF-8) stands for itself in NFC and combines with none of them.
-        if isBelow(0xCC, text) { return text }
+        if isBelow(leastCombiningByte, text) { return text }
         var scalars = String.UnicodeScalarView()
         for scalar in text._nfc { scalars.append(scalar) }
         return String(scalars)
+    }
+
+    /// Whether the UTF-8 bytes of a text are those of its canonical composition too and none of them is 0, as in most
+    /// text; some such texts are not found.
+    package static func isPlain(_ utf8: UnsafeBufferPointer<UInt8>) -> Bool {
+        // SAFETY: read within the call. Zero becomes the greatest byte; there is no branch for each.
+        unsafe utf8.reduce(into: 0 as UInt8) { $0 = max($0, $1 &- 1) } < leastCombiningByte - 1
     }
 
     /// How `left` stands to `right` under `options`.
@@ -57,6 +63,9 @@ package enum TextFolding {
         if left.utf8.lexicographicallyPrecedes(right.utf8) { return .orderedAscending }
         return left.utf8.elementsEqual(right.utf8) ? .orderedSame : .orderedDescending
     }
+
+    /// The lead byte of U+0300: every scalar below it stands for itself in NFC and combines with none of them.
+    private static let leastCombiningByte: UInt8 = 0xCC
 
     private static func isASCII(_ text: String) -> Bool { isBelow(0x80, text) }
 

@@ -177,22 +177,24 @@ struct SaveExecution: ~Copyable {
         guard let first = save.ids.first else { return }
         var root = schema.roots[schema.entityIndex(of: first)]
         var tree = catalog.rowTree(ofRoot: root)
+        insertedRows.reserveCapacity(save.ids.count)
         for position in save.ids.indices {
-            let id = save.ids[position]
+            let (id, values) = (save.ids[position], save.insertions[position].row)
             let entity = schema.entityIndex(of: id)
             if schema.roots[entity] != root {
                 root = schema.roots[entity]
                 tree = catalog.rowTree(ofRoot: root)
             }
-            encoder.encode(
-                entity, version: 1, values: save.insertions[position].values, destinations: save.destinations,
-                from: save.destinationStarts[position], into: &row)
-            let isTaken = try transaction.put(row, for: id.key, in: tree)
+            let (content, place) = insertedRows.append(id: id, byteCount: encoder.byteCount(entity, values)) { row in
+                encoder.encode(entity, version: 1, values, permanent: save.permanentIDs.permanent, into: &row)
+            }
+            let isTaken = try content.withRow(at: place) { row throws(StoreError) in
+                try transaction.put(row, for: id.key, in: tree)
+            }
             // The row that was there comes back with the end of the transaction.
             guard !isTaken, id.key <= lastKeys[root] ?? 0 else {
                 throw .invalidRequest(reason: "\(id) was not reserved, or is taken")
             }
-            row.withRawSpan { insertedRows.append($0, id: id) }
             rowDeltas[entity] += 1
             guard !schema.groupsByEntity[entity].isEmpty else { continue }
             let source = save.source(ofInsertion: position)
@@ -261,10 +263,13 @@ struct SaveExecution: ~Copyable {
         var destinations = entity.relationships.indices.map { old.destination(at: $0) }
         for (slot, value) in update.values { values[slot] = value }
         for (slot, destination) in update.destinations { destinations[slot] = destination }
-        encoder.encode(
-            entity.index, version: old.version + 1, values: values, destinations: destinations, from: 0, into: &row)
-        try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: entity))
-        row.withRawSpan { updatedRows.append($0, id: old.id) }
+        let new = RowValues(values, destinations)
+        let (content, place) = updatedRows.append(id: old.id, byteCount: encoder.byteCount(entity.index, new)) { row in
+            encoder.encode(entity.index, version: old.version + 1, new, permanent: \.self, into: &row)
+        }
+        try content.withRow(at: place) { row throws(StoreError) in
+            _ = try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: entity))
+        }
         let source = RowSource.values(values, destinations: destinations)
         for group in groups { try addKey(group, old.id, entity.index, source) }
     }

@@ -119,6 +119,12 @@ extension StoreTransaction where Base == WriteTransaction {
         do { return try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
     }
 
+    /// Stores `value` under `key`; returns whether it replaced an older value.
+    @discardableResult
+    mutating func put(_ value: RawSpan, for key: UInt64, in tree: Tree) throws(StoreError) -> Bool {
+        do { return try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
+    }
+
     /// Stores `value` under `key`.
     mutating func put(_ value: RawSpan, for key: RawSpan, in tree: Tree) throws(StoreError) {
         do { _ = try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }

@@ -11,22 +11,31 @@ internal import EspalierModel
 
 /// The values of a row, wherever they come from.
 enum RowSource {
-    /// The destinations of the row begin at `destinationsFrom`.
-    case values([AttributeValue], destinations: [ObjectID?], destinationsFrom: Int = 0)
+    case values([AttributeValue], destinations: [ObjectID?])
     case snapshot(ObjectSnapshot)
+    /// A new row, which may name others by temporary IDs.
+    case new(RowValues, PermanentIDs)
 
     func value(of property: Entity.Property) -> AttributeValue {
-        switch (self, property) {
-        case (.values(let values, _, _), .attribute(let slot)): values[slot]
-        case (.snapshot(let row), .attribute(let slot)): row.value(at: slot)
-        case (_, .relationship(let slot)): destination(at: slot).map { .objectID($0) } ?? .null
+        switch property {
+        case .attribute(let slot): attribute(at: slot)
+        case .relationship(let slot): destination(at: slot).map { .objectID($0) } ?? .null
+        }
+    }
+
+    private func attribute(at slot: Int) -> AttributeValue {
+        switch self {
+        case .values(let values, _): values[slot]
+        case .snapshot(let row): row.value(at: slot)
+        case .new(let row, _): row.attribute(at: slot)
         }
     }
 
     private func destination(at slot: Int) -> ObjectID? {
         switch self {
-        case .values(_, let destinations, let first): destinations[first + slot]
+        case .values(_, let destinations): destinations[slot]
         case .snapshot(let row): row.destination(at: slot)
+        case .new(let row, let permanentIDs): row.destination(at: slot).map(permanentIDs.permanent)
         }
     }
 }

@@ -77,8 +77,8 @@ package enum KeyCoding {
         case .double(let number): append(number, to: &key)
         case .date(let date): append(date.timeIntervalSinceReferenceDate, to: &key)
         case .float(let number): append(number, to: &key)
-        case .string(let text): append(text: TextFolding.folded(text, options), to: &key)
-        case .uri(let uri): append(text: TextFolding.folded(uri.absoluteString, options), to: &key)
+        case .string(let text): append(text, options, to: &key)
+        case .uri(let uri): append(uri.absoluteString, options, to: &key)
         case .binary(let bytes), .transformable(let bytes):
             appendEscaped(bytes, to: &key)
             key.append(bigEndian: UInt16(0))
@@ -114,9 +114,21 @@ package enum KeyCoding {
         key.append(bigEndian: bits >> 31 == 1 ? ~bits : bits | 1 << 31)
     }
 
-    private static func append(text: String, to key: inout [UInt8]) {
-        appendEscaped(text.utf8, to: &key)
+    private static func append(_ text: String, _ options: Options, to key: inout [UInt8]) {
+        if !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) || !appendPlain(text, to: &key) {
+            appendEscaped(TextFolding.folded(text, options).utf8, to: &key)
+        }
         key.append(bigEndian: UInt16(0))
+    }
+
+    /// Appends text that is plain, as a whole; returns `false` for other text.
+    private static func appendPlain(_ text: String, to key: inout [UInt8]) -> Bool {
+        // SAFETY: the buffer does not leave the closure.
+        unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            guard unsafe TextFolding.isPlain(bytes) else { return false }
+            unsafe key.append(contentsOf: bytes)
+            return true
+        } ?? false
     }
 
     private static func appendEscaped<Bytes: Sequence<UInt8>>(_ bytes: Bytes, to key: inout [UInt8]) {

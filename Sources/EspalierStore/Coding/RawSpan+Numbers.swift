@@ -32,9 +32,20 @@ extension MutableRawSpan {
     }
 
     /// Writes `bytes` over those at `offset`.
-    mutating func write(_ bytes: [UInt8], at offset: Int) {
-        for (place, byte) in bytes.enumerated() { write(byte, at: offset + place) }
+    @inline(__always)
+    mutating func write(_ bytes: RawSpan, at offset: Int) {
+        precondition(offset >= 0 && offset <= byteCount - bytes.byteCount, "bytes outside their place")
+        // SAFETY: in bounds by the line above.
+        unsafe withUnsafeMutableBytes { own in
+            unsafe bytes.withUnsafeBytes { bytes in
+                guard let start = own.baseAddress, let source = bytes.baseAddress else { return }
+                unsafe (start + offset).copyMemory(from: source, byteCount: bytes.count)
+            }
+        }
     }
+
+    /// Writes `bytes` over those at `offset`.
+    mutating func write(_ bytes: [UInt8], at offset: Int) { bytes.withRawSpan { write($0, at: offset) } }
 }
 
 extension [UInt8] {

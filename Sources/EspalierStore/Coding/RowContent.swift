@@ -55,6 +55,17 @@ package final class RowContent: @unchecked Sendable {
         }
     }
 
+    /// Calls `body` with the memory of a row that is to be written, where none is yet.
+    @inline(__always)
+    func withNewRow(at place: RowPlace, _ body: (inout MutableRawSpan) -> Void) {
+        precondition(Int(place.offset) + Int(place.byteCount) <= capacity, "a row outside of its memory")
+        // SAFETY: in bounds by the line above; the span does not outlive this call.
+        let bytes = unsafe UnsafeMutableRawBufferPointer(
+            start: memory + Int(place.offset), count: Int(place.byteCount))
+        var span = unsafe MutableRawSpan(_unsafeBytes: bytes)
+        body(&span)
+    }
+
     /// Writes the first `byteCount` bytes of `other` at the beginning, where no row is yet.
     func write(_ other: RowContent, byteCount: Int) {
         guard byteCount > 0 else { return }
@@ -63,10 +74,10 @@ package final class RowContent: @unchecked Sendable {
 
     /// Calls `body` with the bytes of a row where they lie.
     @inline(__always)
-    private func withRow<R>(at place: RowPlace, _ body: (RawSpan) -> R) -> R {
+    func withRow<R, E: Error>(at place: RowPlace, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
         precondition(Int(place.offset) + Int(place.byteCount) <= capacity, "a row outside of its memory")
         // SAFETY: in bounds by the line above; the span does not outlive this call.
-        return body(
+        return try body(
             unsafe UnsafeRawBufferPointer(start: memory + Int(place.offset), count: Int(place.byteCount)).bytes)
     }
 

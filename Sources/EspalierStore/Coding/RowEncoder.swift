@@ -1,4 +1,4 @@
-// Values into row bytes: one pass over the fields, into a buffer the caller reuses.
+// Values into row bytes: one pass over the fields, into memory of the right length.
 
 internal import EspalierModel
 internal import FoundationEssentials
@@ -7,43 +7,69 @@ internal import FoundationEssentials
 struct RowEncoder {
     let context: RowContext
 
-    /// Replaces `row` by the encoded row.
+    /// How long the encoded row of an entity with these values is.
+    ///
+    /// - Complexity: O(fields + bytes).
+    func byteCount(_ entity: ManagedObjectModel.EntityIndex, _ values: RowValues) -> Int {
+        let layout = currentLayout(entity)
+        var byteCount = layout.variableOffset
+        for index in layout.variableAttributes.indices {
+            // SAFETY: read where it lies.
+            byteCount += unsafe values.withAttribute(at: layout.variableAttributes[index].slot) { value in
+                switch unsafe value.pointee {
+                case .string(let text): text.utf8.count
+                case .binary(let bytes), .transformable(let bytes): bytes.count
+                default: variableBytes(unsafe value.pointee).count
+                }
+            }
+        }
+        return byteCount
+    }
+
+    /// Makes `row`, of `byteCount` bytes, the encoded row.
     ///
     /// - Parameters:
     ///   - entity: a concrete entity of the open model.
-    ///   - values: one value for each attribute slot, accepted by its attribute.
-    ///   - destinations: one for each relationship slot, from position `first` on.
+    ///   - values: accepted by the attributes.
+    ///   - permanent: the ID for one among the destinations.
     /// - Complexity: O(fields + bytes).
+    @inline(__always)
     func encode(
-        _ entity: ManagedObjectModel.EntityIndex, version: UInt64, values: [AttributeValue],
-        destinations: [ObjectID?], from first: Int, into row: inout [UInt8]
+        _ entity: ManagedObjectModel.EntityIndex, version: UInt64, _ values: RowValues,
+        permanent: (ObjectID) -> ObjectID, into row: inout MutableRawSpan
     ) {
+        let layout = currentLayout(entity)
+        layout.blankRow.withRawSpan { row.write($0, at: 0) }
+        row.write(version, at: RowLayout.versionOffset)
+        for index in layout.fixedAttributes.indices {
+            let (slot, place) = layout.fixedAttributes[index]
+            // SAFETY: read where it lies.
+            unsafe values.withAttribute(at: slot) { encodeFixed(unsafe $0.pointee, at: place, &row) }
+        }
+        for index in layout.toOnes.indices {
+            let (slot, place) = layout.toOnes[index]
+            encode(values.destination(at: slot).map(permanent), at: place, &row)
+        }
+        var end = layout.variableOffset
+        for index in layout.variableAttributes.indices {
+            let (slot, place) = layout.variableAttributes[index]
+            // SAFETY: as above.
+            unsafe values.withAttribute(at: slot) { value in
+                switch unsafe value.pointee {
+                case .null: setNull(place, &row)
+                case .string(let text): end += write(text, to: &row, at: end)
+                default: end += write(variableBytes(unsafe value.pointee), to: &row, at: end)
+                }
+            }
+            row.write(UInt32(end - layout.variableOffset), at: layout.tableOffset + 4 * place.position)
+        }
+    }
+
+    private func currentLayout(_ entity: ManagedObjectModel.EntityIndex) -> RowLayout {
         guard let layout = context.currentLayouts[entity] else {
             preconditionFailure("entity \(entity) is abstract and has no rows")
         }
-        row.removeAll(keepingCapacity: true)
-        row.append(contentsOf: layout.blankRow)
-        row.withMutableRawSpan { bytes in
-            bytes.write(version, at: RowLayout.versionOffset)
-            for slot in layout.attributes.indices {
-                guard let place = layout.attributes[slot], place.width > 0 else { continue }
-                encodeFixed(values[slot], at: place, &bytes)
-            }
-            for slot in layout.references.indices {
-                guard let place = layout.references[slot] else { continue }
-                encode(destinations[first + slot], at: place, &bytes)
-            }
-        }
-        // In slot order, which is the order of the variable part.
-        for slot in layout.attributes.indices {
-            guard let place = layout.attributes[slot], place.width == 0 else { continue }
-            let isNull = !appendVariable(values[slot], to: &row)
-            let end = UInt32(row.count - layout.variableOffset)
-            row.withMutableRawSpan { bytes in
-                if isNull { setNull(place, &bytes) }
-                bytes.write(end, at: layout.tableOffset + 4 * place.position)
-            }
-        }
+        return layout
     }
 
     /// Whether `patch` can carry an update out: all attributes that change are of fixed width.
@@ -113,16 +139,32 @@ struct RowEncoder {
         }
     }
 
-    /// Appends the bytes of a variable-width value; returns `false` for null.
-    private func appendVariable(_ value: AttributeValue, to row: inout [UInt8]) -> Bool {
+    /// Writes the UTF-8 of a text; returns how many bytes there are.
+    private func write(_ text: String, to row: inout MutableRawSpan, at offset: Int) -> Int {
+        // SAFETY: the buffer does not leave the closure.
+        unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            row.write(unsafe UnsafeRawBufferPointer(bytes).bytes, at: offset)
+            return bytes.count
+        } ?? write(Array(text.utf8), to: &row, at: offset)
+    }
+
+    private func write(_ bytes: [UInt8], to row: inout MutableRawSpan, at offset: Int) -> Int {
+        row.write(bytes, at: offset)
+        return bytes.count
+    }
+
+    /// The bytes of a variable-width value, in memory of their own.
+    private func variableBytes(_ value: AttributeValue) -> [UInt8] {
         switch value {
-        case .string(let text): row.append(contentsOf: text.utf8)
-        case .uri(let uri): row.append(contentsOf: uri.absoluteString.utf8)
-        case .binary(let bytes), .transformable(let bytes): row.append(contentsOf: bytes)
-        case .composite: TaggedValue.append(value, to: &row)
-        default: return false
+        case .string(let text): return Array(text.utf8)
+        case .uri(let uri): return Array(uri.absoluteString.utf8)
+        case .binary(let bytes), .transformable(let bytes): return Array(bytes)
+        case .composite:
+            var bytes: [UInt8] = []
+            TaggedValue.append(value, to: &bytes)
+            return bytes
+        default: return []
         }
-        return true
     }
 
     private func setNull(_ place: RowLayout.Place, _ row: inout MutableRawSpan) {

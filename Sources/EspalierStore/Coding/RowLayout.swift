@@ -92,6 +92,10 @@ final class RowLayout: Sendable {
     let attributes: [Place?]
     /// For each relationship slot of the entity in the open model.
     let references: [Place?]
+    /// The attributes of fixed width, the others, and the to-one relationships: slot and place, in slot order.
+    let fixedAttributes: [(slot: Int, place: Place)]
+    let variableAttributes: [(slot: Int, place: Place)]
+    let toOnes: [(slot: Int, place: Place)]
     /// The places that hold references.
     let referencePlaces: [Place]
     /// The places of variable width, in the order of the offset table.
@@ -134,6 +138,12 @@ final class RowLayout: Sendable {
         references = entity.relationships.map { relationship in
             byName[relationship.name].flatMap { $0.content == .reference && !relationship.isToMany ? $0 : nil }
         }
+        func slotted(_ places: [Place?], where isWanted: (Place) -> Bool) -> [(slot: Int, place: Place)] {
+            places.enumerated().compactMap { slot, place in place.flatMap { isWanted($0) ? (slot, $0) : nil } }
+        }
+        fixedAttributes = slotted(attributes) { $0.width > 0 }
+        variableAttributes = slotted(attributes) { $0.width == 0 }
+        toOnes = slotted(references) { _ in true }
     }
 
     /// The fields a row of `entity` has today: stored attributes, then to-one relationships, in slot order.

@@ -36,9 +36,26 @@ struct SnapshotBuilder: ~Copyable {
     mutating func append(_ row: RawSpan, id: ObjectID) {
         if row.byteCount > chunk.capacity - used { makeRoom(for: row.byteCount) }
         chunk.write(row, at: used)
+        note(id, byteCount: row.byteCount)
+    }
+
+    /// Appends a row of `byteCount` bytes that `write` makes; returns where it is.
+    @inline(__always)
+    mutating func append(
+        id: ObjectID, byteCount: Int, _ write: (inout MutableRawSpan) -> Void
+    ) -> (content: RowContent, place: RowPlace) {
+        if byteCount > chunk.capacity - used { makeRoom(for: byteCount) }
+        let place = RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(byteCount))
+        chunk.withNewRow(at: place, write)
+        note(id, byteCount: byteCount)
+        return (chunk, place)
+    }
+
+    @inline(__always)
+    private mutating func note(_ id: ObjectID, byteCount: Int) {
         ids.append(id)
-        places.append(RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(row.byteCount)))
-        used += row.byteCount
+        places.append(RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(byteCount)))
+        used += byteCount
     }
 
     /// Makes the chunk larger, or ends it and begins another.

@@ -18,14 +18,33 @@ public struct SaveRequest: Sendable {
     public struct Insertion: Sendable {
         /// A temporary ID, or one that the store reserved.
         public var id: ObjectID
+        /// All values, which are shared.
+        package private(set) var row: RowValues
+
         /// One value for each attribute slot of the entity.
-        public var values: [AttributeValue]
+        ///
+        /// - Complexity: O(values), to read as well as to change.
+        public var values: [AttributeValue] {
+            get { row.attributes }
+            set { self = Insertion(id: id, values: newValue, destinations: row.destinations) }
+        }
         /// One for each relationship slot; `nil` for to-many and empty ones.
-        public var destinations: [ObjectID?]
+        ///
+        /// - Complexity: O(values), to read as well as to change.
+        public var destinations: [ObjectID?] {
+            get { row.destinations }
+            set { self = Insertion(id: id, values: row.attributes, destinations: newValue) }
+        }
 
         /// Inserts a row.
         public init(id: ObjectID, values: [AttributeValue], destinations: [ObjectID?]) {
-            (self.id, self.values, self.destinations) = (id, values, destinations)
+            self.init(id: id, RowValues(values, destinations))
+        }
+
+        /// Inserts a row that somebody has and changes no more.
+        package init(id: ObjectID, _ row: RowValues) {
+            row.share()
+            (self.id, self.row) = (id, row)
         }
     }
 

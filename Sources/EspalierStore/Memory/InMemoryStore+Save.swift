@@ -27,10 +27,9 @@ extension InMemoryStore {
             let entity = model.entities[schema.entityIndex(of: id)]
             guard id.key <= state.lastKeys[entity.root], state.rows[entity.root][id.key] == nil
             else { throw .invalidRequest(reason: "\(id) was not reserved, or is taken") }
-            let first = save.destinationStarts[position]
             let row = MemoryState.Row(
                 id: id, entity: entity.index, version: 1, values: save.insertions[position].values,
-                destinations: Array(save.destinations[first..<first + entity.relationships.count]))
+                destinations: entity.relationships.indices.map { save.destination(at: $0, ofInsertion: position) })
             state.rows[entity.root][row.id.key] = row
             inserted.append((row, nil))
         }

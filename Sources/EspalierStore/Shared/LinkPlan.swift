@@ -84,22 +84,8 @@ struct LinkPlan {
         deleted: [ObjectSnapshot], source: borrowing Source
     ) throws(StoreError) {
         model = schema.model
-        for position in save.ids.indices {
-            let (id, first) = (save.ids[position], save.destinationStarts[position])
-            for (slot, inverse) in schema.listedToOnes[schema.entityIndex(of: id)] {
-                guard let destination = save.destinations[first + slot] else { continue }
-                if inverse.isOrdered {
-                    edit(inverse, destination) { $0.add(id) }
-                } else {
-                    add(Link(owner: destination, destination: id), across: inverse)
-                }
-            }
-        }
-        for position in additions.indices {
-            additions[position].links.sort {
-                ($0.owner.key, $0.destination.key) < ($1.owner.key, $1.destination.key)
-            }
-        }
+        addNewRows(save, schema)
+        for position in additions.indices { Self.sort(&additions[position].links) }
         for (position, row) in updated where !save.updates[position].destinations.isEmpty {
             let update = save.updates[position]
             let entity = model.entities[schema.entityIndex(of: update.id)]
@@ -183,13 +169,67 @@ struct LinkPlan {
         return edits
     }
 
-    private mutating func add(_ link: Link, across relationship: Relationship) {
-        // Few relationships, so they are searched.
-        if let position = additions.firstIndex(where: { $0.relationship === relationship }) {
-            additions[position].links.append(link)
-        } else {
-            additions.append((relationship, [link]))
+    /// Notes what the to-one relationships of new rows add to lists.
+    private mutating func addNewRows(_ save: PreparedSave, _ schema: StoreSchema) {
+        var entity: ManagedObjectModel.EntityIndex?
+        // Those of the rows of one entity that stand together: where in a row, and for which of `additions`.
+        var slots: [(slot: Int, addition: Int)] = []
+        var ordered: [(slot: Int, inverse: Relationship)] = []
+        for position in save.ids.indices {
+            let id = save.ids[position]
+            if entity != schema.entityIndex(of: id) {
+                entity = schema.entityIndex(of: id)
+                (slots, ordered) = ([], [])
+                for (slot, inverse) in schema.listedToOnes[schema.entityIndex(of: id)] {
+                    if inverse.isOrdered {
+                        ordered.append((slot, inverse))
+                    } else {
+                        slots.append((slot, addition(across: inverse)))
+                    }
+                }
+            }
+            for (slot, addition) in slots {
+                guard let owner = save.destination(at: slot, ofInsertion: position) else { continue }
+                additions[addition].links.append(Link(owner: owner, destination: id))
+            }
+            for (slot, inverse) in ordered {
+                guard let owner = save.destination(at: slot, ofInsertion: position) else { continue }
+                edit(inverse, owner) { $0.add(id) }
+            }
         }
+    }
+
+    /// Where in `additions` the links of a relationship are; few relationships, so they are searched.
+    private mutating func addition(across relationship: Relationship) -> Int {
+        if let position = additions.firstIndex(where: { $0.relationship === relationship }) { return position }
+        additions.append((relationship, []))
+        return additions.count - 1
+    }
+
+    /// Brings links into the order of owners and destinations.
+    private static func sort(_ links: inout [Link]) {
+        func isInOrder(_ left: Link, _ right: Link) -> Bool {
+            (left.owner.key, left.destination.key) < (right.owner.key, right.destination.key)
+        }
+        guard let first = links.first else { return }
+        // Rows mostly come in the order of their keys, and the keys of their owners are a stretch with few gaps: then
+        // each link goes to its place at once, a fifth of what comparing them costs.
+        var (least, greatest, ascends) = (first.owner.key, first.owner.key, true)
+        for position in 1..<links.count {
+            (least, greatest) = (min(least, links[position].owner.key), max(greatest, links[position].owner.key))
+            ascends = ascends && links[position - 1].destination.key < links[position].destination.key
+        }
+        guard ascends, greatest - least < 4 * UInt64(links.count) else { return links.sort(by: isInOrder) }
+        var ends = [Int](repeating: 0, count: Int(greatest - least) + 1)
+        for link in links { ends[Int(link.owner.key - least)] += 1 }
+        for owner in ends.indices.dropFirst() { ends[owner] += ends[owner - 1] }
+        var sorted = [Link](repeating: first, count: links.count)
+        for link in links.reversed() {
+            let owner = Int(link.owner.key - least)
+            ends[owner] -= 1
+            sorted[ends[owner]] = link
+        }
+        links = sorted
     }
 
     private mutating func edit(_ relationship: Relationship, _ owner: ObjectID, _ change: (inout LinkEdit) -> Void) {

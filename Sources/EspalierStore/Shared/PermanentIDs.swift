@@ -8,10 +8,21 @@
 
 internal import EspalierModel
 
-struct PermanentIDs {
+/// A class: all rows of a save come across it.
+final class PermanentIDs {
     private let first: UInt64
-    private var array: [ObjectID] = []
-    private var table = ObjectIDTable<ObjectID>()
+    private var array: [ObjectID] {
+        // SAFETY: no access lasts while another begins: IDs call nobody.
+        _read { yield unsafe storedArray }
+        _modify { yield &(unsafe storedArray) }
+    }
+    private var table: ObjectIDTable<ObjectID> {
+        // SAFETY: as with `array`.
+        _read { yield unsafe storedTable }
+        _modify { yield &(unsafe storedTable) }
+    }
+    @exclusivity(unchecked) private var storedArray: [ObjectID] = []
+    @exclusivity(unchecked) private var storedTable = ObjectIDTable<ObjectID>()
 
     /// Room for the temporary ones among `ids`.
     init(for ids: some Sequence<ObjectID>) {
@@ -32,7 +43,7 @@ struct PermanentIDs {
     }
 
     /// Sets the permanent ID of one of the IDs; returns `false` if it has one already.
-    mutating func set(_ permanent: ObjectID, for temporary: ObjectID) -> Bool {
+    func set(_ permanent: ObjectID, for temporary: ObjectID) -> Bool {
         guard array.isEmpty else {
             let place = Int(temporary.key - first)
             guard array[place].isTemporary else { return false }
@@ -44,7 +55,12 @@ struct PermanentIDs {
         return table.count > count
     }
 
+    /// The ID that the row has which `id` names, if it is temporary and was set; else `id`.
+    @inline(__always)
+    func permanent(_ id: ObjectID) -> ObjectID { id.isTemporary ? self[id] ?? id : id }
+
     /// The permanent ID of `temporary`, if it was set.
+    @inline(__always)
     subscript(temporary: ObjectID) -> ObjectID? {
         guard !array.isEmpty else { return table[temporary] }
         guard temporary.key >= first, temporary.key - first < UInt64(array.count) else { return nil }

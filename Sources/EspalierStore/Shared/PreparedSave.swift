@@ -1,12 +1,11 @@
 // A save request made safe to carry out: every ID permanent, every slot and type checked against the model.
 //
 // Invariants
-//   1. Every ID is this store's, every entity is the model's and concrete; `ids`, `destinations(ofInsertion:)` and
+//   1. Every ID is this store's, every entity is the model's and concrete; `ids`, `destination(at:ofInsertion:)` and
 //      updates name no temporary ID.
 //   2. No row is inserted, updated or deleted twice.
 //   3. Every value fits its attribute; transient attributes are null; to-many slots have no inline destination.
-//   4. Rows stay in the arrays that the request brought them in, unless something in them is replaced: copying one is
-//      six reference counts, for each row of a save.
+//   4. Rows stay in the memory that the request brought them in, unless something in them is replaced.
 // Not here: versions, uniqueness, existence of rows (each store asks its own rows).
 
 internal import EspalierModel
@@ -20,7 +19,7 @@ struct PreparedSave {
         let order: [ObjectID]?
     }
 
-    /// The new rows as they were asked for: their IDs are in `ids`, their destinations in `destinations`.
+    /// The new rows as they were asked for: their IDs are in `ids`, and what they lead to may be temporary.
     private(set) var insertions: [SaveRequest.Insertion]
     /// The permanent IDs of the new rows.
     private(set) var ids: [ObjectID] = []
@@ -28,11 +27,10 @@ struct PreparedSave {
     let deletions: [SaveRequest.Expectation]
     let locks: [SaveRequest.Expectation]
     private(set) var links: [LinkChange] = []
-    /// The permanent destinations of all new rows, one row behind the other.
-    private(set) var destinations: [ObjectID?] = []
-    /// Where the destinations of each new row begin.
-    private(set) var destinationStarts: [Int] = []
-    private var permanentIDs: PermanentIDs
+    /// The permanent IDs by the temporary ones.
+    let permanentIDs: PermanentIDs
+    /// Whether some of the new rows have IDs that were reserved.
+    private var hasReservedIDs = false
 
     private let schema: StoreSchema
     private let storeTag: UInt32
@@ -60,9 +58,11 @@ struct PreparedSave {
     }
 
     /// Where the new row at `position` has its values from.
-    func source(ofInsertion position: Int) -> RowSource {
-        .values(
-            insertions[position].values, destinations: destinations, destinationsFrom: destinationStarts[position])
+    func source(ofInsertion position: Int) -> RowSource { .new(insertions[position].row, permanentIDs) }
+
+    /// Where the to-one relationship in `slot` of the new row at `position` leads.
+    func destination(at slot: Int, ofInsertion position: Int) -> ObjectID? {
+        insertions[position].row.destination(at: slot).map(permanentIDs.permanent)
     }
 
     /// `conflicts` with the IDs that the request knows: a row that is not inserted keeps its temporary one.
@@ -89,16 +89,19 @@ struct PreparedSave {
 
     private mutating func assignIDs(_ newKey: (Entity) throws(StoreError) -> UInt64) throws(StoreError) {
         ids.reserveCapacity(insertions.count)
+        var known: Entity?
         for position in insertions.indices {
             let requested = insertions[position].id
             guard requested.isTemporary else {
+                hasReservedIDs = true
                 ids.append(requested)
                 continue
             }
-            guard let entity = schema.entity(of: requested) else {
+            if known?.tag != requested.entityTag { known = schema.entity(of: requested) }
+            guard let known else {
                 throw .invalidRequest(reason: "the store's model has no entity \(requested.entityName)")
             }
-            let id = ObjectID(storeTag: storeTag, entityTag: requested.entityTag, key: try newKey(entity))
+            let id = ObjectID(storeTag: storeTag, entityTag: requested.entityTag, key: try newKey(known))
             guard permanentIDs.set(id, for: requested) else {
                 throw .invalidRequest(reason: "\(requested) is inserted twice")
             }
@@ -107,44 +110,35 @@ struct PreparedSave {
     }
 
     private mutating func prepareInsertions() throws(StoreError) {
-        destinationStarts.reserveCapacity(insertions.count)
-        destinations.reserveCapacity(insertions.count)
         guard let first = ids.first else { return }
         var entity = try entity(of: first)
+        var (types, destinationTags) = (schema.plainTypes[entity.index], schema.plainDestinations[entity.index])
         for position in insertions.indices {
             let id = ids[position]
-            if entity.tag != id.entityTag || id.storeTag != storeTag { entity = try self.entity(of: id) }
+            if entity.tag != id.entityTag || id.storeTag != storeTag {
+                entity = try self.entity(of: id)
+                (types, destinationTags) = (schema.plainTypes[entity.index], schema.plainDestinations[entity.index])
+            }
             guard !entity.isAbstract else {
                 throw .invalidRequest(reason: "entity \(entity.name) is abstract and has no rows of its own")
             }
-            try prepareValues(ofInsertion: position, entity)
-            destinationStarts.append(destinations.count)
-            let requested = insertions[position].destinations
-            for slot in requested.indices {
-                guard let destination = requested[slot] else {
-                    destinations.append(nil)
-                    continue
-                }
-                destinations.append(try checked(destination, for: entity.relationships[slot], inline: true))
+            let row = insertions[position].row
+            guard row.attributeCount == types.count, row.relationshipCount == destinationTags.count else {
+                throw .invalidRequest(
+                    reason: "\(entity.name) has \(types.count) attributes and \(destinationTags.count) relationships, "
+                        + "the insertion of \(insertions[position].id) has \(row.attributeCount) and "
+                        + "\(row.relationshipCount)")
             }
-        }
-    }
-
-    private mutating func prepareValues(ofInsertion position: Int, _ entity: Entity) throws(StoreError) {
-        guard insertions[position].values.count == entity.attributes.count,
-            insertions[position].destinations.count == entity.relationships.count
-        else {
-            throw .invalidRequest(
-                reason: "\(entity.name) has \(entity.attributes.count) attributes and "
-                    + "\(entity.relationships.count) relationships, the insertion of \(insertions[position].id) has "
-                    + "\(insertions[position].values.count) and \(insertions[position].destinations.count)")
-        }
-        let (values, types) = (insertions[position].values, schema.plainTypes[entity.index])
-        for slot in values.indices {
-            if let type = types[slot], type.accepts(values[slot]) { continue }
-            if values[slot].isNull { continue }
-            if try !isStored(values[slot], in: entity.attributes[slot], of: entity) {
-                clearValue(slot, ofInsertion: position)
+            for slot in types.indices where !row.isPlain(at: slot, types[slot]) {
+                if try !isStored(row.attribute(at: slot), in: entity.attributes[slot], of: entity) {
+                    clearValue(slot, ofInsertion: position)
+                }
+            }
+            for slot in destinationTags.indices {
+                guard let destination = row.destination(at: slot) else { continue }
+                let id = permanentIDs.permanent(destination)
+                if id.storeTag == storeTag, id.entityTag == destinationTags[slot] { continue }
+                _ = try checked(destination, for: entity.relationships[slot], inline: true)
             }
         }
     }
@@ -269,6 +263,8 @@ struct PreparedSave {
     }
 
     private func refuseDuplicates() throws(StoreError) {
+        // New IDs are each given once.
+        guard hasReservedIDs || !updates.isEmpty || !deletions.isEmpty else { return }
         // Sorting is cheaper than a set: requests come in the order of their keys.
         var ids = ids
         ids.reserveCapacity(ids.count + updates.count + deletions.count)
@@ -277,6 +273,22 @@ struct PreparedSave {
         ids.sort { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }
         for position in ids.indices.dropLast() where ids[position] == ids[position + 1] {
             throw .invalidRequest(reason: "\(ids[position]) is inserted, updated or deleted more than once")
+        }
+    }
+}
+
+extension RowValues {
+    /// Whether nothing has to be looked at but the type of an attribute to say that it takes its value.
+    @inline(__always)
+    fileprivate func isPlain(at slot: Int, _ type: AttributeType?) -> Bool {
+        // SAFETY: read where it lies.
+        unsafe withAttribute(at: slot) { value in
+            switch unsafe value.pointee {
+            case .null: true
+            case .string: type == .string
+            case .integer where type == .integer64: true
+            default: type?.accepts(unsafe value.pointee) == true
+            }
         }
     }
 }

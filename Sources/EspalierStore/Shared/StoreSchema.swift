@@ -68,6 +68,8 @@ package final class StoreSchema: Sendable {
     let listedToOnes: [[(slot: Int, inverse: Relationship)]]
     /// For each entity, by slot: the type of a stored attribute whose type alone says what it takes.
     let plainTypes: [[AttributeType?]]
+    /// For each entity, by slot: the tag of the entity that a to-one relationship leads to; `nil` for to-many ones.
+    let plainDestinations: [[UInt32?]]
     /// For each entity, by slot: whether a group has the attribute, or the relationship.
     private let indexedAttributes: [[Bool]]
     private let indexedRelationships: [[Bool]]
@@ -103,6 +105,9 @@ package final class StoreSchema: Sendable {
         }
         plainTypes = model.entities.map { entity in
             entity.attributes.map { $0.isTransient || $0.type == .composite ? nil : $0.type }
+        }
+        plainDestinations = model.entities.map { entity in
+            entity.relationships.map { $0.isToMany ? nil : model.destination(of: $0).tag }
         }
         let oneWay = model.entities.flatMap { entity in
             entity.relationships.filter { $0.declaredBy == entity.index && $0.isToMany && $0.inverse == nil }
