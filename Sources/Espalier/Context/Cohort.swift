@@ -12,7 +12,7 @@ import EspalierModel
 import EspalierStore
 
 /// A group of objects that one fetch, or one relationship of another cohort, has brought in.
-final class Cohort {
+final class Cohort: SharedByObjects {
     /// How many objects one trip to the store loads at most; bounds the memory that one fault can ask for.
     static let tripSizeMax = 4096
 

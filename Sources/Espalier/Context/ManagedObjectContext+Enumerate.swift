@@ -76,6 +76,9 @@ extension ManagedObjectContext {
         of rows: SnapshotList, firesFaults: Bool, _ body: (ManagedObject) throws -> Void
     ) throws {
         let cohort = rows.count > 1 ? Cohort(rows.ids, fetchedRows: rows, cache: cache) : nil
+        // The walk counts as an object, so that the count does not end and begin again with each.
+        cohort?.addObject()
+        defer { cohort?.removeObject() }
         let changeCount = cache.changeCount
         let (ids, places) = (rows.ids, rows.places)
         guard let first = ids.first else { return }

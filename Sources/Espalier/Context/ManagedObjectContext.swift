@@ -240,6 +240,8 @@ public final class ManagedObjectContext {
         if let shape = shapes[index] { return shape }
         let entity = model.entities[index]
         let shape = EntityShape(entity, model: model, objectClass: model.objectClass(of: entity), in: self)
+        // The context counts as an object, so that the count does not end and begin again with each that is made alone.
+        shape.addObject()
         shapes[index] = shape
         return shape
     }
@@ -259,7 +261,10 @@ public final class ManagedObjectContext {
     ///
     /// Calls no hook, and what objects give up keeps no object alive: none ends meanwhile.
     func letGo() {
-        for shape in shapes { shape?.letGo() }
+        for shape in shapes {
+            shape?.letGo()
+            shape?.removeObject()
+        }
         (shapes, shapesByTag) = (Array(repeating: nil, count: shapes.count), [])
         (shapesByClass, lastShape) = ([:], nil)
     }

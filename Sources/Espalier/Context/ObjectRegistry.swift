@@ -10,24 +10,38 @@ import EspalierModel
 /// The objects of a context by ID.
 struct ObjectRegistry {
     private var table = ObjectIDTable<Unretained<ManagedObject>>()
+    /// The object that was entered last and is not in the table yet: where objects come and go one by one, as in a walk
+    /// through a store, none ever gets there, a sixth of the walk.
+    private var newest: (id: ObjectID, object: Unretained<ManagedObject>)?
 
-    var count: Int { table.count }
+    /// How many objects there are.
+    var count: Int { table.count + (newest == nil ? 0 : 1) }
+
+    @inline(__always)
+    private func entry(_ id: ObjectID) -> Unretained<ManagedObject>? {
+        if let newest, newest.id == id { return newest.object }
+        return table[id]
+    }
 
     /// The object with this ID.
     ///
     /// - Complexity: O(1).
     @inline(__always)
-    subscript(id: ObjectID) -> ManagedObject? { table[id]?.object }
+    subscript(id: ObjectID) -> ManagedObject? { entry(id)?.object }
 
     /// Calls `body` with the object with this ID, if there is one, which must not end meanwhile: it is not retained.
     @inline(__always)
-    func withObject<R>(_ id: ObjectID, _ body: (ManagedObject) -> R) -> R? { table[id]?.withObject(body) }
+    func withObject<R>(_ id: ObjectID, _ body: (ManagedObject) -> R) -> R? { entry(id)?.withObject(body) }
 
     /// Enters an object whose ID is not entered yet.
     mutating func insert(_ object: ManagedObject) {
-        let count = table.count
-        table.set(Unretained(object), for: object.storedID)
-        precondition(table.count > count, "two objects for one ID")
+        let id = object.storedID
+        if let newest {
+            let count = table.count
+            table.set(newest.object, for: newest.id)
+            precondition(table.count > count && id != newest.id, "two objects for one ID")
+        }
+        newest = (id, Unretained(object))
     }
 
     /// Makes room for as many objects in all.
@@ -43,13 +57,26 @@ struct ObjectRegistry {
     }
 
     /// Takes out the object with this ID, if there is one.
-    mutating func remove(_ id: ObjectID) { table.remove(id) }
+    @inline(__always)
+    mutating func remove(_ id: ObjectID) {
+        if let newest, newest.id == id {
+            self.newest = nil
+        } else {
+            table.remove(id)
+        }
+    }
 
     /// Calls `body` with each object, in no particular order.
     ///
     /// No object may end meanwhile: none is retained.
-    func forEach(_ body: (ManagedObject) -> Void) { for entry in table.allValues { entry.withObject(body) } }
+    func forEach(_ body: (ManagedObject) -> Void) {
+        for entry in table.allValues { entry.withObject(body) }
+        newest?.object.withObject(body)
+    }
 
     /// All objects, in no particular order.
-    var objects: [ManagedObject] { table.allValues.compactMap(\.object) }
+    var objects: [ManagedObject] {
+        let objects = table.allValues.compactMap(\.object)
+        return newest?.object.object.map { objects + [$0] } ?? objects
+    }
 }

@@ -37,7 +37,7 @@ struct AttributeRule {
 
 /// The part of an object that is the same for all objects of its entity.
 @safe
-final class EntityShape {
+final class EntityShape: SharedByObjects {
     /// The context whose objects have this shape, until it lets go of them.
     private(set) var context: Unretained<ManagedObjectContext>
     let entity: Entity

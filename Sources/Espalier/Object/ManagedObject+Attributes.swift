@@ -34,7 +34,7 @@ extension ManagedObject {
     /// Writes an attribute, or refuses with the reason; then nothing has changed.
     final func setAttributeValue(_ value: consuming AttributeValue, at slot: Int) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
-        let type = shape.attributeTypes[slot]
+        let type = withShape { $0.attributeTypes[slot] }
         guard type.canHold(value) else { return .wrongType(found: value.typeName, expected: type.name) }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }

@@ -155,7 +155,7 @@ extension ManagedObject {
 
     /// Whether `destination` is a destination; asks the to-one side if there is one, which needs no list.
     final func isLinked(to destination: ManagedObject, across relationship: Relationship) -> Bool {
-        if let inverse = shape.inverses[relationship.slot], !inverse.isToMany {
+        if let inverse = withShape({ $0.inverses[relationship.slot] }), !inverse.isToMany {
             return destination.destinationID(at: inverse.slot) == storedID
         }
         return destinationIDs(at: relationship.slot).contains(destination.storedID)
@@ -194,7 +194,7 @@ extension ManagedObject {
     /// of this context and of just the entity.
     private func isPlain(_ destination: ManagedObject, at slot: Int) -> Bool {
         isInContext(of: destination) && destination.state.isDisjoint(with: [.deleted, .ended, .inaccessible])
-            && slot < shape.destinationEntities.count && destination.shape.entity === shape.destinationEntities[slot]
+            && withShape { slot < $0.destinationEntities.count && destination.entity === $0.destinationEntities[slot] }
     }
 
     // MARK: Both sides at once
@@ -204,7 +204,7 @@ extension ManagedObject {
         if !relationship.isToMany, let old = destinationID(at: relationship.slot), old != other.storedID {
             unlink(old, across: relationship)
         }
-        let inverse = shape.inverses[relationship.slot]
+        let inverse = withShape { $0.inverses[relationship.slot] }
         if let inverse, !inverse.isToMany, let old = other.destinationID(at: inverse.slot), old != storedID {
             other.unlink(old, across: inverse)
         }
@@ -231,7 +231,9 @@ extension ManagedObject {
     /// Unrelates both sides.
     final func unlink(_ id: ObjectID, across relationship: Relationship) {
         removeRaw(id, from: relationship)
-        guard let inverse = shape.inverses[relationship.slot], let context = managedObjectContext else { return }
+        guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
+            return
+        }
         let other = context.object(for: id, from: self, across: relationship)
         if other === self && inverse === relationship { return }
         other.removeRaw(storedID, from: inverse)
@@ -253,7 +255,8 @@ extension ManagedObject {
     final func relateAgain() {
         guard let row, let values = changes?.values, let context = managedObjectContext else { return }
         for (slot, destination) in values.destinations.pairs {
-            guard let stored = row.destination(at: slot), stored != destination, let inverse = shape.inverses[slot]
+            guard let stored = row.destination(at: slot), stored != destination,
+                let inverse = withShape({ $0.inverses[slot] })
             else { continue }
             context.object(for: stored, from: self, across: entity.relationships[slot])
                 .removeRaw(storedID, from: inverse)

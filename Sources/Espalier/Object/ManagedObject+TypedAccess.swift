@@ -144,14 +144,14 @@ extension ManagedObject {
 
     @inline(__always)
     private func attributeSlot(_ name: StaticString, at index: Int) -> Int? {
-        if case .attribute(let slot)? = shape.property(name, at: index) { return slot }
+        if case .attribute(let slot)? = withShape({ $0.property(name, at: index) }) { return slot }
         refuse(name)
         return nil
     }
 
     @inline(__always)
     private func relationshipSlot(_ name: StaticString, at index: Int) -> Int? {
-        if case .relationship(let slot)? = shape.property(name, at: index) { return slot }
+        if case .relationship(let slot)? = withShape({ $0.property(name, at: index) }) { return slot }
         refuse(name)
         return nil
     }

@@ -43,7 +43,26 @@ open class ManagedObject {
     }
 
     var storedID: ObjectID
-    var shape: EntityShape
+    /// Counted, from `init` to `deinit`, and not retained.
+    private var storedShape: Unretained<EntityShape>
+    /// What it has in common with all objects of its entity.
+    final var shape: EntityShape {
+        get {
+            guard let shape = storedShape.object else { preconditionFailure("an object without a shape") }
+            return shape
+        }
+        set {
+            newValue.addObject()
+            storedShape.withObject { $0.removeObject() }
+            storedShape = Unretained(newValue)
+        }
+    }
+    /// Calls `body` with the shape, which is not retained.
+    @inline(__always)
+    final func withShape<R>(_ body: (EntityShape) -> R) -> R {
+        guard let result = storedShape.withObject(body) else { preconditionFailure("an object without a shape") }
+        return result
+    }
     /// What holds the committed values, and where in it they are: a snapshot without the ID, which is `storedID`.
     // `Optional` and not `?`, here and below: `init` sets them once, and gives no nil back before.
     private var content: Optional<RowContent>
@@ -51,8 +70,17 @@ open class ManagedObject {
     var changes: ObjectChanges?
     /// All values of an object that no store has yet, once one of them was set.
     var newValues: Optional<RowValues>
+    /// Counted and not retained, like the shape.
+    private var storedCohort: Unretained<Cohort>
     /// The objects it was fetched with: their faults fire together (F-2).
-    var cohort: Optional<Cohort>
+    final var cohort: Cohort? {
+        get { storedCohort.object }
+        set {
+            newValue?.addObject()
+            storedCohort.withObject { $0.removeObject() }
+            storedCohort = Unretained(newValue)
+        }
+    }
     /// Where it stands in its life, unless its context has let go of all its objects since (`state`).
     private var storedState: State = []
     /// Where it stands among its context's changed objects (`ChangedObjects`).
@@ -72,17 +100,22 @@ open class ManagedObject {
     /// - Parameter context: `nil` for an object that joins a context later, by `insert(_:)`. If `entity` is abstract
     ///   or not of the context's model, the object stays outside and the context's next `save()` says so.
     public required init(entity: borrowing Entity, insertInto context: borrowing ManagedObjectContext?) {
-        if let origin = Self.takeOrigin(from: context), let shape = origin.shape.object {
-            (storedID, self.shape) = (origin.id, shape)
-            (content, place, cohort) = (origin.content.object, origin.place, origin.cohort.object)
-            newValues = nil
+        if let origin = Self.takeOrigin(from: context) {
+            storedID = origin.id
+            (storedShape, storedCohort) = (origin.shape, origin.cohort)
+            (content, place, newValues) = (origin.content.object, origin.place, nil)
+            origin.shape.withObject { $0.addObject() }
+            origin.cohort.withObject { $0.addObject() }
             storedState = .registered
             return
         }
-        (content, place, cohort, newValues) = (nil, .none, nil, nil)
+        (content, place, newValues) = (nil, .none, nil)
+        storedCohort = Unretained(nil)
         let (entity, context) = (copy entity, copy context)
         let shape = context?.shape(of: entity)
-        self.shape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self, in: nil)
+        let ownShape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self, in: nil)
+        ownShape.addObject()
+        storedShape = Unretained(ownShape)
         storedID = ObjectID(temporaryFor: entity)
         context?.insertNew(self, shape)
     }
@@ -109,6 +142,8 @@ open class ManagedObject {
 
     deinit {
         withContext { $0.registry.remove(storedID) }
+        storedCohort.withObject { $0.removeObject() }
+        withShape { $0.removeObject() }
     }
 
     // MARK: Who it is
@@ -116,15 +151,15 @@ open class ManagedObject {
     /// The ID; it changes from temporary to permanent at the first save or `obtainPermanentIDs` (MO-05).
     public final var objectID: ObjectID { storedID }
     /// The entity.
-    public final var entity: Entity { shape.entity }
+    public final var entity: Entity { withShape { $0.entity } }
     /// The context; `nil` after the deletion was saved, after `reset()` and when the context has ended (MO-04).
     public final var managedObjectContext: ManagedObjectContext? {
-        storedState.contains(.registered) ? shape.context.object : nil
+        storedState.contains(.registered) ? withShape { $0.context.object } : nil
     }
     /// Calls `body` with the context, if there is one, without retaining it: it must not end meanwhile.
     @inline(__always)
     final func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R? {
-        storedState.contains(.registered) ? shape.context.withObject(body) : nil
+        storedState.contains(.registered) ? withShape { $0.context.withObject(body) } : nil
     }
     /// The committed values; `nil` for an unsaved object and for a fault whose row is not in memory.
     final var row: ObjectSnapshot? {
@@ -146,7 +181,7 @@ open class ManagedObject {
     /// Whether both are in one context.
     final func isInContext(of other: ManagedObject) -> Bool {
         storedState.contains(.registered) && other.storedState.contains(.registered)
-            && shape.context.isSame(as: other.shape.context)
+            && withShape { shape in other.withShape { shape.context.isSame(as: $0.context) } }
     }
 
     // MARK: Where it stands
@@ -162,7 +197,9 @@ open class ManagedObject {
     }
     /// Whether its context is gone or has forgotten it, and it does not say so itself.
     @inline(__always)
-    private final var isLetGo: Bool { storedState.contains(.registered) && shape.context.isNil }
+    private final var isLetGo: Bool {
+        storedState.contains(.registered) && withShape { $0.context.isNil }
+    }
     /// Whether the values are there to be read, and hooks have seen them, whatever became of the context.
     @inline(__always)
     final var isFulfilled: Bool { storedState.contains(.fulfilled) }

@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. Whoever stores one sets it to nil before its object is freed: an object leaves the registry in `deinit`, and a
-//      context takes the references to it out of the shapes of its objects in `deinit`.
+//      context takes the references to it out of the shapes of its objects in `deinit`. What an object refers to for
+//      life counts it instead (`SharedByObjects`).
 //   2. Context and objects share one isolation region (neither is Sendable), so no other thread is in between.
 // A `weak` reference would need neither, at the price of a side allocation for every object that is fetched.
 
