@@ -80,15 +80,14 @@ final class Cohort: SharedByObjects {
     /// The cohort of all destinations of this one's members, if that step was taken before.
     func step(across relationship: Relationship) -> Cohort? {
         var step = firstStep
-        while let cohort = step {
-            if let origin = cohort.origin, origin.slot == relationship.slot,
-                origin.declaredBy == relationship.declaredBy
-            {
-                return cohort
-            }
-            step = cohort.nextStep
-        }
-        return nil
+        while let cohort = step, !cohort.isAcross(relationship) { step = cohort.nextStep }
+        return step
+    }
+
+    @inline(__always)
+    private func isAcross(_ relationship: Relationship) -> Bool {
+        guard let origin else { return false }
+        return origin.slot == relationship.slot && origin.declaredBy == relationship.declaredBy
     }
 
     /// Makes the cohort of all destinations of this one's members.

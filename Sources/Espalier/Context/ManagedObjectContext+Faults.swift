@@ -30,21 +30,31 @@ extension ManagedObjectContext {
         // Taken when the first object asks for it, and not asked for again: it is the same for all.
         var (step, hasStep): (Cohort?, Bool) = (nil, false)
         var shape = shapeOfRow(first)
+        var origin = FaultOrigin(id: first, shape, nil, .none, nil)
         for id in ids {
             let known = registry[id]
             if let known, !known.wantsCohort {
                 objects.append(known)
                 continue
             }
-            if !hasStep { (step, hasStep) = (self.step(from: source, across: relationship), true) }
+            if !hasStep {
+                (step, hasStep) = (self.step(from: source, across: relationship), true)
+                origin.cohort = Unretained(step)
+            }
             if let known {
                 known.cohort = step
                 objects.append(known)
                 continue
             }
-            if id.entityTag != shape.entity.tag { shape = shapeOfRow(id) }
-            objects.append(makeFault(id, row: cache.row(of: id), cohort: step, shape))
+            if id.entityTag != shape.entity.tag {
+                shape = shapeOfRow(id)
+                origin.shape = Unretained(shape)
+            }
+            let row = cache.row(of: id)
+            (origin.id, origin.content, origin.place) = (id, Unretained(row?.content), row?.place ?? .none)
+            objects.append(withExtendedLifetime(row) { makeFault(origin, shape.objectClass, shape.entity) })
         }
+        withExtendedLifetime((shape, step)) {}
         return objects
     }
 
@@ -119,10 +129,13 @@ extension ManagedObjectContext {
     /// The destinations in all lists of a to-many relationship that were loaded.
     private func listedDestinations(of owners: [ObjectID], across relationship: Relationship) -> [ObjectID] {
         if owners.count == 1 { return cache.list(of: owners[0], at: relationship.slot) ?? [] }
-        let lists = owners.lazy.compactMap { self.cache.list(of: $0, at: relationship.slot) }
+        var found: [ObjectID] = []
+        for owner in owners {
+            guard let list = cache.list(of: owner, at: relationship.slot) else { continue }
+            if found.isEmpty { found = list } else { found += list }
+        }
         // Where each destination has one owner, no two lists have the same.
-        if model.inverse(of: relationship)?.isToMany == false { return lists.flatMap(\.self) }
-        return ObjectIDSet(lists.joined()).ids
+        return model.inverse(of: relationship)?.isToMany == false ? found : ObjectIDSet(found).ids
     }
 
     /// The destinations of a to-one relationship in all rows that are in memory.

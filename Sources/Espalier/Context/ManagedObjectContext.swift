@@ -20,9 +20,18 @@ public final class ManagedObjectContext {
     /// What a save does when a row was changed by somebody else (MC-42).
     public var mergePolicy = MergePolicy.error
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
-    public internal(set) var faultTrips = 0
+    public internal(set) var faultTrips: Int {
+        // SAFETY: of both, no access lasts while another begins: a number calls nobody.
+        get { unsafe storedFaultTrips }
+        set { unsafe storedFaultTrips = newValue }
+    }
+    @exclusivity(unchecked) private var storedFaultTrips = 0
     /// How many rows have come from stores, by fetches and by faults.
-    public internal(set) var rowsFetched = 0
+    public internal(set) var rowsFetched: Int {
+        get { unsafe storedRowsFetched }
+        set { unsafe storedRowsFetched = newValue }
+    }
+    @exclusivity(unchecked) private var storedRowsFetched = 0
     /// Whether saves of other contexts are merged at the next `processPendingChanges`, fetch or save (MC-47).
     public var automaticallyMergesChangesFromParent = false {
         didSet {
@@ -94,7 +103,7 @@ public final class ManagedObjectContext {
         var shape: Unretained<EntityShape>
         var content: Unretained<RowContent>
         var place: RowPlace
-        let cohort: Unretained<Cohort>
+        var cohort: Unretained<Cohort>
 
         init(id: ObjectID, _ shape: EntityShape, _ content: RowContent?, _ place: RowPlace, _ cohort: Cohort?) {
             (self.id, self.place) = (id, place)

@@ -17,6 +17,8 @@ import Synchronization
 public final class PersistentStoreCoordinator: Sendable {
     private struct Member {
         let store: any PersistentStore
+        /// What the store is in IDs.
+        let tag: UInt32
         /// Names of root entities; `nil` = all.
         let rootNames: Set<String>?
     }
@@ -48,7 +50,8 @@ public final class PersistentStoreCoordinator: Sendable {
         let roots = entityNames.map { names in
             Set(names.compactMap { managedObjectModel.entity(named: $0) }.map { rootName(of: $0) })
         }
-        state.withLock { $0.members.append(Member(store: store, rootNames: roots)) }
+        let member = Member(store: store, tag: Interned.stores.tag(of: store.identifier), rootNames: roots)
+        state.withLock { $0.members.append(member) }
     }
 
     /// Opens a store and adds it (PS-02).
@@ -85,8 +88,10 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// The store that holds the object; `nil` for a temporary ID or a store that is not open here (ID-04).
     public func persistentStore(for id: ObjectID) -> (any PersistentStore)? {
-        guard let identifier = id.storeIdentifier else { return nil }
-        return state.withLock { $0.members.first { $0.store.identifier == identifier }?.store }
+        state.withLock { state in
+            for member in state.members where member.tag == id.storeTag { return member.store }
+            return nil
+        }
     }
 
     /// The ID that a URI stands for (ID-07).

@@ -97,6 +97,12 @@ public struct ReadTransaction: ~Copyable {
         try pages.forEachPart(ofValueOf: key, in: tree, body)
     }
 
+    /// A way to look up keys of `tree` that are wanted together.
+    public func lookup(in tree: Tree) throws(StorageError) -> Lookup {
+        try pages.checkUsable()
+        return Lookup(over: .reading(pages), tree)
+    }
+
     /// A cursor before the first entry of `tree`.
     public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
         try pages.checkUsable()

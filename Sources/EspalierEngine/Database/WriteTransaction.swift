@@ -89,6 +89,12 @@ public struct WriteTransaction: ~Copyable {
         return Cursor(over: .writing(pages), tree, unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }
 
+    /// A way to look up keys of `tree` that are wanted together.
+    public func lookup(in tree: Tree) throws(StorageError) -> Lookup {
+        try pages.checkUsable()
+        return Lookup(over: .writing(pages), tree)
+    }
+
     // MARK: Trees
 
     /// Makes a new, empty tree.

@@ -56,7 +56,7 @@ extension BTreeStore {
     /// The rows with these IDs, in this order; `nil` where there is none.
     public func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
         let transaction = try beginRead()
-        for id in ids {
+        for id in ids where !catalog.context.isOwn(id) {
             _ = try PreparedSave.entity(of: id, schema: catalog.schema, storeTag: catalog.context.storeTag)
         }
         return try transaction.snapshots(of: ids, catalog, path: path)

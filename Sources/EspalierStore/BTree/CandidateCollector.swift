@@ -33,8 +33,9 @@ struct CandidateCollector {
     }
 
     private static func ordered(_ candidates: consuming [Candidate]) -> [Candidate] {
-        guard candidates.count > 1 else { return candidates }
+        // Those of one value of an index come so.
         var found = candidates
+        if zip(found, found.dropFirst()).allSatisfy({ $0.key < $1.key }) { return found }
         found.sort { $0.key < $1.key }
         var count = 0
         for candidate in found where count == 0 || found[count - 1].key != candidate.key {

@@ -63,8 +63,9 @@ struct FetchExecution: ~Copyable {
             return try scan()
         }
         if takesUntested { sink.expect(candidates.count) }
+        var rows = try rows()
         for candidate in candidates {
-            guard try offer(candidate) else { return }
+            guard try offer(candidate, &rows) else { return }
         }
     }
 
@@ -92,12 +93,13 @@ struct FetchExecution: ~Copyable {
     /// The entries of an index in order, those with equal values by ascending primary key.
     private mutating func walk(_ group: Int, _ range: KeyRange, isReversed: Bool) throws(StoreError) {
         let tree = catalog.groupTrees[group]
+        var rows = try rows()
         guard isReversed else {
             var cursor = try session.transaction.cursor(over: tree)
             guard try cursor.seek(range.lower) else { return }
             return try cursor.forEachEntry { key, value throws(StoreError) in
                 if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
-                return try offer(catalog.candidate(key, value, tree))
+                return try offer(catalog.candidate(key, value, tree), &rows)
             }
         }
         var cursor = try session.transaction.cursor(over: tree)
@@ -121,7 +123,7 @@ struct FetchExecution: ~Copyable {
             guard let candidate else { break }
             if isNext {
                 for candidate in equals.reversed() {
-                    guard try offer(candidate) else { return }
+                    guard try offer(candidate, &rows) else { return }
                 }
                 equals.removeAll(keepingCapacity: true)
             }
@@ -129,23 +131,27 @@ struct FetchExecution: ~Copyable {
             isOnEntry = try cursor.previous()
         }
         for candidate in equals.reversed() {
-            guard try offer(candidate) else { return }
+            guard try offer(candidate, &rows) else { return }
         }
     }
 
+    /// Where candidates lead to.
+    private func rows() throws(StoreError) -> StoreLookup {
+        try session.transaction.lookup(in: catalog.rowTree(of: plan.entity))
+    }
+
     /// Looks at the row a candidate leads to, or takes it unseen if that is enough; returns whether more are wanted.
-    private mutating func offer(_ candidate: Candidate) throws(StoreError) -> Bool {
+    private mutating func offer(_ candidate: Candidate, _ rows: inout StoreLookup) throws(StoreError) -> Bool {
         guard plan.isWanted[Int(candidate.entityNumber)], plan.keys.contains(candidate.key) else { return true }
         if plan.isExact, takesUntested, sink.kind != .rows,
             let id = catalog.context.id(entityNumber: candidate.entityNumber, key: candidate.key)
         {
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
         }
-        let (tree, session) = (catalog.rowTree(of: plan.entity), session)
-        let step = try session.transaction.withValue(of: candidate.key, in: tree) { row throws(StoreError) in
-            try look(at: row, key: candidate.key)
+        var step = Step.more
+        _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
+            step = try look(at: row, key: candidate.key)
         }
-        guard let step else { return true }
         return try goesOn(step, candidate.key)
     }
 

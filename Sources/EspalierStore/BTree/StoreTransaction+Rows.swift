@@ -17,40 +17,27 @@ extension StoreTransaction where Base: ~Copyable {
         var found: [ObjectSnapshot?] = []
         found.reserveCapacity(ids.count)
         var chunk = RowChunk(context: catalog.context)
-        if Self.areNeighbours(ids), let rows = EntityRows(of: ids[0], catalog) {
-            var cursor = try cursor(over: rows.tree)
-            for id in ids {
-                var row: ObjectSnapshot?
-                if try cursor.seek(id.key), cursor.isExact {
-                    try cursor.withValue { bytes throws(StoreError) in
-                        row = try catalog.snapshot(of: bytes, id, rows, in: &chunk, before: ids.count - found.count - 1)
-                    }
-                }
-                found.append(row)
-            }
-            return found
-        }
-        var rows: EntityRows?
-        for id in ids {
-            if rows?.tag != id.entityTag { rows = EntityRows(of: id, catalog) }
-            guard let rows else {
+        var position = 0
+        while position < ids.count {
+            let tag = ids[position].entityTag
+            guard let rows = EntityRows(of: ids[position], catalog) else {
                 found.append(nil)
+                position += 1
                 continue
             }
-            let row = try withValue(of: id.key, in: rows.tree) { bytes throws(StoreError) in
-                try catalog.snapshot(of: bytes, id, rows, in: &chunk, before: ids.count - found.count - 1)
-            }
-            found.append(row ?? nil)
+            var lookup = try lookup(in: rows.tree)
+            repeat {
+                let id = ids[position]
+                position += 1
+                var row: ObjectSnapshot?
+                _ = try lookup.withValue(of: id.key) { bytes throws(StoreError) in
+                    guard try catalog.check(bytes, in: rows.entity, key: id.key) == rows.number else { return }
+                    row = chunk.snapshot(of: bytes, id: id, before: ids.count - position)
+                }
+                found.append(row)
+            } while position < ids.count && ids[position].entityTag == tag
         }
         return found
-    }
-
-    /// Whether a cursor is worth being made for the rows that these IDs name: they are many, or seem to be in one leaf.
-    ///
-    /// Rows that follow one another, as most saves and faults ask for them, are reached without a descent each.
-    private static func areNeighbours(_ ids: [ObjectID]) -> Bool {
-        guard ids.count > 1, ids.count > 8 || ids[1].key &- ids[0].key < 16 else { return false }
-        return ids.allSatisfy { $0.entityTag == ids[0].entityTag }
     }
 
     /// The destinations of a to-many relationship, in order.
@@ -115,7 +102,6 @@ extension StoreTransaction where Base: ~Copyable {
 
 /// Where the rows of one entity are, looked up once for many of them.
 private struct EntityRows {
-    let tag: UInt32
     let entity: Entity
     let number: UInt16
     let tree: Tree
@@ -123,7 +109,6 @@ private struct EntityRows {
     /// `nil` if the model does not have the entity of `id`.
     init?(of id: ObjectID, _ catalog: StoreCatalog) {
         guard let entity = catalog.schema.entity(of: id) else { return nil }
-        tag = id.entityTag
         self.entity = entity
         number = catalog.context.entityNumbers[entity.index]
         tree = catalog.rowTree(of: entity)
@@ -131,15 +116,6 @@ private struct EntityRows {
 }
 
 extension StoreCatalog {
-    /// A snapshot of the row `id` names, of bytes not checked yet; `nil` if the row is of another entity.
-    @inline(__always)
-    fileprivate func snapshot(
-        of row: RawSpan, _ id: ObjectID, _ rows: EntityRows, in chunk: inout RowChunk, before count: Int
-    ) throws(StoreError) -> ObjectSnapshot? {
-        guard try check(row, in: rows.entity, key: id.key) == rows.number else { return nil }
-        return chunk.snapshot(of: row, id: id, before: count)
-    }
-
     /// Checks the structure of a row and that it belongs into the tree of `entity`'s hierarchy; returns the number of
     /// its own entity.
     @discardableResult

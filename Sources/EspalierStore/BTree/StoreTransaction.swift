@@ -13,6 +13,7 @@ protocol TreeReading: ~Copyable {
     func get(_ key: UInt64, from tree: Tree) throws(StorageError) -> [UInt8]?
     func get(_ key: [UInt8], from tree: Tree) throws(StorageError) -> [UInt8]?
     func withValue<R>(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R?
+    func lookup(in tree: Tree) throws(StorageError) -> Lookup
     func cursor(over tree: Tree) throws(StorageError) -> Cursor
 }
 
@@ -60,6 +61,10 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         }
         if let failure { throw failure }
         return result
+    }
+
+    func lookup(in tree: Tree) throws(StoreError) -> StoreLookup {
+        do { return StoreLookup(try base.lookup(in: tree), path: path) } catch { throw .storage(error, path: path) }
     }
 
     func cursor(over tree: Tree) throws(StoreError) -> StoreCursor {
@@ -167,6 +172,35 @@ extension StoreTransaction where Base == WriteTransaction {
     consuming func commit(_ durability: Durability? = nil) throws(StoreError) {
         let path = path
         do { try base.commit(durability) } catch { throw .storage(error, path: path) }
+    }
+}
+
+/// A lookup of the engine.
+struct StoreLookup: ~Copyable {
+    private var base: Lookup
+    private let path: String?
+
+    init(_ base: consuming Lookup, path: String?) {
+        self.base = base
+        self.path = path
+    }
+
+    /// Calls `body` with the value of `key` where it lies; returns whether there is one.
+    @inline(__always)
+    mutating func withValue(
+        of key: UInt64, _ body: (RawSpan) throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        var isFound = false
+        var failure: StoreError?
+        do throws(StorageError) {
+            isFound = try base.withValue(of: key) { value in
+                do throws(StoreError) { try body(value) } catch { failure = error }
+            }
+        } catch {
+            throw .storage(error, path: path)
+        }
+        if let failure { throw failure }
+        return isFound
     }
 }
 

@@ -1,0 +1,83 @@
+// Looking up keys of one tree, one after the other, in snapshots and among changes.
+
+import EspalierEngine
+import TestSupport
+import Testing
+
+@Suite struct LookupTests {
+    /// The value of `key`, as `lookup` finds it.
+    private func value(of key: UInt64, _ lookup: inout Lookup) throws -> [UInt8]? {
+        var found: [UInt8]?
+        let isFound = try lookup.withValue(of: key) { found = $0.loadBytes(at: 0, count: $0.byteCount) }
+        #expect(isFound == (found != nil))
+        return found
+    }
+
+    @Test func `keys are found near the last one and far from it`() throws {
+        let seed = testSeed(default: 11)
+        var random = SeededGenerator(seed: seed)
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        var expected: [UInt64: [UInt8]] = [:]
+        for number in 0..<2000 as Range<UInt64> {
+            expected[number * 2] = [UInt8](repeating: UInt8(number % 250), count: number % 90 == 0 ? 5000 : 20)
+            try write.put(expected[number * 2] ?? [], for: number * 2, in: tree)
+        }
+        try write.commit()
+        let read = try database.beginRead()
+        var lookup = try read.lookup(in: tree)
+        var key: UInt64 = 0
+        for step in 0..<4000 {
+            key = step % 4 == 0 ? UInt64.random(in: 0..<4200, using: &random) : key + 1
+            #expect(try value(of: key, &lookup) == expected[key], "seed \(seed), step \(step)")
+        }
+    }
+
+    @Test func `a transaction that writes finds its own changes`() throws {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        for key in 0..<500 as Range<UInt64> { try write.put([1], for: key, in: tree) }
+        var lookup = try write.lookup(in: tree)
+        for key in 0..<500 as Range<UInt64> where key % 3 == 0 {
+            #expect(try value(of: key, &lookup) == [1])
+            try write.put([2, 2], for: key + 1, in: tree)
+            try write.remove(key + 2, from: tree)
+            #expect(try value(of: key + 1, &lookup) == [2, 2])
+            #expect(try value(of: key + 2, &lookup) == nil)
+        }
+    }
+
+    @Test func `a lookup is refused in a tree of bytes, and after its transaction`() throws {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        let names = try write.createTree(named: "names", kind: .bytes)
+        var overBytes = try write.lookup(in: names)
+        var lookup = try write.lookup(in: tree)
+
+        #expect(throws: StorageError.wrongKeyKind(tree: names.id)) { _ = try overBytes.withValue(of: 1) { _ in } }
+        write.rollback()
+        #expect(throws: StorageError.transactionEnded) { _ = try lookup.withValue(of: 1) { _ in } }
+    }
+
+    @Test func `a lookup keeps its snapshot, while others write and after its transaction`() throws {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        for key in 0..<500 as Range<UInt64> { try write.put([1], for: key, in: tree) }
+        try write.commit()
+        var lookup = try database.beginRead().lookup(in: tree)
+        #expect(throws: StorageError.transactionEnded) { _ = try lookup.withValue(of: 1) { _ in } }
+        let read = try database.beginRead()
+        lookup = try read.lookup(in: tree)
+        #expect(try value(of: 7, &lookup) == [1])
+        var second = try database.beginWrite()
+        try second.removeAll(0...400, from: tree)
+        try second.commit()
+        try database.checkpoint()
+        #expect(try value(of: 8, &lookup) == [1])
+        #expect(try value(of: 300, &lookup) == [1])
+    }
+}
