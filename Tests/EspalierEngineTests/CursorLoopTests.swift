@@ -83,47 +83,6 @@ import Testing
         #expect(try cursor.next() == (end < 499))
     }
 
-    /// The keys and values that a loop over a tree of any kind gives, until `count` were seen.
-    private func entries(_ cursor: inout Cursor, _ count: Int = .max) throws -> [[UInt8]: [UInt8]] {
-        var found: [[UInt8]: [UInt8]] = [:]
-        try cursor.forEachEntry { key, value in
-            found[key.loadBytes(at: 0, count: key.byteCount)] = value.loadBytes(at: 0, count: value.byteCount)
-            return found.count < count
-        }
-        return found
-    }
-
-    @Test func `a loop over keys of bytes gives what was put in, and ends where it is told`() throws {
-        let database = try Database.inMemory()
-        var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .bytes)
-        var expected: [[UInt8]: [UInt8]] = [:]
-        for number in 1000..<1500 {
-            let (key, value) = (bytes("person/\(number)"), [UInt8](repeating: 7, count: number % 50 == 0 ? 5000 : 9))
-            expected[key] = value
-            try write.put(value, for: key, in: tree)
-        }
-        var own = try write.cursor(over: tree)
-        #expect(try own.first())
-        #expect(try entries(&own) == expected)
-        #expect(try !own.next())
-        try write.commit()
-        let read = try database.beginRead()
-        for count in [1, 2, 51, 300, 500] {
-            var cursor = try read.cursor(over: tree)
-            #expect(try cursor.first())
-            #expect(try entries(&cursor, count).count == count)
-            #expect(cursor.isOnEntry && cursor.key == bytes("person/\(999 + count)"))
-            try cursor.withEntry { key, value in
-                #expect(expected[cursor.key] == value.loadBytes(at: 0, count: value.byteCount))
-                #expect(cursor.key == key.loadBytes(at: 0, count: key.byteCount))
-            }
-        }
-        var cursor = try read.cursor(over: tree)
-        #expect(throws: StorageError.noEntry) { try cursor.forEachEntry { _, _ in true } }
-        #expect(throws: StorageError.noEntry) { try cursor.withEntry { _, _ in } }
-    }
-
     @Test func `a loop goes on over entries that its transaction removes and adds`() throws {
         let (database, tree) = try makeStore()
         var write = try database.beginWrite()

@@ -80,4 +80,88 @@ import Testing
         #expect(try value(of: 8, &lookup) == [1])
         #expect(try value(of: 300, &lookup) == [1])
     }
+
+    /// A store with the keys person/1000 and so on; every 50th value is in overflow pages.
+    private func makeNames() throws -> (Database, Tree, [(key: [UInt8], value: [UInt8])]) {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .bytes)
+        var expected: [(key: [UInt8], value: [UInt8])] = []
+        for number in 1000..<1500 {
+            let value = [UInt8](repeating: UInt8(number % 200), count: number % 50 == 0 ? 5000 : 9)
+            expected.append((bytes("person/\(number)"), value))
+            try write.put(value, for: bytes("person/\(number)"), in: tree)
+        }
+        try write.commit()
+        return (database, tree, expected)
+    }
+
+    /// The entries from `key` on, at most `count`.
+    private func entries(
+        from key: String, _ lookup: inout Lookup, _ count: Int = .max
+    ) throws -> [(key: [UInt8], value: [UInt8])] {
+        var found: [(key: [UInt8], value: [UInt8])] = []
+        let bytes = bytes(key)
+        try lookup.forEachEntry(from: bytes.span.bytes) { key, value in
+            found.append(
+                (key.loadBytes(at: 0, count: key.byteCount), value.loadBytes(at: 0, count: value.byteCount)))
+            return found.count < count
+        }
+        return found
+    }
+
+    @Test func `a walk gives what was put in, from any key on, and ends where it is told`() throws {
+        let (database, tree, expected) = try makeNames()
+        let read = try database.beginRead()
+        let write = try database.beginWrite()
+
+        for isWriting in [false, true] {
+            var lookup = try isWriting ? write.lookup(in: tree) : read.lookup(in: tree)
+            for start in [0, 1, 1, 2, 50, 49, 51, 300, 301, 302, 499, 0] {
+                for key in ["person/\(1000 + start)", "person/\(999 + start)x"] {
+                    for count in [1, 3, 80, 500] {
+                        let found = try entries(from: key, &lookup, count)
+                        let wanted = expected[start...].prefix(count)
+                        #expect(found.map(\.key) == wanted.map(\.key), "from \(key), \(count)")
+                        #expect(found.map(\.value) == wanted.map(\.value), "from \(key), \(count)")
+                    }
+                }
+            }
+            #expect(try entries(from: "person/1499x", &lookup).isEmpty)
+            #expect(try entries(from: "", &lookup).count == 500)
+        }
+    }
+
+    @Test func `a walk goes on over entries that its transaction removes and adds`() throws {
+        let (database, tree, expected) = try makeNames()
+        var write = try database.beginWrite()
+        var lookup = try write.lookup(in: tree)
+        let added = bytes("person/1400+")
+        var passed: [[UInt8]] = []
+        try lookup.forEachEntry(from: [UInt8]().span.bytes) { key, _ in
+            let key = key.loadBytes(at: 0, count: key.byteCount)
+            passed.append(key)
+            if passed.count % 2 == 0, (try? write.remove(key, from: tree)) != true { return false }
+            if passed.count == 200, (try? write.put([1], for: added, in: tree)) != false { return false }
+            return true
+        }
+
+        var keys = expected.map(\.key)
+        keys.insert(added, at: 401)
+        #expect(passed == keys)
+    }
+
+    @Test func `a walk is refused in a tree of integers, and of an empty tree gives nothing`() throws {
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let numbers = try write.createTree(named: "t", kind: .integer)
+        let names = try write.createTree(named: "names", kind: .bytes)
+        var overNumbers = try write.lookup(in: numbers)
+        var overNames = try write.lookup(in: names)
+
+        #expect(try entries(from: "", &overNames).isEmpty)
+        #expect(throws: StorageError.wrongKeyKind(tree: numbers.id)) {
+            try overNumbers.forEachEntry(from: [UInt8]().span.bytes) { _, _ in true }
+        }
+    }
 }

@@ -147,20 +147,6 @@ public struct Cursor: ~Copyable {
 
     // MARK: Many entries
 
-    /// Calls `body` with keys and values, from the entry of the cursor on and where they lie, until it returns `false`.
-    ///
-    /// Afterwards the cursor stands on the entry for which `body` returned `false`, or after the last one. That the
-    /// transaction still stands is asked once for each leaf of a snapshot.
-    ///
-    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
-    public mutating func forEachEntry(_ body: (_ key: RawSpan, _ value: RawSpan) -> Bool) throws(StorageError) {
-        repeat {
-            try checkUsable()
-            guard isOnEntry else { throw .noEntry }
-            guard try cursor.visitLeaf(body) else { return }
-        } while try next()
-    }
-
     /// Calls `body` with keys and values of a tree of integer keys, from the entry of the cursor on and where they lie,
     /// until it returns `false`.
     ///

@@ -1,19 +1,22 @@
 // Looking up keys of one tree, one after the other.
 //
 // Invariants
-//   1. The leaf of the last key stays pinned; the next key is sought there first, as keys that are asked for together are
+//   1. The leaf of the last key stays pinned; the next key is sought there first, as keys that are wanted together are
 //      often neighbours. It is not trusted any more when the transaction has changed a page since.
+//   2. Crossing from leaf to leaf, the fences must meet; so even in a damaged tree keys ascend, and every walk ends.
 
-/// A way to look up keys of a tree of integer keys that are wanted together.
+/// A way to look up keys of a tree that are wanted together.
 ///
-/// Costs nothing to make, unlike a cursor, and knows no order: it has no place from which to move on. Those of a write
-/// transaction go on working after its changes.
+/// Costs nothing to make, unlike a cursor, and goes in one direction only: each call says where it begins. Those of a
+/// write transaction go on working after its changes.
 public struct Lookup: ~Copyable {
     private let pages: CursorPages
     private let tree: Tree
     private var leaf: PagePin?
-    /// The view of `leaf`.
+    /// The view of `leaf`, at hand without unwrapping it.
     private var view: PageView?
+    /// Where in the leaf the last key was, or the walk ended.
+    private var index = 0
     /// The change count of the pages when the leaf was pinned.
     private var changeCount: UInt64 = 0
 
@@ -24,46 +27,120 @@ public struct Lookup: ~Copyable {
 
     deinit { pages.countCursor(by: -1) }
 
-    /// Calls `body` with the bytes of the value of `key` where they lie; returns whether the key exists.
+    /// Calls `body` with the value of `key` where it lies, in a tree of integer keys; returns whether the key exists.
     ///
     /// - Throws: `wrongKeyKind` for a tree of bytes keys; what reading throws.
     public mutating func withValue(of key: UInt64, _ body: (RawSpan) -> Void) throws(StorageError) -> Bool {
-        let record = try pages.record(of: tree, .integer)
-        let operations = BTree(pages)
-        let position: SlotPosition
-        if let near = positionInLeaf(of: key) {
-            position = near
+        try check(.integer)
+        let isExact: Bool
+        if let view, changeCount == pages.changeCount, view.fencesContain(TreeKey(key)) {
+            let position = view.position(ofInteger: key)
+            (index, isExact) = (position.index, position.isExact)
         } else {
-            leaf = nil
-            view = nil
-            let found = try operations.locate(TreeKey(key), in: record)
-            position = found.position
-            view = found.pin.view
-            let pin = found.pin
-            leaf = consume pin
-            changeCount = pages.changeCount
+            isExact = try descend(to: TreeKey(key))
         }
-        guard position.isExact, let view else { return false }
-        try operations.withBytes(of: view.value(position.index), treeID: record.treeID, body)
+        guard isExact, let view else { return false }
+        try visit(view.value(index), body)
         return true
     }
 
-    @inline(__always)
-    private func positionInLeaf(of key: UInt64) -> SlotPosition? {
-        guard let view, changeCount == pages.changeCount, view.fencesContain(TreeKey(key)) else {
-            return nil
+    /// Calls `body` with keys and values of a tree of bytes keys where they lie, from `key` on, until it returns `false`.
+    ///
+    /// - Throws: `wrongKeyKind` for a tree of integer keys; what reading throws.
+    public mutating func forEachEntry(
+        from key: RawSpan, _ body: (_ key: RawSpan, _ value: RawSpan) -> Bool
+    ) throws(StorageError) {
+        try check(.bytes)
+        // SAFETY: the key is used only within the closure.
+        unsafe try key.withUnsafeBytes { bytes throws(StorageError) in try find(TreeKey(unsafe ByteString(bytes))) }
+        walk: while let view {
+            while index < view.cellCount {
+                let passed = pages.canChange ? view.keyArray(index) : []
+                var goesOn = false
+                try visit(view.value(index)) { value in view.withKey(index) { goesOn = body($0, value) } }
+                guard goesOn else { return }
+                index &+= 1
+                if changeCount != pages.changeCount {
+                    // The least key behind another is that with a zero byte more.
+                    let next = OwnedKey(passed + [0])
+                    try find(next.key)
+                    continue walk
+                }
+            }
+            guard view.highFenceByteCount > 0 else { return }
+            // The old leaf stays pinned until its fence was compared.
+            let old = leaf.take()
+            _ = try descend(to: TreeKey(view.highFence))
+            guard let next = self.view, next.follows(view) else {
+                throw .corrupt(.fencesOfChild, page: view.storedNumber, tree: view.treeID)
+            }
+            _ = consume old
+            index = 0
         }
-        return view.position(ofInteger: key)
+    }
+
+    // MARK: Places
+
+    private func check(_ kind: KeyKind) throws(StorageError) {
+        try pages.checkUsable()
+        guard tree.kind == kind else { throw .wrongKeyKind(tree: tree.id) }
+    }
+
+    /// Goes to the first entry of a tree of bytes keys that is not below `key`, or to the end of the leaf of `key`.
+    private mutating func find(_ key: TreeKey) throws(StorageError) {
+        if let view, changeCount == pages.changeCount, view.fencesContain(key) {
+            index = view.position(of: key, expectedAt: index).index
+        } else {
+            _ = try descend(to: key)
+        }
+    }
+
+    /// Pins the leaf of `key` and goes to its place; returns whether it is there.
+    private mutating func descend(to key: TreeKey) throws(StorageError) -> Bool {
+        view = nil
+        let found = try BTree(pages).locate(key, in: pages.record(of: tree))
+        (index, view, changeCount) = (found.index, found.pin.view, pages.changeCount)
+        let isExact = found.isExact
+        let pin = found.pin
+        leaf = consume pin
+        return isExact
+    }
+
+    @inline(__always)
+    private func visit(_ value: StoredValue, _ body: (RawSpan) -> Void) throws(StorageError) {
+        guard case .inline(let bytes) = value else {
+            return try BTree(pages).withBytes(of: value, treeID: tree.id, body)
+        }
+        bytes.withSpan(body)
     }
 }
 
 extension CursorPages {
-    /// The record of `tree`, whose keys must be of `kind`.
-    @inline(__always)
-    fileprivate func record(of tree: Tree, _ kind: KeyKind) throws(StorageError) -> TreeRecord {
+    /// The record of `tree` as it is now.
+    fileprivate func record(of tree: Tree) throws(StorageError) -> TreeRecord {
+        // SAFETY: read at once.
         switch self {
-        case .reading(let pages): try pages.record(of: tree, kind)
-        case .writing(let pages): try pages.record(of: tree, kind)
+        case .reading(let pages): unsafe try pages.trees.record(of: tree, in: pages).pointee
+        case .writing(let pages): unsafe try pages.trees.record(of: tree, in: pages).pointee
+        }
+    }
+}
+
+extension PageView {
+    /// Calls `body` with key `index` of a bytes page.
+    ///
+    /// Allocates nothing, unless the key has more than 1,024 bytes.
+    @inline(__always)
+    func withKey<R>(_ index: Int, _ body: (RawSpan) -> R) -> R {
+        let (prefix, suffix) = (prefix, suffix(index))
+        guard prefix.count > 0 else { return suffix.withSpan(body) }
+        // The page holds the key in two parts: they are put together on the stack.
+        // SAFETY: both parts are written before the memory is read, which ends with the closure.
+        return unsafe withUnsafeTemporaryAllocation(byteCount: prefix.count + suffix.count, alignment: 1) { memory in
+            let whole = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
+            whole.copy(prefix, to: 0)
+            whole.copy(suffix, to: prefix.count)
+            return whole.bytes(0, memory.count).withSpan(body)
         }
     }
 }

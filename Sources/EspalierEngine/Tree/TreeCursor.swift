@@ -195,16 +195,7 @@ package final class TreeCursor<Source: PageSource> {
         precondition(place == .onEntry, "the cursor stands on no entry")
         // SAFETY: the array outlives the call.
         if savesKeys { return unsafe savedBytes.withUnsafeBytes { unsafe body($0.bytes) } }
-        let (prefix, suffix) = (view.prefix, view.suffix(index))
-        guard prefix.count > 0 else { return suffix.withSpan(body) }
-        // The page holds the key in two parts: they are put together on the stack.
-        // SAFETY: both parts are written before the memory is read, which ends with the closure.
-        return unsafe withUnsafeTemporaryAllocation(byteCount: prefix.count + suffix.count, alignment: 1) { memory in
-            let whole = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
-            whole.copy(prefix, to: 0)
-            whole.copy(suffix, to: prefix.count)
-            return whole.bytes(0, memory.count).withSpan(body)
-        }
+        return view.withKey(index, body)
     }
 
     /// Calls `body` with the bytes of the entry's value, where they lie if they are in a leaf.
@@ -218,19 +209,6 @@ package final class TreeCursor<Source: PageSource> {
         let position = try locateSavedBytes()
         guard position.isExact else { return nil }
         return try tree.withBytes(of: position.pin.view.value(position.index), treeID: record.treeID, body)
-    }
-
-    /// Calls `body` with keys and values of the leaf from the entry on, until it returns `false`.
-    ///
-    /// Returns whether it did not. The cursor then stands on the last entry that `body` was called with, as it must on
-    /// an entry before. Over a source that can change, `body` is called with that one only.
-    func visitLeaf(_ body: (_ key: RawSpan, _ value: RawSpan) -> Bool) throws(StorageError) -> Bool {
-        while true {
-            guard let goesOn = try withValue({ value in withKey { body($0, value) } }) else { throw .noEntry }
-            guard goesOn else { return false }
-            guard !savesKeys, index &+ 1 < view.cellCount else { return true }
-            index &+= 1
-        }
     }
 
     /// The cells of the leaf from the entry on, of an integer tree; `nil` over a source that can change.

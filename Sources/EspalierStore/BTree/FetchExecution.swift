@@ -95,9 +95,8 @@ struct FetchExecution: ~Copyable {
         let tree = catalog.groupTrees[group]
         var rows = try rows()
         guard isReversed else {
-            var cursor = try session.transaction.cursor(over: tree)
-            guard try cursor.seek(range.lower) else { return }
-            return try cursor.forEachEntry { key, value throws(StoreError) in
+            var entries = try session.transaction.lookup(in: tree)
+            return try entries.forEach(from: range.lower) { key, value throws(StoreError) in
                 if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
                 return try offer(catalog.candidate(key, value, tree), &rows)
             }

@@ -1,37 +1,29 @@
-// Reads the lists of one link tree, as many as are asked for, with one cursor of the engine.
+// Reads the lists of one link tree, as many as are asked for, with one lookup of the engine.
 //
 // Invariants
-//   1. What the cursor stands on is known from the list before: an owner whose list comes next needs no descent, and
-//      one that lies in between has no entries. The members of a cohort mostly come so.
+//   1. What lies behind a list is known from reading it: an owner whose list comes next needs no descent, and one that
+//      lies in between has no entries. The members of a cohort mostly come so.
 //   2. The tree does not change while one of these is in use.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 struct LinkCursor: ~Copyable {
-    /// What is known of where the cursor stands, if the owner before was `after`.
-    private enum Place {
-        case unknown
-        /// On the first entry of `owner`; those between have none.
-        case atOwner(UInt64, after: UInt64)
-        /// Behind the last entry.
-        case atEnd(after: UInt64)
-    }
-
-    private var cursor: StoreCursor
-    private var place = Place.unknown
+    private var entries: StoreLookup
+    /// Owners that have no entries: those between the last one and the next that has some.
+    private var gap: Range<UInt64> = 0..<0
     private let tree: Tree
     private let keyByteCount: Int
     private let declaredBy: Int
     private let catalog: StoreCatalog
     private let path: String?
 
-    /// Reads `tree`, whose keys have `keyByteCount` bytes; `cursor` is over it.
+    /// Reads `tree`, whose keys have `keyByteCount` bytes; `entries` are its.
     init(
-        _ cursor: consuming StoreCursor, over tree: Tree, keyByteCount: Int, of relationship: Relationship,
+        _ entries: consuming StoreLookup, of tree: Tree, keyByteCount: Int, of relationship: Relationship,
         _ catalog: StoreCatalog, path: String?
     ) {
-        self.cursor = cursor
+        self.entries = entries
         self.tree = tree
         self.keyByteCount = keyByteCount
         declaredBy = relationship.declaredBy
@@ -43,14 +35,17 @@ struct LinkCursor: ~Copyable {
     mutating func forEachLink(
         of owner: UInt64, _ body: (_ key: RawSpan, _ id: ObjectID) -> Void
     ) throws(StoreError) {
-        guard try move(to: owner) else { return }
-        place = .unknown
-        var (next, isDamaged) = (owner, false)
-        try cursor.forEachEntry { [catalog, keyByteCount] key, value throws(StoreError) in
+        if gap.contains(owner) { return }
+        gap = 0..<0
+        var (next, isDamaged) = (UInt64.max, false)
+        try entries.forEach(fromBigEndian: owner) { [catalog, keyByteCount] key, value throws(StoreError) in
             isDamaged = key.byteCount < 8
             guard !isDamaged else { return false }
-            next = key.bigEndianKey(at: 0)
-            guard next == owner else { return false }
+            let found = key.bigEndianKey(at: 0)
+            guard found == owner else {
+                next = found
+                return false
+            }
             guard key.byteCount == keyByteCount, value.byteCount == 2,
                 let id = catalog.context.id(
                     entityNumber: value.number(at: 0), key: key.bigEndianKey(at: keyByteCount - 8))
@@ -62,21 +57,7 @@ struct LinkCursor: ~Copyable {
             return true
         }
         if isDamaged { throw damaged(owner) }
-        place = next == owner ? .atEnd(after: owner) : .atOwner(next, after: owner)
-    }
-
-    /// Moves to the first entry of `owner` or one behind it; returns whether there may be one of its own.
-    private mutating func move(to owner: UInt64) throws(StoreError) -> Bool {
-        switch place {
-        case .atOwner(owner, after: _): return true
-        case .atOwner(let next, let last) where last < owner && owner < next: return false
-        case .atEnd(let last) where last < owner: return false
-        default:
-            place = .unknown
-            if try cursor.seek(bigEndian: owner) { return true }
-            place = .atEnd(after: owner)
-            return false
-        }
+        if owner < next { gap = owner + 1..<next }
     }
 
     private func damaged(_ owner: UInt64) -> StoreError {

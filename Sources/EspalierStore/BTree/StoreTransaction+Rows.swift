@@ -85,7 +85,7 @@ extension StoreTransaction where Base: ~Copyable {
         guard let tree = catalog.ownerTree(of: relationship) else { return [] }
         var ids: [ObjectID] = []
         var cursor = LinkCursor(
-            try cursor(over: tree), over: tree, keyByteCount: 16, of: relationship, catalog, path: path)
+            try lookup(in: tree), of: tree, keyByteCount: 16, of: relationship, catalog, path: path)
         try cursor.forEachLink(of: destination) { ids.append($1) }
         return ids
     }
@@ -95,7 +95,7 @@ extension StoreTransaction where Base: ~Copyable {
     ) throws(StoreError) -> LinkCursor {
         let tree = catalog.linkTree(of: relationship)
         return LinkCursor(
-            try cursor(over: tree), over: tree, keyByteCount: relationship.isOrdered ? 24 : 16, of: relationship,
+            try lookup(in: tree), of: tree, keyByteCount: relationship.isOrdered ? 24 : 16, of: relationship,
             catalog, path: path)
     }
 }

@@ -77,7 +77,11 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         in tree: Tree, from lower: [UInt8], below upper: [UInt8]?,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
-        try forEach(in: tree, from: lower, while: { key in upper?.withRawSpan { key.precedes($0) } ?? true }, body)
+        var entries = try lookup(in: tree)
+        try entries.forEach(from: lower) { key, value throws(StoreError) in
+            if let upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
+            return try body(key, value)
+        }
     }
 
     /// The entries of `tree` whose keys begin with `prefix`, in order and where they lie, until `body` returns `false`.
@@ -85,18 +89,9 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         in tree: Tree, beginningWith prefix: [UInt8],
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
-        try forEach(in: tree, from: prefix, while: { key in prefix.withRawSpan { key.begins(with: $0) } }, body)
-    }
-
-    @inline(__always)
-    private func forEach(
-        in tree: Tree, from lower: [UInt8], while isInside: (RawSpan) -> Bool,
-        _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        var cursor = try cursor(over: tree)
-        guard try cursor.seek(lower) else { return }
-        try cursor.forEachEntry { key, value throws(StoreError) in
-            guard isInside(key) else { return false }
+        var entries = try lookup(in: tree)
+        try entries.forEach(from: prefix) { key, value throws(StoreError) in
+            guard prefix.withRawSpan({ key.begins(with: $0) }) else { return false }
             return try body(key, value)
         }
     }
@@ -202,6 +197,44 @@ struct StoreLookup: ~Copyable {
         if let failure { throw failure }
         return isFound
     }
+
+    /// Calls `body` with keys and values where they lie, from `key` on, until it returns `false`.
+    @inline(__always)
+    mutating func forEach(
+        from key: [UInt8], _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        // SAFETY: the array outlives the call.
+        unsafe try forEach(from: key.span.bytes, body)
+    }
+
+    /// Calls `body` with keys and values where they lie, from the big-endian bytes of `number` on, until it returns
+    /// `false`.
+    @inline(__always)
+    mutating func forEach(
+        fromBigEndian number: UInt64, _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        var bytes = number.bigEndian
+        // SAFETY: the number outlives the call.
+        try unsafe withUnsafeBytes(of: &bytes) { bytes throws(StoreError) in
+            unsafe try forEach(from: bytes.bytes, body)
+        }
+    }
+
+    @inline(__always)
+    private mutating func forEach(
+        from key: RawSpan, _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        var failure: StoreError?
+        do throws(StorageError) {
+            try base.forEachEntry(from: key) { key, value in
+                do throws(StoreError) { return try body(key, value) } catch { failure = error }
+                return false
+            }
+        } catch {
+            throw .storage(error, path: path)
+        }
+        if let failure { throw failure }
+    }
 }
 
 /// A cursor of the engine.
@@ -238,19 +271,6 @@ struct StoreCursor: ~Copyable {
         do { return try base.seek(key) } catch { throw .storage(error, path: path) }
     }
 
-    /// Moves to the first entry of a tree of bytes keys that is not before the big-endian bytes of `number`.
-    mutating func seek(bigEndian number: UInt64) throws(StoreError) -> Bool {
-        var bytes = number.bigEndian
-        // SAFETY: the number outlives the call.
-        return unsafe try withUnsafeBytes(of: &bytes) { bytes throws(StoreError) in
-            do throws(StorageError) {
-                return try base.seek(unsafe bytes.bytes)
-            } catch {
-                throw .storage(error, path: path)
-            }
-        }
-    }
-
     var isExact: Bool { base.isExact }
     var integerKey: UInt64 { base.integerKey }
     var key: [UInt8] { base.key }
@@ -265,23 +285,6 @@ struct StoreCursor: ~Copyable {
         do throws(StorageError) {
             try base.withEntry { key, value in
                 do throws(StoreError) { try body(key, value) } catch { failure = error }
-            }
-        } catch {
-            throw .storage(error, path: path)
-        }
-        if let failure { throw failure }
-    }
-
-    /// Calls `body` with keys and values, where they lie, from the entry of the cursor on until it returns `false`.
-    @inline(__always)
-    mutating func forEachEntry(
-        _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        var failure: StoreError?
-        do throws(StorageError) {
-            try base.forEachEntry { key, value in
-                do throws(StoreError) { return try body(key, value) } catch { failure = error }
-                return false
             }
         } catch {
             throw .storage(error, path: path)
