@@ -44,7 +44,8 @@ public struct Lookup: ~Copyable {
         return true
     }
 
-    /// Calls `body` with keys and values of a tree of bytes keys where they lie, from `key` on, until it returns `false`.
+    /// Calls `body` with keys and values of a tree of bytes keys, where they lie and from `key` on, until it returns
+    /// `false`.
     ///
     /// - Throws: `wrongKeyKind` for a tree of integer keys; what reading throws.
     public mutating func forEachEntry(
