@@ -48,7 +48,7 @@ enum ChildRun {
 
     /// Fetches one person by e-mail address, or all of them to keep them.
     private static func people(_ work: String, _ contender: String, _ folder: String) throws {
-        let types: [any ObjectContender.Type] = [EspalierObjects.self, SQLiteRows.self, SQLiteObjects.self]
+        let types: [any ObjectContender.Type] = [EspalierObjects.self, SQLiteObjects.self]
         guard let type = types.first(where: { $0.name == contender }) else {
             throw UsageError("--child \(work) CONTENDER FOLDER is for bench itself")
         }

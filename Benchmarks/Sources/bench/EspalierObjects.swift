@@ -47,15 +47,25 @@ final class EspalierObjects: ObjectContender {
         try context.save()
     }
 
-    func fetchFaults() throws -> Int {
+    /// Calls `body` with each person: with those of an array, or with one after the other.
+    private func forEachPerson(keeping: Bool, _ body: (Person) -> Void) throws {
         let context = ManagedObjectContext(coordinator)
-        return try context.fetch(FetchRequest<Person>()).count
+        if keeping {
+            for person in try context.fetch(FetchRequest<Person>()) { body(person) }
+        } else {
+            try context.enumerate(FetchRequest<Person>(), body)
+        }
     }
 
-    func fetchWhole() throws -> Int {
-        let context = ManagedObjectContext(coordinator)
+    func fetchFaults(keeping: Bool) throws -> Int {
+        var count = 0
+        try forEachPerson(keeping: keeping) { count &+= $0.isFault ? 1 : 0 }
+        return count
+    }
+
+    func fetchWhole(keeping: Bool) throws -> Int {
         var sum = 0
-        for person in try context.fetch(FetchRequest<Person>()) {
+        try forEachPerson(keeping: keeping) { person in
             sum &+= person.name.utf8.count &+ person.age
             sum &+= Int(person.score) &+ person.email.utf8.count
         }
@@ -105,10 +115,9 @@ final class EspalierObjects: ObjectContender {
         return sum
     }
 
-    func walkToTeam() throws -> Int {
-        let context = ManagedObjectContext(coordinator)
+    func walkToTeam(keeping: Bool) throws -> Int {
         var sum = 0
-        for person in try context.fetch(FetchRequest<Person>()) { sum &+= person.team?.name.utf8.count ?? 0 }
+        try forEachPerson(keeping: keeping) { sum &+= $0.team?.name.utf8.count ?? 0 }
         return sum
     }
 

@@ -4,6 +4,8 @@
 //   1. A person has a name, an age, a score, an e-mail address (indexed) and a team; teams know their people (an index
 //      on the foreign key here, a relationship there).
 //   2. "Whole" means that every attribute of every object has been read, text as text.
+//   3. "Keeping" means that afterwards all people are there as objects in an array, each once, found by key. Otherwise
+//      each has been there in its turn, and nothing is left: rows that are stepped through beside objects that are.
 
 /// The objects of a line: what person number `i` looks like.
 struct People {
@@ -25,10 +27,10 @@ protocol ObjectContender: AnyObject {
     init(folder: String) throws
     /// Inserts all teams and people and saves them in one transaction.
     func insert(_ people: People) throws
-    /// Fetches all people without reading any attribute; returns how many.
-    func fetchFaults() throws -> Int
-    /// Fetches all people and reads every attribute; returns a sum over them.
-    func fetchWhole() throws -> Int
+    /// Goes through all people without reading any attribute; returns how many.
+    func fetchFaults(keeping: Bool) throws -> Int
+    /// Goes through all people and reads every attribute; returns a sum over them.
+    func fetchWhole(keeping: Bool) throws -> Int
     /// Learns the identity of each person, outside the clock.
     func learnIdentities(_ people: People) throws
     /// Reads the name of each of these people, addressed by identity, one by one.
@@ -36,7 +38,7 @@ protocol ObjectContender: AnyObject {
     /// Fetches each of these people by e-mail address.
     func fetchByEmail(_ numbers: [Int]) throws -> Int
     /// Reads the team's name of every person.
-    func walkToTeam() throws -> Int
+    func walkToTeam(keeping: Bool) throws -> Int
     /// Makes every person a year older, in one transaction.
     func update() throws
     /// Deletes all people, in one transaction.

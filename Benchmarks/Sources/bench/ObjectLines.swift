@@ -28,10 +28,14 @@ struct ObjectLines {
                 }
             },
             {
-                line("objects fetch faults", count, "no attribute read", makesObjects: true) { try $0.fetchFaults() }
+                line("objects fetch faults", count, "one after the other, no attribute read") {
+                    try $0.fetchFaults(keeping: false)
+                }
             },
             {
-                line("objects fetch whole", count, "every attribute read", makesObjects: true) { try $0.fetchWhole() }
+                line("objects fetch whole", count, "one after the other, every attribute read") {
+                    try $0.fetchWhole(keeping: false)
+                }
             },
             {
                 line("objects fault in", some.count, "by identity, one by one", needsIdentities: true) {
@@ -40,8 +44,23 @@ struct ObjectLines {
             },
             { line("objects by index", some.count, "by e-mail address, one by one") { try $0.fetchByEmail(some) } },
             {
-                line("objects walk to-one", count, "the team's name of every person", makesObjects: true) {
-                    try $0.walkToTeam()
+                line("objects walk to-one", count, "one after the other, the team's name of every person") {
+                    try $0.walkToTeam(keeping: false)
+                }
+            },
+            {
+                line("objects keep faults", count, "all in an array, each once, no attribute read") {
+                    try $0.fetchFaults(keeping: true)
+                }
+            },
+            {
+                line("objects keep whole", count, "all in an array, each once, every attribute read") {
+                    try $0.fetchWhole(keeping: true)
+                }
+            },
+            {
+                line("objects keep, walk to-one", count, "all in an array, the team's name of every person") {
+                    try $0.walkToTeam(keeping: true)
                 }
             },
             {
@@ -79,7 +98,7 @@ struct ObjectLines {
     /// A process that opens a loaded store and fetches one object by an indexed value, beside one that does nothing.
     private func start() -> Line {
         let types: [any ObjectContender.Type] =
-            SQLite.shared == nil ? [EspalierObjects.self] : [EspalierObjects.self, SQLiteRows.self]
+            SQLite.shared == nil ? [EspalierObjects.self] : [EspalierObjects.self, SQLiteObjects.self]
         var contenders = types.map { type in
             Line.Contender(type.name) {
                 let place = folder.appendingPathComponent("objects-start-\(type.name)")
@@ -118,15 +137,14 @@ struct ObjectLines {
         folder.appendingPathComponent("objects-\(type.name)").path
     }
 
-    /// - Parameter makesObjects: whether SQLite also takes part with objects made by hand (`SQLiteObjects`).
     private func line(
         _ name: String, _ operations: Int, _ note: String, isLoaded: Bool = true,
-        needsIdentities: Bool = false, makesObjects: Bool = false,
+        needsIdentities: Bool = false,
         _ body: @escaping (any ObjectContender) throws -> Int
     ) -> Line {
         let agreement = Agreement()
         var types: [any ObjectContender.Type] = [EspalierObjects.self]
-        if SQLite.shared != nil { types += makesObjects ? [SQLiteRows.self, SQLiteObjects.self] : [SQLiteRows.self] }
+        if SQLite.shared != nil { types.append(SQLiteObjects.self) }
         return Line(
             name, note: note, operationCount: operations,
             contenders: types.map { type in

@@ -1,9 +1,7 @@
 // SQLite's C API as a contender of the object lines: tables, indexes and prepared statements by hand.
 //
 // Rows carry a version that goes up with each update, as an object graph needs it for optimistic locking.
-// Where a line fetches many objects, `SQLiteRows` ("sqlite") steps through the rows and keeps nothing: the least that
-// reading can cost, and no result that a program could go on with. `SQLiteObjects` takes part a second time there: with
-// it objects are there afterwards, each once, as instances in an array that are found by key.
+// Who keeps nothing steps through the rows: the least that reading can cost. Who keeps makes an instance for each row.
 
 import Peers
 
@@ -31,8 +29,8 @@ private final class TeamRecord {
     init(key: Int64, name: String) { (self.key, self.name) = (key, name) }
 }
 
-class SQLiteObjects: SQLiteTables, ObjectContender {
-    class var name: String { "sqlite-objects" }
+final class SQLiteObjects: SQLiteTables, ObjectContender {
+    static let name = "sqlite"
 
     required init(folder: String) throws {
         try super.init(path: folder + "/objects.sqlite")
@@ -91,14 +89,32 @@ class SQLiteObjects: SQLiteTables, ObjectContender {
         return people
     }
 
-    func fetchFaults() throws -> Int { try people().count }
-
-    func fetchWhole() throws -> Int {
-        var sum = 0
-        for person in try people() {
-            sum &+= person.name.utf8.count &+ person.age
-            sum &+= Int(person.score) &+ person.email.utf8.count
+    func fetchFaults(keeping: Bool) throws -> Int {
+        if keeping { return try people().count }
+        let statement = try statement("SELECT pk, version, name, age, score, email, team FROM person")
+        var count = 0
+        while library.step(statement) == SQLite.row {
+            count &+= library.columnInt64(statement, 0) > 0 ? 1 : 0
         }
+        _ = library.reset(statement)
+        return count
+    }
+
+    func fetchWhole(keeping: Bool) throws -> Int {
+        var sum = 0
+        if keeping {
+            for person in try people() {
+                sum &+= person.name.utf8.count &+ person.age
+                sum &+= Int(person.score) &+ person.email.utf8.count
+            }
+            return sum
+        }
+        let statement = try statement("SELECT pk, version, name, age, score, email, team FROM person")
+        while library.step(statement) == SQLite.row {
+            sum &+= text(statement, 2).utf8.count &+ Int(library.columnInt64(statement, 3))
+            sum &+= Int(library.columnDouble(statement, 4)) &+ text(statement, 5).utf8.count
+        }
+        _ = library.reset(statement)
         return sum
     }
 
@@ -131,7 +147,24 @@ class SQLiteObjects: SQLiteTables, ObjectContender {
         return sum
     }
 
-    func walkToTeam() throws -> Int {
+    func walkToTeam(keeping: Bool) throws -> Int {
+        keeping ? try walkFromObjects() : try walkFromRows()
+    }
+
+    private func walkFromRows() throws -> Int {
+        let people = try statement("SELECT team FROM person")
+        let team = try statement("SELECT name FROM team WHERE pk = ?")
+        var sum = 0
+        while library.step(people) == SQLite.row {
+            _ = library.bindInt64(team, 1, library.columnInt64(people, 0))
+            if library.step(team) == SQLite.row { sum &+= text(team, 0).utf8.count }
+            _ = library.reset(team)
+        }
+        _ = library.reset(people)
+        return sum
+    }
+
+    private func walkFromObjects() throws -> Int {
         let statement = try statement("SELECT name FROM team WHERE pk = ?")
         var teams: [Int64: TeamRecord] = [:]
         var sum = 0
@@ -185,44 +218,5 @@ class SQLiteObjects: SQLiteTables, ObjectContender {
             try connection.run(delete)
         }
         try connection.execute("COMMIT")
-    }
-}
-
-/// SQLite's rows, stepped through and forgotten.
-final class SQLiteRows: SQLiteObjects {
-    override class var name: String { "sqlite" }
-
-    override func fetchFaults() throws -> Int {
-        let statement = try statement("SELECT pk, version, name, age, score, email, team FROM person")
-        var count = 0
-        while library.step(statement) == SQLite.row {
-            count &+= library.columnInt64(statement, 0) > 0 ? 1 : 0
-        }
-        _ = library.reset(statement)
-        return count
-    }
-
-    override func fetchWhole() throws -> Int {
-        let statement = try statement("SELECT pk, version, name, age, score, email, team FROM person")
-        var sum = 0
-        while library.step(statement) == SQLite.row {
-            sum &+= text(statement, 2).utf8.count &+ Int(library.columnInt64(statement, 3))
-            sum &+= Int(library.columnDouble(statement, 4)) &+ text(statement, 5).utf8.count
-        }
-        _ = library.reset(statement)
-        return sum
-    }
-
-    override func walkToTeam() throws -> Int {
-        let people = try statement("SELECT team FROM person")
-        let team = try statement("SELECT name FROM team WHERE pk = ?")
-        var sum = 0
-        while library.step(people) == SQLite.row {
-            _ = library.bindInt64(team, 1, library.columnInt64(people, 0))
-            if library.step(team) == SQLite.row { sum &+= text(team, 0).utf8.count }
-            _ = library.reset(team)
-        }
-        _ = library.reset(people)
-        return sum
     }
 }

@@ -26,6 +26,13 @@ extension ManagedObject {
         return state.contains(.inaccessible) ? .null : shape.defaultValues[slot]
     }
 
+    /// What `read` finds in the committed row, unless the object has unsaved changes; fires the fault.
+    @inline(__always)
+    final func committedValue<Value>(_ read: (RowContent, RowPlace) -> Value?) -> Value? {
+        if !isFulfilled { fireFault() }
+        return changes == nil ? withRow(read) ?? nil : nil
+    }
+
     /// The value of an attribute that differs, or may differ, from the committed one.
     final func unsavedAttribute(at slot: Int) -> AttributeValue? {
         newValues?.attribute(at: slot) ?? changes?.values.attributes[slot]

@@ -27,6 +27,41 @@ extension ManagedObject {
         Value(attributeValue: attributeValue(name, at: index))
     }
 
+    // The types that most attributes have: what is asked for is read from the row at once. By way of an
+    // `AttributeValue` reading whole objects took a tenth longer.
+
+    /// A text that must have a value.
+    ///
+    /// For @Entity only.
+    public final func _get(_ name: StaticString, at index: Int) -> String { text(name, at: index) ?? String.unsetValue }
+
+    /// A text.
+    ///
+    /// For @Entity only.
+    public final func _get(_ name: StaticString, at index: Int) -> String? { text(name, at: index) }
+
+    /// An integer that must have a value.
+    ///
+    /// For @Entity only.
+    public final func _get(_ name: StaticString, at index: Int) -> Int { integer(name, at: index) ?? Int.unsetValue }
+
+    /// An integer.
+    ///
+    /// For @Entity only.
+    public final func _get(_ name: StaticString, at index: Int) -> Int? { integer(name, at: index) }
+
+    /// A number that must have a value.
+    ///
+    /// For @Entity only.
+    public final func _get(_ name: StaticString, at index: Int) -> Double {
+        double(name, at: index) ?? Double.unsetValue
+    }
+
+    /// A number.
+    ///
+    /// For @Entity only.
+    public final func _get(_ name: StaticString, at index: Int) -> Double? { double(name, at: index) }
+
     /// A to-one relationship.
     ///
     /// For @Entity only.
@@ -119,6 +154,25 @@ extension ManagedObject {
     final func attributeValue(_ name: StaticString, at index: Int) -> AttributeValue {
         guard let slot = attributeSlot(name, at: index) else { return .null }
         return attributeValue(at: slot)
+    }
+
+    @inline(__always)
+    private func text(_ name: StaticString, at index: Int) -> String? {
+        guard let slot = attributeSlot(name, at: index) else { return nil }
+        return committedValue { $0.text(at: slot, of: $1) } ?? String(attributeValue: attributeValue(at: slot))
+    }
+
+    @inline(__always)
+    private func integer(_ name: StaticString, at index: Int) -> Int? {
+        guard let slot = attributeSlot(name, at: index) else { return nil }
+        if let number = committedValue({ $0.integer(at: slot, of: $1) }) { return Int(exactly: number) }
+        return Int(attributeValue: attributeValue(at: slot))
+    }
+
+    @inline(__always)
+    private func double(_ name: StaticString, at index: Int) -> Double? {
+        guard let slot = attributeSlot(name, at: index) else { return nil }
+        return committedValue { $0.double(at: slot, of: $1) } ?? Double(attributeValue: attributeValue(at: slot))
     }
 
     /// The object at the other end of the to-one relationship called `name`.

@@ -92,6 +92,21 @@ package final class RowContent: @unchecked Sendable {
         return withRow(at: place) { reader.value(at: slot, $0) }
     }
 
+    /// The text in attribute `slot`, read without an `AttributeValue` between; `nil` where that has to be asked.
+    package func text(at slot: Int, of place: RowPlace) -> String? {
+        decoded == nil ? withRow(at: place) { reader.text(at: slot, $0) } : nil
+    }
+
+    /// The integer in attribute `slot`, likewise.
+    package func integer(at slot: Int, of place: RowPlace) -> Int64? {
+        decoded == nil ? withRow(at: place) { reader.integer(at: slot, $0) } : nil
+    }
+
+    /// The number in attribute `slot`, likewise.
+    package func double(at slot: Int, of place: RowPlace) -> Double? {
+        decoded == nil ? withRow(at: place) { reader.double(at: slot, $0) } : nil
+    }
+
     /// The destination of the to-one relationship in `slot`.
     package func destination(at slot: Int, of place: RowPlace) -> ObjectID? {
         if let decoded { return decoded.destinations[slot] }

@@ -113,6 +113,39 @@ struct RowReader {
         return value(at: place, shape, row)
     }
 
+    /// The text in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
+    @inline(__always)
+    func text(at slot: Int, _ row: RawSpan) -> String? {
+        let shape = shape(of: row)
+        guard let place = context.shapes.place(ofAttribute: slot, shape), !isNull(place, row),
+            case .attribute(.string) = place.content
+        else { return nil }
+        return text(range(of: place, shape, row), row)
+    }
+
+    /// The integer in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
+    @inline(__always)
+    func integer(at slot: Int, _ row: RawSpan) -> Int64? {
+        guard let place = context.shapes.place(ofAttribute: slot, shape(of: row)), !isNull(place, row),
+            case .attribute(let type) = place.content
+        else { return nil }
+        return switch type {
+        case .integer64: row.number(at: place.position)
+        case .integer32: Int64(row.number(at: place.position, as: Int32.self))
+        case .integer16: Int64(row.number(at: place.position, as: Int16.self))
+        default: nil
+        }
+    }
+
+    /// The number in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
+    @inline(__always)
+    func double(at slot: Int, _ row: RawSpan) -> Double? {
+        guard let place = context.shapes.place(ofAttribute: slot, shape(of: row)), !isNull(place, row),
+            case .attribute(.double) = place.content
+        else { return nil }
+        return Double(bitPattern: row.number(at: place.position))
+    }
+
     /// The destination in relationship `slot` of a checked row.
     func destination(at slot: Int, _ row: RawSpan) -> ObjectID? {
         let shape = shape(of: row)
