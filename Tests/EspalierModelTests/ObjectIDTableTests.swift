@@ -18,14 +18,19 @@ import Testing
         }
         for step in 0..<20_000 {
             let id = anyID()
-            if Bool.random(using: &random) {
+            let other = anyID()
+            switch Int.random(in: 0...2, using: &random) {
+            case 0:
                 table.set(step, for: id)
                 expected[id] = step
-            } else {
+            case 1:
                 table.remove(id)
                 expected[id] = nil
+            default:
+                guard expected[other] == nil else { continue }
+                #expect(table.move(id, to: other) == (expected[id] != nil), "seed \(seed), step \(step)")
+                expected[other] = expected.removeValue(forKey: id)
             }
-            let other = anyID()
             #expect(table[id] == expected[id] && table[other] == expected[other], "seed \(seed), step \(step)")
             #expect(table.count == expected.count, "seed \(seed), step \(step)")
         }

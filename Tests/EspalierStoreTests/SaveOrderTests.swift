@@ -25,7 +25,10 @@ import Testing
             var entries = IndexEntries()
             for (key, value) in expected {
                 let number = UInt16(value[0]) + UInt16(value[1]) << 8
-                entries.append(key, entityNumber: number, isCut: value[2] == 1)
+                entries.append(entityNumber: number) { bytes in
+                    bytes += key
+                    return value[2] == 1
+                }
             }
             var found: [(key: [UInt8], value: [UInt8])] = []
             try entries.forEachInOrder { key, value throws(StoreError) in

@@ -13,7 +13,6 @@ struct ContextCheckpoint {
         /// Kept alive by the lists below.
         let object: Unretained<ManagedObject>
         let id: ObjectID
-        let row: ObjectSnapshot?
         /// Shared with the object until it changes (`ManagedObject.changeable`, `changeableNewValues`).
         let changes: ObjectChanges?
         let newValues: RowValues?
@@ -21,6 +20,8 @@ struct ContextCheckpoint {
     }
 
     private let objects: [ObjectState]
+    /// The rows of those that are not new, which come last: an import has as many objects without.
+    private let rows: [ObjectSnapshot?]
     private let inserted: ChangedObjects
     private let updated: ChangedObjects
     private let deleted: ChangedObjects
@@ -37,11 +38,12 @@ struct ContextCheckpoint {
                 object.newValues?.share()
                 objects.append(
                     ObjectState(
-                        object: Unretained(object), id: object.storedID, row: object.row, changes: object.changes,
+                        object: Unretained(object), id: object.storedID, changes: object.changes,
                         newValues: object.newValues, state: object.state))
             }
         }
         self.objects = objects
+        rows = Array(context.updated).map(\.row) + Array(context.deleted).map(\.row)
         inserted = context.inserted
         updated = context.updated
         deleted = context.deleted
@@ -62,11 +64,11 @@ struct ContextCheckpoint {
                 object.state.subtract([.updated, .deleted, .propagated])
             }
         }
-        for saved in objects {
+        for (position, saved) in objects.enumerated() {
             guard let object = saved.object.object else { continue }
             if object.state.contains(.registered) { context.registry.remove(object.storedID) }
             object.storedID = saved.id
-            object.row = saved.row
+            object.row = position < inserted.count ? nil : rows[position - inserted.count]
             (object.changes, object.newValues) = (saved.changes, saved.newValues)
             object.state = saved.state
             // A hook may have made the context forget its objects, and with them their shapes.

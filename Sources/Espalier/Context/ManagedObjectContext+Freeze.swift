@@ -33,15 +33,16 @@ extension ManagedObjectContext {
     }
 
     private func insertion(of object: ManagedObject) -> SaveRequest.Insertion {
-        let shape = object.shape
-        let values =
-            object.newValues ?? RowValues(shape.defaultValues, relationshipCount: shape.entity.relationships.count)
-        guard shape.hasTransientAttributes else { return SaveRequest.Insertion(id: object.storedID, values) }
-        let stored = values.copy()
-        for slot in shape.entity.attributes.indices where shape.entity.attributes[slot].isTransient {
-            stored.setAttribute(.null, at: slot)
+        object.withShape { shape in
+            let values =
+                object.newValues ?? RowValues(shape.defaultValues, relationshipCount: shape.entity.relationships.count)
+            guard shape.hasTransientAttributes else { return SaveRequest.Insertion(id: object.storedID, values) }
+            let stored = values.copy()
+            for slot in shape.entity.attributes.indices where shape.entity.attributes[slot].isTransient {
+                stored.setAttribute(.null, at: slot)
+            }
+            return SaveRequest.Insertion(id: object.storedID, stored)
         }
-        return SaveRequest.Insertion(id: object.storedID, stored)
     }
 
     private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) {
@@ -77,9 +78,8 @@ extension ManagedObjectContext {
     }
 
     private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
-        let sent = object.shape.sentRelationships
-        guard !sent.isEmpty, let changes = object.changes else { return }
-        for slot in sent.lazy.map(\.slot) {
+        guard let changes = object.changes else { return }
+        for slot in object.shape.sentRelationships.lazy.map(\.slot) {
             guard let change = changes.values.toMany[slot] else { continue }
             if let list = change.list {
                 request.links.append(.init(owner: object.storedID, slot: slot, order: list))

@@ -31,7 +31,7 @@ extension ManagedObjectContext {
 
     private func forgetChanges() {
         // An object that ends may run code of the application, which may come back here: not while a list changes.
-        let former = inserted
+        let former = (inserted, updated)
         defer { withExtendedLifetime(former) {} }
         inserted.removeAll()
         updated.removeAll()

@@ -104,7 +104,7 @@ extension ManagedObjectContext {
         if stores.count == 1 {
             var seen = Set<ManagedObjectModel.EntityIndex>()
             var last: EntityShape?
-            for object in changes.inserted where object.shape !== last {
+            for object in changes.inserted where object.withShape({ $0 !== last }) {
                 last = object.shape
                 if seen.insert(object.shape.entity.index).inserted { _ = try store(of: object) }
             }
@@ -141,10 +141,17 @@ extension ManagedObjectContext {
             let insertedIDs = part.result.inserted.ids
             // Saved together, they are likely to be walked together.
             let cohort = Cohort(insertedIDs, cache: cache)
-            for (object, row) in zip(part.changes.inserted, part.result.inserted) {
-                registry.rename(object, row.id)
-                object.becomeCommitted(row)
-                object.cohort = cohort
+            var position = 0
+            for index in 0..<part.result.inserted.partCount {
+                let rows = part.result.inserted.part(index)
+                for row in position..<rows.end {
+                    let object = part.changes.inserted[row]
+                    registry.rename(object, insertedIDs[row])
+                    object.setRow(rows.content, part.result.inserted.places[row])
+                    object.becomeCommitted()
+                    object.cohort = cohort
+                }
+                position = rows.end
             }
             if told.inserted.isEmpty { told.inserted = insertedIDs } else { told.inserted += insertedIDs }
             // The rows that were written, in the order of the objects; not every changed object writes its row.
@@ -152,11 +159,10 @@ extension ManagedObjectContext {
             var next = written.next()
             for object in part.changes.updated {
                 if let row = next, row.id == object.storedID {
-                    object.becomeCommitted(row)
+                    object.row = row
                     next = written.next()
-                } else {
-                    object.becomeCommitted(nil)
                 }
+                object.becomeCommitted()
                 cache.invalidate(object.storedID)
                 told.updated.append(object.storedID)
             }
@@ -176,9 +182,8 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Takes `row` as the committed values; `nil` if the row itself was not written.
-    fileprivate func becomeCommitted(_ row: ObjectSnapshot?) {
-        if let row { self.row = row }
+    /// Has no changes any more: they are written.
+    fileprivate func becomeCommitted() {
         discardPersistentChanges()
         state.subtract([.inserted, .updated])
     }

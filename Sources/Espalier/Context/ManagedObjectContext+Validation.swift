@@ -20,17 +20,19 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
     fileprivate func checkInsert(_ violations: inout [Violation]) {
-        let shape = shape
-        let values = newValues ?? RowValues(shape.defaultValues, relationshipCount: 0)
-        for index in shape.attributeRules.indices {
-            let (slot, rule) = shape.attributeRules[index]
-            // Most rules only ask for a value: then it is not copied.
-            if rule.range == nil, !values.isNull(at: slot) { continue }
-            if let reason = rule.reason(against: values.attribute(at: slot)) {
-                violations.append(Violation(self, entity.attributes[slot].name, reason))
+        withShape { shape in
+            let values = newValues ?? RowValues(shape.defaultValues, relationshipCount: 0)
+            for slot in shape.attributeRules.indices {
+                guard let rule = shape.attributeRules[slot] else { continue }
+                // Most rules only ask for a value: then it is not copied.
+                if rule.range == nil, !values.isNull(at: slot) { continue }
+                if let reason = rule.reason(against: values.attribute(at: slot)) {
+                    violations.append(Violation(self, entity.attributes[slot].name, reason))
+                }
             }
         }
-        if !shape.checkedRelationships.isEmpty {
+        // Counting destinations may run code of the application, which may make the context forget the shape.
+        if withShape({ !$0.checkedRelationships.isEmpty }) {
             for relationship in shape.checkedRelationships { check(relationship, &violations) }
         }
         collect(&violations) { try validateForInsert() }
@@ -39,18 +41,17 @@ extension ManagedObject {
     /// What is not changed was valid when it was saved.
     fileprivate func checkUpdate(_ violations: inout [Violation]) {
         guard let changes else { return }
-        let shape = shape
         if !changes.values.attributes.isEmpty {
             let values = changes.values.attributes.pairs
             for position in values.indices {
                 let slot = values[position].slot
-                let rule = shape.attributeRules.first { $0.slot == slot }?.rule
-                if let reason = rule?.reason(against: values[position].value) {
+                let reason = withShape { $0.attributeRules[slot]?.reason(against: values[position].value) }
+                if let reason {
                     violations.append(Violation(self, entity.attributes[slot].name, reason))
                 }
             }
         }
-        if !shape.checkedRelationships.isEmpty {
+        if withShape({ !$0.checkedRelationships.isEmpty }) {
             for relationship in shape.checkedRelationships
             where changes.values.destinations.contains(relationship.slot)
                 || changes.values.toMany.contains(relationship.slot)

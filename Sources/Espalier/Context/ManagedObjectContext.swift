@@ -62,7 +62,12 @@ public final class ManagedObjectContext {
         _modify { yield &(unsafe storedInserted) }
     }
     @exclusivity(unchecked) private var storedInserted = ChangedObjects()
-    var updated = ChangedObjects()
+    var updated: ChangedObjects {
+        // SAFETY: as with `inserted`.
+        _read { yield unsafe storedUpdated }
+        _modify { yield &(unsafe storedUpdated) }
+    }
+    @exclusivity(unchecked) private var storedUpdated = ChangedObjects()
     var deleted = ChangedObjects()
     /// Deleted objects whose delete rules have not run.
     var unpropagated: [ManagedObject] = []
@@ -213,7 +218,7 @@ public final class ManagedObjectContext {
             record(Violation(object, nil, .abstractEntity))
             return
         }
-        object.shape = shape
+        if object.withShape({ $0 !== shape }) { object.shape = shape }
         object.joinContext()
         registry.insert(object)
         inserted.insert(object)

@@ -49,11 +49,13 @@ struct ObjectRegistry {
 
     /// Gives an object its permanent ID, under which none is entered yet.
     mutating func rename(_ object: ManagedObject, _ id: ObjectID) {
-        guard object.storedID != id else { return }
-        let isMoved = table.move(object.storedID, to: id)
+        let former = object.storedID
+        guard former != id else { return }
         object.storedID = id
-        // A hook may have made the context forget its objects.
-        if !isMoved { insert(object) }
+        if newest?.id != former, table.move(former, to: id) { return }
+        // The newest one is not in the table, and a hook may have made the context forget its objects.
+        remove(former)
+        insert(object)
     }
 
     /// Takes out the object with this ID, if there is one.

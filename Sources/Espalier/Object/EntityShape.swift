@@ -54,7 +54,7 @@ final class EntityShape: SharedByObjects {
     /// The entity at the other end of each relationship, by slot; empty without a model.
     let destinationEntities: [Entity]
     /// What the model demands of attributes, by slot.
-    let attributeRules: [(slot: Int, rule: AttributeRule)]
+    let attributeRules: [AttributeRule?]
     /// The relationships for which a model has rules: those that must have a destination, or a number of them.
     let checkedRelationships: [Relationship]
     /// The to-many relationships whose pairs or order this side tells the store; the others follow from to-one sides.
@@ -86,9 +86,7 @@ final class EntityShape: SharedByObjects {
         hasTransientAttributes = entity.attributes.contains(where: \.isTransient)
         inverses = entity.relationships.map { model?.inverse(of: $0) }
         destinationEntities = model.map { model in entity.relationships.map(model.destination(of:)) } ?? []
-        attributeRules = entity.attributes.compactMap { attribute in
-            AttributeRule(attribute).map { (attribute.slot, $0) }
-        }
+        attributeRules = entity.attributes.map(AttributeRule.init)
         checkedRelationships = entity.relationships.filter { relationship in
             // Counting may load the list: only where a rule asks for it.
             !relationship.isOptional

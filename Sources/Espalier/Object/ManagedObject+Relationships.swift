@@ -111,7 +111,7 @@ extension ManagedObject {
             return nil
         }
         if let old { unlink(old, across: relationship) }
-        if let destination { link(destination, across: relationship) }
+        if let destination { linkFree(destination, across: relationship) }
         return nil
     }
 
@@ -204,6 +204,11 @@ extension ManagedObject {
         if !relationship.isToMany, let old = destinationID(at: relationship.slot), old != other.storedID {
             unlink(old, across: relationship)
         }
+        linkFree(other, across: relationship)
+    }
+
+    /// Relates both sides, if this one has no destination yet or may have several.
+    private func linkFree(_ other: ManagedObject, across relationship: Relationship) {
         let inverse = withShape { $0.inverses[relationship.slot] }
         if let inverse, !inverse.isToMany, let old = other.destinationID(at: inverse.slot), old != storedID {
             other.unlink(old, across: inverse)

@@ -166,6 +166,10 @@ open class ManagedObject {
         get { content.map { ObjectSnapshot(id: storedID, content: $0, place: place) } }
         set { (content, place) = (newValue?.content, newValue?.place ?? .none) }
     }
+    /// Takes the committed values from where a store has put them.
+    final func setRow(_ content: RowContent, _ place: RowPlace) {
+        (self.content, self.place) = (content, place)
+    }
     /// Whether the committed values are in memory.
     final var hasRow: Bool { content != nil }
     /// Calls `body` with what holds the row, if it is in memory.

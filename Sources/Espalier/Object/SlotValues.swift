@@ -43,7 +43,7 @@ struct SlotValues<Value> {
 
     /// Slot and value pairs, ascending by slot.
     var pairs: [(slot: Int, value: Value)] {
-        zip(entries, entries.dropFirst()).allSatisfy { $0.slot < $1.slot }
+        entries.count < 2 || zip(entries, entries.dropFirst()).allSatisfy { $0.slot < $1.slot }
             ? entries : entries.sorted { $0.slot < $1.slot }
     }
 

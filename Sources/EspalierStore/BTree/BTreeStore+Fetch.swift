@@ -57,7 +57,7 @@ extension BTreeStore {
     public func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
         let transaction = try beginRead()
         for id in ids where !catalog.context.isOwn(id) {
-            _ = try PreparedSave.entity(of: id, schema: catalog.schema, storeTag: catalog.context.storeTag)
+            _ = try SaveChecks.entity(of: id, schema: catalog.schema, storeTag: catalog.context.storeTag)
         }
         return try transaction.snapshots(of: ids, catalog, path: path)
     }
@@ -71,7 +71,7 @@ extension BTreeStore {
         }
         let declaring = model.entities[relationship.declaredBy]
         for owner in owners {
-            let entity = try PreparedSave.entity(of: owner, schema: catalog.schema, storeTag: catalog.context.storeTag)
+            let entity = try SaveChecks.entity(of: owner, schema: catalog.schema, storeTag: catalog.context.storeTag)
             guard entity.isKind(of: declaring) else {
                 throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
             }

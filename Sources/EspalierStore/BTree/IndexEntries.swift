@@ -24,18 +24,24 @@ struct IndexEntries {
     private var prefixByteCount = 0
 
     /// Notes the entry of a row of this entity.
-    mutating func append(_ key: [UInt8], entityNumber: UInt16, isCut: Bool) {
-        let count = key.count
-        if entries.isEmpty {
-            prefixByteCount = count
-        } else {
-            let common = min(prefixByteCount, count)
-            prefixByteCount = (0..<common).first { key[$0] != bytes[$0] } ?? common
+    ///
+    /// - Parameter write: appends the key; returns whether its values were cut, as this function does.
+    @inline(__always)
+    @discardableResult
+    mutating func append(entityNumber: UInt16, _ write: (inout [UInt8]) -> Bool) -> Bool {
+        let start = bytes.count
+        let isCut = write(&bytes)
+        let count = bytes.count - start
+        if entries.isEmpty { prefixByteCount = count }
+        let prefixByteCount = prefixByteCount
+        self.prefixByteCount = bytes.withRawSpan { bytes in
+            let (first, new) = (bytes.extracting(0..<prefixByteCount), bytes.extracting(start..<start + count))
+            if new.begins(with: first) { return prefixByteCount }
+            return (0..<min(prefixByteCount, count)).first { first.byte(at: $0) != new.byte(at: $0) } ?? count
         }
         entries.append(
-            Entry(
-                head: 0, start: bytes.count, keyByteCount: UInt32(count), entityNumber: entityNumber, isCut: isCut))
-        bytes.append(contentsOf: key)
+            Entry(head: 0, start: start, keyByteCount: UInt32(count), entityNumber: entityNumber, isCut: isCut))
+        return isCut
     }
 
     /// Calls `body` with each key and its value, in the order of the keys.

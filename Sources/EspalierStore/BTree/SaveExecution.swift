@@ -303,8 +303,19 @@ struct SaveExecution: ~Copyable {
         _ index: Int, _ id: ObjectID, _ entity: ManagedObjectModel.EntityIndex, _ source: RowSource
     ) throws(StoreError) {
         let group = catalog.schema.groups[index]
+        let number = catalog.context.entityNumbers[entity]
+        guard group.isUnique else {
+            let context = catalog.context
+            let isCut = newEntries[index].append(entityNumber: number) { bytes in
+                let isCut = GroupKey.append(group, source, context, to: &bytes).isCut
+                bytes.append(bigEndian: id.key)
+                return isCut
+            }
+            if isCut { cutDeltas[index] += 1 }
+            return
+        }
         newKey.encode(group, source, catalog.context)
-        if group.isUnique, !newKey.hasNull,
+        if !newKey.hasNull,
             let other = try holder(of: newKey, group, catalog.groupTrees[index], source)
         {
             conflicts.append(
@@ -314,10 +325,6 @@ struct SaveExecution: ~Copyable {
         }
         if newKey.isCut { cutDeltas[index] += 1 }
         newKey.append(key: id.key)
-        let number = catalog.context.entityNumbers[entity]
-        guard group.isUnique else {
-            return newEntries[index].append(newKey.bytes, entityNumber: number, isCut: newKey.isCut)
-        }
         // Rows that come later must find it.
         let value = GroupKey.entryValue(entityNumber: number, isCut: newKey.isCut)
         try transaction.put(value, for: newKey.bytes, in: catalog.groupTrees[index])
@@ -367,7 +374,9 @@ struct SaveExecution: ~Copyable {
     private mutating func write(_ plan: LinkPlan) throws(StoreError) {
         for (relationship, links) in plan.additions {
             let tree = catalog.linkTree(of: relationship)
-            for link in links { try put(link, in: tree) }
+            for link in links {
+                try put(ownerKey: link.ownerKey, link.destinationKey, tag: link.destinationTag, in: tree)
+            }
         }
         let edits = plan.edits.sorted {
             let (left, right) = ($0.key, $1.key)
@@ -391,14 +400,17 @@ struct SaveExecution: ~Copyable {
             try removeOwner(owner, of: destination, edit.relationship)
         }
         for destination in edit.added {
-            try put(LinkPlan.Link(owner: owner, destination: destination), in: tree)
+            try put(ownerKey: owner.key, destination.key, tag: destination.entityTag, in: tree)
             try putOwner(owner, of: destination, edit.relationship)
         }
     }
 
-    private mutating func put(_ link: LinkPlan.Link, in tree: Tree) throws(StoreError) {
-        LinkKey.writeUnordered(link.owner.key, link.destination.key, to: &linkKey)
-        LinkKey.writeValue(entityNumber: catalog.context.reference(link.destination).entity, to: &linkValue)
+    /// Notes a destination of the entity with this tag in an unordered list.
+    private mutating func put(
+        ownerKey: UInt64, _ destinationKey: UInt64, tag: UInt32, in tree: Tree
+    ) throws(StoreError) {
+        LinkKey.writeUnordered(ownerKey, destinationKey, to: &linkKey)
+        LinkKey.writeValue(entityNumber: catalog.context.entityNumber(ofTag: tag), to: &linkValue)
         try transaction.put(linkValue, for: linkKey, in: tree)
     }
 

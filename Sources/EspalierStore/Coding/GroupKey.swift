@@ -57,15 +57,24 @@ struct GroupKey {
     /// Replaces the key by the codes of the group's values in `row`.
     mutating func encode(_ group: KeyGroup, _ row: RowSource, _ context: RowContext) {
         bytes.removeAll(keepingCapacity: true)
-        (isCut, hasNull) = (false, false)
-        for element in group.elements {
+        (isCut, hasNull) = Self.append(group, row, context, to: &bytes)
+    }
+
+    /// Appends the codes of the group's values in `row`; returns whether they were cut, and whether one value is null.
+    static func append(
+        _ group: KeyGroup, _ row: RowSource, _ context: RowContext, to bytes: inout [UInt8]
+    ) -> (isCut: Bool, hasNull: Bool) {
+        let start = bytes.count
+        var hasNull = false
+        for position in group.elements.indices {
+            let element = group.elements[position]
             let value = row.value(of: element.property)
             if value.isNull { hasNull = true }
-            Self.append(value, element, context, to: &bytes)
+            append(value, element, context, to: &bytes)
         }
-        guard bytes.count > Self.valueByteCountMax else { return }
-        bytes.removeLast(bytes.count - Self.valueByteCountMax)
-        isCut = true
+        let excess = bytes.count - start - valueByteCountMax
+        if excess > 0 { bytes.removeLast(excess) }
+        return (excess > 0, hasNull)
     }
 
     mutating func append(key: UInt64) { bytes.append(bigEndian: key) }

@@ -118,7 +118,8 @@ package enum KeyCoding {
         if !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) || !appendPlain(text, to: &key) {
             appendEscaped(TextFolding.folded(text, options).utf8, to: &key)
         }
-        key.append(bigEndian: UInt16(0))
+        key.append(0)
+        key.append(0)
     }
 
     /// Appends text that is plain, as a whole; returns `false` for other text.

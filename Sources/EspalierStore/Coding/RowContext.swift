@@ -76,8 +76,11 @@ final class RowContext: Sendable {
     func isOwn(_ id: ObjectID) -> Bool { id.storeTag == storeTag && numberByTag[id.entityTag] != nil }
 
     /// An ID as rows and indexes hold it; the ID is of this store's model.
-    func reference(_ id: ObjectID) -> (entity: UInt16, key: UInt64) {
-        guard let number = numberByTag[id.entityTag] else { preconditionFailure("\(id) is not of this store") }
-        return (number, id.key)
+    func reference(_ id: ObjectID) -> (entity: UInt16, key: UInt64) { (entityNumber(ofTag: id.entityTag), id.key) }
+
+    /// The number of the entity whose IDs carry `tag`, one of this store's model.
+    func entityNumber(ofTag tag: UInt32) -> UInt16 {
+        guard let number = numberByTag[tag] else { preconditionFailure("entity tag \(tag) is not of this store") }
+        return number
     }
 }

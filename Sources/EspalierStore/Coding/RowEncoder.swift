@@ -91,21 +91,23 @@ struct RowEncoder {
         row.write(version, at: RowLayout.versionOffset)
         for (slot, value) in values {
             guard let place = layout.attributes[slot] else { continue }
-            clear(place, &row)
+            clear(place, &row, isWritten: !value.isNull)
             encodeFixed(value, at: place, &row)
         }
         for (slot, destination) in destinations {
             guard let place = layout.references[slot] else { continue }
-            clear(place, &row)
+            clear(place, &row, isWritten: destination != nil)
             encode(destination, at: place, &row)
         }
         return true
     }
 
-    /// Makes a field of fixed width what it is in a row that nothing was written to.
-    private func clear(_ place: RowLayout.Place, _ row: inout MutableRawSpan) {
+    /// Makes a field of fixed width what it is in a row that nothing was written to; of one that is to be written, only
+    /// the null bit: a value writes over all of its bytes.
+    private func clear(_ place: RowLayout.Place, _ row: inout MutableRawSpan, isWritten: Bool) {
         let offset = RowLayout.headerByteCount + place.bit / 8
         row.write(row.bytes.byte(at: offset) & ~(1 << UInt8(place.bit % 8)), at: offset)
+        guard !isWritten else { return }
         for offset in place.position..<place.position + place.width { row.write(0 as UInt8, at: offset) }
     }
 

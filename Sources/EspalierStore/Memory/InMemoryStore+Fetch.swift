@@ -26,7 +26,7 @@ extension InMemoryStore {
         let state = try snapshot()
         var snapshots: [ObjectSnapshot?] = []
         for id in ids {
-            _ = try PreparedSave.entity(of: id, schema: schema, storeTag: storeTag)
+            _ = try SaveChecks.entity(of: id, schema: schema, storeTag: storeTag)
             snapshots.append(state.row(id, schema)?.snapshot)
         }
         return snapshots
@@ -42,7 +42,7 @@ extension InMemoryStore {
         let state = try snapshot()
         var lists: [[ObjectID]] = []
         for owner in owners {
-            let entity = try PreparedSave.entity(of: owner, schema: schema, storeTag: storeTag)
+            let entity = try SaveChecks.entity(of: owner, schema: schema, storeTag: storeTag)
             guard entity.isKind(of: model.entities[relationship.declaredBy]) else {
                 throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
             }

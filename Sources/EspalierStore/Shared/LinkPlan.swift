@@ -57,10 +57,17 @@ struct LinkEdit {
 
 /// All lists that a save changes.
 struct LinkPlan {
-    /// One destination that a list gets.
+    /// One destination that a list gets: two IDs of the store.
     struct Link {
-        let owner: ObjectID
-        let destination: ObjectID
+        let ownerKey: UInt64
+        let destinationKey: UInt64
+        let ownerTag: UInt32
+        let destinationTag: UInt32
+
+        init(owner: ObjectID, destination: ObjectID) {
+            (ownerKey, destinationKey) = (owner.key, destination.key)
+            (ownerTag, destinationTag) = (owner.entityTag, destination.entityTag)
+        }
     }
 
     /// What to-one values of new rows add to lists without order: most of what an import does to lists.
@@ -73,6 +80,7 @@ struct LinkPlan {
     /// For each relationship, where in `edits` the list of an owner is; few relationships, so they are searched.
     private var places: [(relationship: RelationshipID, byOwner: ObjectIDTable<Int>)] = []
     private let model: ManagedObjectModel
+    private let storeTag: UInt32
 
     /// Works out the edits of `save`.
     ///
@@ -83,7 +91,7 @@ struct LinkPlan {
         _ save: PreparedSave, schema: StoreSchema, updated: [(position: Int, row: ObjectSnapshot)],
         deleted: [ObjectSnapshot], source: borrowing Source
     ) throws(StoreError) {
-        model = schema.model
+        (model, storeTag) = (schema.model, save.storeTag)
         addNewRows(save, schema)
         for position in additions.indices { Self.sort(&additions[position].links) }
         for (position, row) in updated where !save.updates[position].destinations.isEmpty {
@@ -164,7 +172,13 @@ struct LinkPlan {
     /// The additions as edits too, for a store that makes no difference.
     consuming func allEdits() -> [(key: LinkEdit.Key, value: LinkEdit)] {
         for (relationship, links) in additions {
-            for link in links { edit(relationship, link.owner) { $0.add(link.destination) } }
+            for link in links {
+                let destination = ObjectID(
+                    storeTag: storeTag, entityTag: link.destinationTag, key: link.destinationKey)
+                edit(relationship, ObjectID(storeTag: storeTag, entityTag: link.ownerTag, key: link.ownerKey)) {
+                    $0.add(destination)
+                }
+            }
         }
         return edits
     }
@@ -184,7 +198,7 @@ struct LinkPlan {
                     if inverse.isOrdered {
                         ordered.append((slot, inverse))
                     } else {
-                        slots.append((slot, addition(across: inverse)))
+                        slots.append((slot, addition(across: inverse, countMax: save.ids.count)))
                     }
                 }
             }
@@ -200,32 +214,34 @@ struct LinkPlan {
     }
 
     /// Where in `additions` the links of a relationship are; few relationships, so they are searched.
-    private mutating func addition(across relationship: Relationship) -> Int {
+    private mutating func addition(across relationship: Relationship, countMax: Int) -> Int {
         if let position = additions.firstIndex(where: { $0.relationship === relationship }) { return position }
         additions.append((relationship, []))
+        // What is not used of it is never touched.
+        additions[additions.count - 1].links.reserveCapacity(countMax)
         return additions.count - 1
     }
 
     /// Brings links into the order of owners and destinations.
     private static func sort(_ links: inout [Link]) {
         func isInOrder(_ left: Link, _ right: Link) -> Bool {
-            (left.owner.key, left.destination.key) < (right.owner.key, right.destination.key)
+            (left.ownerKey, left.destinationKey) < (right.ownerKey, right.destinationKey)
         }
         guard let first = links.first else { return }
         // Rows mostly come in the order of their keys, and the keys of their owners are a stretch with few gaps: then
         // each link goes to its place at once, a fifth of what comparing them costs.
-        var (least, greatest, ascends) = (first.owner.key, first.owner.key, true)
+        var (least, greatest, ascends) = (first.ownerKey, first.ownerKey, true)
         for position in 1..<links.count {
-            (least, greatest) = (min(least, links[position].owner.key), max(greatest, links[position].owner.key))
-            ascends = ascends && links[position - 1].destination.key < links[position].destination.key
+            (least, greatest) = (min(least, links[position].ownerKey), max(greatest, links[position].ownerKey))
+            ascends = ascends && links[position - 1].destinationKey < links[position].destinationKey
         }
         guard ascends, greatest - least < 4 * UInt64(links.count) else { return links.sort(by: isInOrder) }
         var ends = [Int](repeating: 0, count: Int(greatest - least) + 1)
-        for link in links { ends[Int(link.owner.key - least)] += 1 }
+        for link in links { ends[Int(link.ownerKey - least)] += 1 }
         for owner in ends.indices.dropFirst() { ends[owner] += ends[owner - 1] }
         var sorted = [Link](repeating: first, count: links.count)
         for link in links.reversed() {
-            let owner = Int(link.owner.key - least)
+            let owner = Int(link.ownerKey - least)
             ends[owner] -= 1
             sorted[ends[owner]] = link
         }

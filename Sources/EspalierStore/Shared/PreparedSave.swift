@@ -28,12 +28,11 @@ struct PreparedSave {
     let locks: [SaveRequest.Expectation]
     private(set) var links: [LinkChange] = []
     /// The permanent IDs by the temporary ones.
-    let permanentIDs: PermanentIDs
+    var permanentIDs: PermanentIDs { checks.permanentIDs }
     /// Whether some of the new rows have IDs that were reserved.
     private var hasReservedIDs = false
 
-    private let schema: StoreSchema
-    private let storeTag: UInt32
+    private let checks: SaveChecks
 
     /// Checks `request` and gives permanent IDs to its insertions.
     ///
@@ -43,19 +42,22 @@ struct PreparedSave {
         _ request: SaveRequest, schema: StoreSchema, storeTag: UInt32,
         newKey: (Entity) throws(StoreError) -> UInt64
     ) throws(StoreError) {
-        self.schema = schema
-        self.storeTag = storeTag
         (insertions, updates) = (request.insertions, request.updates)
         (deletions, locks) = (request.deletions, request.locks)
-        permanentIDs = PermanentIDs(for: insertions.lazy.map(\.id))
-        try assignIDs(newKey)
-        try prepareInsertions()
-        try prepareUpdates()
-        for deletion in deletions { _ = try entity(of: permanent(deletion.id)) }
-        for lock in locks { _ = try entity(of: permanent(lock.id)) }
-        for link in request.links { links.append(try prepare(link)) }
+        let checks = SaveChecks(
+            schema: schema, storeTag: storeTag, permanentIDs: PermanentIDs(for: request.insertions.lazy.map(\.id)))
+        self.checks = checks
+        try assignIDs(checks, newKey)
+        try prepareInsertions(checks)
+        try prepareUpdates(checks)
+        for deletion in deletions { _ = try checks.entity(of: checks.permanent(deletion.id)) }
+        for lock in locks { _ = try checks.entity(of: checks.permanent(lock.id)) }
+        for link in request.links { links.append(try checks.prepare(link)) }
         try refuseDuplicates()
     }
+
+    /// The store's number in object IDs.
+    var storeTag: UInt32 { checks.storeTag }
 
     /// Where the new row at `position` has its values from.
     func source(ofInsertion position: Int) -> RowSource { .new(insertions[position].row, permanentIDs) }
@@ -76,18 +78,12 @@ struct PreparedSave {
         }
     }
 
-    /// The entity of a permanent ID of this store.
-    static func entity(of id: ObjectID, schema: StoreSchema, storeTag: UInt32) throws(StoreError) -> Entity {
-        guard id.storeTag == storeTag else {
-            throw .invalidRequest(reason: "\(id) is not an ID of this store")
-        }
-        guard let entity = schema.entity(of: id) else {
-            throw .invalidRequest(reason: "\(id): the store's model has no entity \(id.entityName)")
-        }
-        return entity
-    }
+    // What is asked of each row is asked of `checks`, a local: of a part of `self`, whose rows are being changed, it
+    // would be asked of a copy.
 
-    private mutating func assignIDs(_ newKey: (Entity) throws(StoreError) -> UInt64) throws(StoreError) {
+    private mutating func assignIDs(
+        _ checks: SaveChecks, _ newKey: (Entity) throws(StoreError) -> UInt64
+    ) throws(StoreError) {
         ids.reserveCapacity(insertions.count)
         var known: Entity?
         for position in insertions.indices {
@@ -97,26 +93,27 @@ struct PreparedSave {
                 ids.append(requested)
                 continue
             }
-            if known?.tag != requested.entityTag { known = schema.entity(of: requested) }
+            if known?.tag != requested.entityTag { known = checks.schema.entity(of: requested) }
             guard let known else {
                 throw .invalidRequest(reason: "the store's model has no entity \(requested.entityName)")
             }
-            let id = ObjectID(storeTag: storeTag, entityTag: requested.entityTag, key: try newKey(known))
-            guard permanentIDs.set(id, for: requested) else {
+            let id = ObjectID(storeTag: checks.storeTag, entityTag: requested.entityTag, key: try newKey(known))
+            guard checks.permanentIDs.set(id, for: requested) else {
                 throw .invalidRequest(reason: "\(requested) is inserted twice")
             }
             ids.append(id)
         }
     }
 
-    private mutating func prepareInsertions() throws(StoreError) {
+    private mutating func prepareInsertions(_ checks: SaveChecks) throws(StoreError) {
         guard let first = ids.first else { return }
-        var entity = try entity(of: first)
+        var entity = try checks.entity(of: first)
+        let schema = checks.schema
         var (types, destinationTags) = (schema.plainTypes[entity.index], schema.plainDestinations[entity.index])
         for position in insertions.indices {
             let id = ids[position]
-            if entity.tag != id.entityTag || id.storeTag != storeTag {
-                entity = try self.entity(of: id)
+            if entity.tag != id.entityTag || id.storeTag != checks.storeTag {
+                entity = try checks.entity(of: id)
                 (types, destinationTags) = (schema.plainTypes[entity.index], schema.plainDestinations[entity.index])
             }
             guard !entity.isAbstract else {
@@ -130,15 +127,15 @@ struct PreparedSave {
                         + "\(row.relationshipCount)")
             }
             for slot in types.indices where !row.isPlain(at: slot, types[slot]) {
-                if try !isStored(row.attribute(at: slot), in: entity.attributes[slot], of: entity) {
+                if try !checks.isStored(row.attribute(at: slot), in: entity.attributes[slot], of: entity) {
                     clearValue(slot, ofInsertion: position)
                 }
             }
             for slot in destinationTags.indices {
                 guard let destination = row.destination(at: slot) else { continue }
-                let id = permanentIDs.permanent(destination)
-                if id.storeTag == storeTag, id.entityTag == destinationTags[slot] { continue }
-                _ = try checked(destination, for: entity.relationships[slot], inline: true)
+                let id = checks.permanentIDs.permanent(destination)
+                if id.storeTag == checks.storeTag, id.entityTag == destinationTags[slot] { continue }
+                _ = try checks.checked(destination, for: entity.relationships[slot], inline: true)
             }
         }
     }
@@ -161,26 +158,26 @@ struct PreparedSave {
         updates[position].destinations[place].destination = id
     }
 
-    private mutating func prepareUpdates() throws(StoreError) {
+    private mutating func prepareUpdates(_ checks: SaveChecks) throws(StoreError) {
         guard let first = updates.first else { return }
-        var entity = try entity(of: permanent(first.id))
+        var entity = try checks.entity(of: checks.permanent(first.id))
         for position in updates.indices {
-            let id = try permanent(updates[position].id)
-            if entity.tag != id.entityTag || id.storeTag != storeTag { entity = try self.entity(of: id) }
+            let id = try checks.permanent(updates[position].id)
+            if entity.tag != id.entityTag || id.storeTag != checks.storeTag { entity = try checks.entity(of: id) }
             // Written only where something differs, so that most updates share their arrays with the request.
             for place in updates[position].values.indices {
                 let slot = updates[position].values[place].slot
                 guard entity.attributes.indices.contains(slot) else {
                     throw .invalidRequest(reason: "\(entity.name) has no attribute slot \(slot)")
                 }
-                if let type = schema.plainTypes[entity.index][slot],
+                if let type = checks.schema.plainTypes[entity.index][slot],
                     type.accepts(updates[position].values[place].value)
                 {
                     continue
                 }
                 let value = updates[position].values[place].value
                 if value.isNull { continue }
-                if try !isStored(value, in: entity.attributes[slot], of: entity) {
+                if try !checks.isStored(value, in: entity.attributes[slot], of: entity) {
                     clearValue(at: place, ofUpdate: position)
                 }
             }
@@ -190,76 +187,10 @@ struct PreparedSave {
                     throw .invalidRequest(reason: "\(entity.name) has no relationship slot \(slot)")
                 }
                 guard let destination else { continue }
-                let permanent = try checked(destination, for: entity.relationships[slot], inline: true)
+                let permanent = try checks.checked(destination, for: entity.relationships[slot], inline: true)
                 if permanent != destination { setDestination(permanent, at: place, ofUpdate: position) }
             }
         }
-    }
-
-    private func prepare(_ link: SaveRequest.LinkChange) throws(StoreError) -> LinkChange {
-        let owner = try permanent(link.owner)
-        let entity = try entity(of: owner)
-        guard entity.relationships.indices.contains(link.slot), entity.relationships[link.slot].isToMany else {
-            throw .invalidRequest(reason: "\(entity.name) has no to-many relationship in slot \(link.slot)")
-        }
-        let relationship = entity.relationships[link.slot]
-        guard link.order == nil || relationship.isOrdered else {
-            throw .invalidRequest(reason: "\(entity.name).\(relationship.name) is not ordered")
-        }
-        let inverse = schema.model.inverse(of: relationship)
-        guard inverse?.isToMany != false || relationship.isOrdered else {
-            throw .invalidRequest(
-                reason: "links of \(entity.name).\(relationship.name) follow from its to-one inverse")
-        }
-        func permanentList(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
-            var list: [ObjectID] = []
-            list.reserveCapacity(ids.count)
-            for id in ids { list.append(try checked(id, for: relationship, inline: false)) }
-            return list
-        }
-        return LinkChange(
-            owner: owner, relationship: relationship, added: try permanentList(link.added),
-            removed: try permanentList(link.removed), order: try link.order.map(permanentList))
-    }
-
-    private func permanent(_ id: ObjectID) throws(StoreError) -> ObjectID {
-        guard id.isTemporary else { return id }
-        guard let permanent = permanentIDs[id] else {
-            throw .invalidRequest(reason: "\(id) is temporary and not among the insertions")
-        }
-        return permanent
-    }
-
-    private func entity(of id: ObjectID) throws(StoreError) -> Entity {
-        try Self.entity(of: id, schema: schema, storeTag: storeTag)
-    }
-
-    /// `destination` made permanent, if it may stand in `relationship`.
-    private func checked(
-        _ destination: ObjectID, for relationship: Relationship, inline: Bool
-    ) throws(StoreError) -> ObjectID {
-        let id = try permanent(destination)
-        guard !inline || !relationship.isToMany else {
-            throw .invalidRequest(reason: "to-many relationship \(relationship.name) does not travel with its row")
-        }
-        let (entity, expected) = (try entity(of: id), schema.model.destination(of: relationship))
-        guard entity.isKind(of: expected) else {
-            throw .invalidRequest(
-                reason: "relationship \(relationship.name) leads to \(expected.name), not to \(entity.name)")
-        }
-        return id
-    }
-
-    /// Whether `attribute` is one that is stored; then `value` must fit.
-    private func isStored(
-        _ value: AttributeValue, in attribute: Attribute, of entity: Entity
-    ) throws(StoreError) -> Bool {
-        guard !attribute.isTransient else { return false }
-        guard attribute.accepts(value) else {
-            throw .invalidRequest(
-                reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), \(value) does not fit")
-        }
-        return true
     }
 
     private func refuseDuplicates() throws(StoreError) {
@@ -268,8 +199,8 @@ struct PreparedSave {
         // Sorting is cheaper than a set: requests come in the order of their keys.
         var ids = ids
         ids.reserveCapacity(ids.count + updates.count + deletions.count)
-        for position in updates.indices { ids.append(try permanent(updates[position].id)) }
-        for deletion in deletions { ids.append(try permanent(deletion.id)) }
+        for position in updates.indices { ids.append(try checks.permanent(updates[position].id)) }
+        for deletion in deletions { ids.append(try checks.permanent(deletion.id)) }
         ids.sort { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }
         for position in ids.indices.dropLast() where ids[position] == ids[position + 1] {
             throw .invalidRequest(reason: "\(ids[position]) is inserted, updated or deleted more than once")
@@ -283,12 +214,11 @@ extension RowValues {
     fileprivate func isPlain(at slot: Int, _ type: AttributeType?) -> Bool {
         // SAFETY: read where it lies.
         unsafe withAttribute(at: slot) { value in
-            switch unsafe value.pointee {
-            case .null: true
-            case .string: type == .string
-            case .integer where type == .integer64: true
-            default: type?.accepts(unsafe value.pointee) == true
-            }
+            // The whole value is not touched before these: it would be copied.
+            if case .null = unsafe value.pointee { return true }
+            if case .string = unsafe value.pointee { return type == .string }
+            if case .integer = unsafe value.pointee, type == .integer64 { return true }
+            return type?.accepts(unsafe value.pointee) == true
         }
     }
 }
