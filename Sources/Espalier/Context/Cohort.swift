@@ -26,14 +26,15 @@ final class Cohort: SharedByObjects {
         _read { yield unsafe storedRows }
         _modify { yield &(unsafe storedRows) }
     }
-    /// The members whose lists are kept.
-    private var lists: [(slot: Int, owners: [ObjectID])] {
+    /// The members whose lists are kept: those of the relationship that was asked for first, and of others.
+    private var firstLists: (slot: Int, owners: [ObjectID])? {
         // SAFETY: as with `rows`.
         _read { yield unsafe storedLists }
         _modify { yield &(unsafe storedLists) }
     }
+    private var otherLists: [(slot: Int, owners: [ObjectID])] = []
     @exclusivity(unchecked) private var storedRows: [ObjectID] = []
-    @exclusivity(unchecked) private var storedLists: [(slot: Int, owners: [ObjectID])] = []
+    @exclusivity(unchecked) private var storedLists: (slot: Int, owners: [ObjectID])?
     /// The cohorts across relationships, one after the other: few, so they are searched.
     private var firstStep: Cohort?
     private var nextStep: Cohort?
@@ -50,7 +51,8 @@ final class Cohort: SharedByObjects {
 
     deinit {
         if !rows.isEmpty { cache.forgetRows(of: rows) }
-        for (slot, owners) in lists { cache.forgetLists(of: owners, at: slot) }
+        if let (slot, owners) = firstLists { cache.forgetLists(of: owners, at: slot) }
+        if !otherLists.isEmpty { forgetOtherLists() }
         // The steps of a cohort that ends here come before its neighbours, instead of ending within it.
         var ending = firstStep.take()
         while ending != nil {
@@ -74,7 +76,12 @@ final class Cohort: SharedByObjects {
     /// Keeps the destinations of a to-many relationship of each owner for as long as this cohort lives.
     func keep(_ found: [[ObjectID]], of owners: [ObjectID], at slot: Int) {
         cache.add(found, of: owners, at: slot)
-        lists.append((slot, owners))
+        if firstLists == nil { firstLists = (slot, owners) } else { otherLists.append((slot, owners)) }
+    }
+
+    @inline(never)
+    private func forgetOtherLists() {
+        for (slot, owners) in otherLists { cache.forgetLists(of: owners, at: slot) }
     }
 
     /// The cohort of all destinations of this one's members, if that step was taken before.

@@ -16,7 +16,8 @@ extension ManagedObjectContext {
     ///   the model; `.store` if a store fails.
     @inlinable
     public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
-        let found = try objects(request.terms)
+        let terms = request.terms
+        let found = try objects(terms)
         // Asking the runtime for every object is 15 ns each; most fetches bring objects of one class.
         var known: ManagedObject.Type?
         for object in found where type(of: object) != known {
@@ -26,7 +27,7 @@ extension ManagedObjectContext {
             }
             known = type(of: object)
         }
-        try bringIn(found, request.terms)
+        try bringIn(found, terms)
         // SAFETY: every element was asked, and arrays of references look the same whatever their class. A new array
         // would count one reference more for each object, and one less when the old one goes.
         return unsafe unsafeBitCast(found, to: [Object].self)
@@ -80,9 +81,11 @@ extension ManagedObjectContext {
     /// The request in terms of the model.
     func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
         processPendingChanges()
-        guard let entity = model.entity(named: request.entityName) else {
+        let known = lastFetched.flatMap { $0.name == request.entityName ? $0 : nil }
+        guard let entity = known ?? model.entity(named: request.entityName) else {
             throw .unknownEntity(request.entityName, known: model.entities.map(\.name))
         }
+        lastFetched = entity
         do {
             var sort: [ResolvedSortKey] = []
             for key in request.sortKeys { sort.append(try ResolvedSortKey(key, for: entity, in: model)) }

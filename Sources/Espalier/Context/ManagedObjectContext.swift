@@ -86,6 +86,8 @@ public final class ManagedObjectContext {
     var changeCount = 0
     /// What the initializer of `ManagedObject` shall become next, if it is not a new object.
     var nextFault: FaultOrigin?
+    /// The entity that was fetched last, which is mostly the one that is fetched next.
+    var lastFetched: Entity?
     var mailbox: SaveMailbox?
     /// Called when a save of another context has arrived, on that context's thread.
     var mergeNotice: (@Sendable () -> Void)?

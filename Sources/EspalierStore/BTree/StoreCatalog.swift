@@ -27,7 +27,8 @@ final class StoreCatalog: Sendable {
     let rowTrees: [Tree?]
     /// By position in `schema.groups`.
     let groupTrees: [Tree]
-    let linkTrees: [RelationshipID: Tree]
+    /// By index of the entity that declares the relationship, then by slot.
+    private let linkTrees: [[Tree?]]
     let ownerTrees: [RelationshipID: Tree]
     let counters: Tree
     let metadata: Tree
@@ -43,7 +44,9 @@ final class StoreCatalog: Sendable {
         self.context = context
         self.rowTrees = rowTrees
         self.groupTrees = groupTrees
-        self.linkTrees = linkTrees
+        self.linkTrees = schema.model.entities.map { entity in
+            entity.relationships.map { $0.declaredBy == entity.index ? linkTrees[RelationshipID($0)] : nil }
+        }
         self.ownerTrees = ownerTrees
         self.counters = counters
         self.metadata = metadata
@@ -63,10 +66,17 @@ final class StoreCatalog: Sendable {
 
     /// The tree with the lists of a to-many relationship.
     func linkTree(of relationship: Relationship) -> Tree {
-        guard let tree = linkTrees[RelationshipID(relationship)] else {
+        guard let tree = linkTrees[relationship.declaredBy][relationship.slot] else {
             preconditionFailure("every to-many relationship has a tree")
         }
         return tree
+    }
+
+    /// Whether a relationship is to-many and of the store's model.
+    func hasLinkTree(of relationship: Relationship) -> Bool {
+        linkTrees.indices.contains(relationship.declaredBy)
+            && linkTrees[relationship.declaredBy].indices.contains(relationship.slot)
+            && linkTrees[relationship.declaredBy][relationship.slot] != nil
     }
 
     /// The tree that leads back from the destinations of a to-many relationship without inverse.
