@@ -32,18 +32,24 @@ struct ContextCheckpoint {
     init(_ context: ManagedObjectContext) {
         var objects: [ObjectState] = []
         objects.reserveCapacity(context.inserted.count + context.updated.count + context.deleted.count)
-        for part in [context.inserted, context.updated, context.deleted] {
+        func note(_ object: ManagedObject) {
+            object.changes?.isShared = true
+            object.newValues?.share()
+            objects.append(
+                ObjectState(
+                    object: Unretained(object), id: object.storedID, changes: object.changes,
+                    newValues: object.newValues, state: object.state))
+        }
+        for object in context.inserted { note(object) }
+        var rows: [ObjectSnapshot?] = []
+        rows.reserveCapacity(context.updated.count + context.deleted.count)
+        for part in [context.updated, context.deleted] {
             for object in part {
-                object.changes?.isShared = true
-                object.newValues?.share()
-                objects.append(
-                    ObjectState(
-                        object: Unretained(object), id: object.storedID, changes: object.changes,
-                        newValues: object.newValues, state: object.state))
+                note(object)
+                rows.append(object.row)
             }
         }
-        self.objects = objects
-        rows = Array(context.updated).map(\.row) + Array(context.deleted).map(\.row)
+        (self.objects, self.rows) = (objects, rows)
         inserted = context.inserted
         updated = context.updated
         deleted = context.deleted

@@ -78,7 +78,7 @@ extension ManagedObjectContext {
     }
 
     private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
-        guard let changes = object.changes else { return }
+        guard object.withShape({ !$0.sentRelationships.isEmpty }), let changes = object.changes else { return }
         for slot in object.shape.sentRelationships.lazy.map(\.slot) {
             guard let change = changes.values.toMany[slot] else { continue }
             if let list = change.list {

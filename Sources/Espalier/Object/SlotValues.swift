@@ -31,6 +31,9 @@ struct SlotValues<Value> {
     mutating func set(_ value: consuming Value, at slot: Int) {
         if let position = position(of: slot) {
             entries[position].value = value
+        } else if entries.isEmpty {
+            // Mostly the only one: an array of just this length, made in half the steps of one that grows.
+            entries = [(slot, value)]
         } else {
             entries.append((slot, value))
         }
