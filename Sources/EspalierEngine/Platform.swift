@@ -249,6 +249,12 @@ package enum Platform {
         #endif
         return unsafe arena
     }
+
+    /// Tells the system that what is in an arena is of no use: it may take the pages back when it needs some.
+    static func giveUpContent(of arena: UnsafeMutableRawPointer, byteCount: Int) {
+        // SAFETY: the range lies within the memory, of which nobody reads a byte before writing it.
+        _ = unsafe madvise(arena, byteCount, MADV_FREE)
+    }
 }
 
 extension Platform.FileStatus {

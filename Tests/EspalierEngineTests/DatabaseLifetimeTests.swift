@@ -21,6 +21,61 @@ import Testing
         return (database, tree)
     }
 
+    @Test func `nothing that a closed store had in its cache gets into the file of the next`() throws {
+        let secret = bytes("what only the first store may know")
+        for _ in 0..<3 {
+            try withStorePath { path in
+                let (database, tree) = try makeStore(path)
+                var write = try database.beginWrite()
+                for key in 0..<5000 as Range<UInt64> { try write.put(secret, for: key, in: tree) }
+                try write.commit()
+                try database.close()
+            }
+            try withStorePath { path in
+                let (database, tree) = try makeStore(path)
+                var write = try database.beginWrite()
+                // Half full pages, emptied ones and values in overflow pages: much that no entry covers.
+                for key in 0..<900 as Range<UInt64> { try write.put([7, 7], for: key * 3, in: tree) }
+                for key in 0..<40 as Range<UInt64> {
+                    try write.put([UInt8](repeating: 7, count: 5000), for: key * 50, in: tree)
+                }
+                try write.removeAll(300...600, from: tree)
+                try write.commit()
+                let log = try Data(contentsOf: URL(filePath: path + "-wal"))
+                try database.close()
+                for content in [try Data(contentsOf: URL(filePath: path)), log] {
+                    #expect(content.range(of: Data(secret.prefix(8))) == nil)
+                }
+            }
+        }
+    }
+
+    @Test func `stores that several threads open and close at once do not share memory`() throws {
+        let problems = Mutex<[String]>([])
+        DispatchQueue.concurrentPerform(iterations: 4) { thread in
+            do {
+                for round in 0..<12 {
+                    try withStorePath { path in
+                        let (database, tree) = try makeStore(path)
+                        let value = [UInt8](repeating: UInt8(thread * 16 + round), count: 300)
+                        var write = try database.beginWrite()
+                        for key in 0..<300 as Range<UInt64> { try write.put(value, for: key, in: tree) }
+                        try write.commit()
+                        let read = try database.beginRead()
+                        for key in 0..<300 as Range<UInt64> where try read.get(key, from: tree) != value {
+                            problems.withLock { $0.append("thread \(thread), round \(round), key \(key)") }
+                        }
+                        _ = consume read
+                        try database.close()
+                    }
+                }
+            } catch {
+                problems.withLock { $0.append("\(error)") }
+            }
+        }
+        #expect(problems.withLock { $0 } == [])
+    }
+
     @Test func `a store whose last handle was dropped closes cleanly with the last transaction`() throws {
         try withStorePath { path in
             var handle: Database?

@@ -102,7 +102,7 @@ import Testing
     ) throws -> [(key: [UInt8], value: [UInt8])] {
         var found: [(key: [UInt8], value: [UInt8])] = []
         let bytes = bytes(key)
-        try lookup.forEachEntry(from: bytes.span.bytes) { key, value in
+        unsafe try lookup.forEachEntry(from: bytes.span.bytes) { key, value in
             found.append(
                 (key.loadBytes(at: 0, count: key.byteCount), value.loadBytes(at: 0, count: value.byteCount)))
             return found.count < count
@@ -138,7 +138,7 @@ import Testing
         var lookup = try write.lookup(in: tree)
         let added = bytes("person/2400+")
         var passed: [[UInt8]] = []
-        try lookup.forEachEntry(from: [UInt8]().span.bytes) { key, _ in
+        unsafe try lookup.forEachEntry(from: [UInt8]().span.bytes) { key, _ in
             let key = key.loadBytes(at: 0, count: key.byteCount)
             passed.append(key)
             if passed.count % 2 == 0, (try? write.remove(key, from: tree)) != true { return false }
@@ -161,7 +161,7 @@ import Testing
 
         #expect(try entries(from: "", &overNames).isEmpty)
         #expect(throws: StorageError.wrongKeyKind(tree: numbers.id)) {
-            try overNumbers.forEachEntry(from: [UInt8]().span.bytes) { _, _ in true }
+            unsafe try overNumbers.forEachEntry(from: [UInt8]().span.bytes) { _, _ in true }
         }
     }
 }

@@ -63,7 +63,7 @@ package final class BufferPool: @unchecked Sendable {
         tableMask = size - 1
         // SAFETY: owned by this object until `deinit`. The arena is touched, and so becomes real memory, only as frames
         // come into use.
-        unsafe arena = Platform.allocateArena(byteCount: frameCount * pageSize)
+        unsafe arena = RestingArena.take(byteCount: frameCount * pageSize)
         unsafe descriptors = .allocate(capacity: frameCount)
         unsafe table = .allocate(capacity: size)
         for frame in 0..<frameCount { unsafe (descriptors + frame).initialize(to: Descriptor()) }
@@ -78,7 +78,7 @@ package final class BufferPool: @unchecked Sendable {
         unsafe table.deallocate()
         unsafe descriptors.deinitialize(count: frameCount)
         unsafe descriptors.deallocate()
-        unsafe arena.deallocate()
+        unsafe RestingArena.put(arena, byteCount: frameCount * pageSize)
     }
 
     /// Page reads that were not answered from memory.
