@@ -102,6 +102,7 @@ import Testing
     ) throws -> [(key: [UInt8], value: [UInt8])] {
         var found: [(key: [UInt8], value: [UInt8])] = []
         let bytes = bytes(key)
+        // SAFETY: the key outlives the call.
         unsafe try lookup.forEachEntry(from: bytes.span.bytes) { key, value in
             found.append(
                 (key.loadBytes(at: 0, count: key.byteCount), value.loadBytes(at: 0, count: value.byteCount)))
@@ -138,6 +139,7 @@ import Testing
         var lookup = try write.lookup(in: tree)
         let added = bytes("person/2400+")
         var passed: [[UInt8]] = []
+        // SAFETY: an empty key has no bytes.
         unsafe try lookup.forEachEntry(from: [UInt8]().span.bytes) { key, _ in
             let key = key.loadBytes(at: 0, count: key.byteCount)
             passed.append(key)
@@ -161,6 +163,7 @@ import Testing
 
         #expect(try entries(from: "", &overNames).isEmpty)
         #expect(throws: StorageError.wrongKeyKind(tree: numbers.id)) {
+            // SAFETY: an empty key has no bytes.
             unsafe try overNumbers.forEachEntry(from: [UInt8]().span.bytes) { _, _ in true }
         }
     }
