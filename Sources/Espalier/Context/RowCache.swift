@@ -42,7 +42,7 @@ final class RowCache {
     /// Keeps a list for each owner.
     func add(_ found: [[ObjectID]], of owners: [ObjectID], at slot: Int) {
         while lists.count <= slot { lists.append(ObjectIDTable()) }
-        for (owner, list) in zip(owners, found) { lists[slot].set(list, for: owner) }
+        Self.enter(found, of: owners, in: &lists[slot])
     }
 
     func forgetRows(of ids: [ObjectID]) {
@@ -51,7 +51,19 @@ final class RowCache {
 
     func forgetLists(of owners: [ObjectID], at slot: Int) {
         guard slot < lists.count else { return }
-        for owner in owners { lists[slot].remove(owner) }
+        Self.remove(owners, from: &lists[slot])
+    }
+
+    // The table of a slot is reached once for all owners.
+
+    private static func enter(
+        _ found: [[ObjectID]], of owners: [ObjectID], in table: inout ObjectIDTable<[ObjectID]>
+    ) {
+        for (owner, list) in zip(owners, found) { table.set(list, for: owner) }
+    }
+
+    private static func remove(_ owners: [ObjectID], from table: inout ObjectIDTable<[ObjectID]>) {
+        for owner in owners { table.remove(owner) }
     }
 
     /// Forgets the row and all lists of an object that has changed in the store.

@@ -10,7 +10,8 @@
 /// Costs nothing to make, unlike a cursor, and goes in one direction only: each call says where it begins. Those of a
 /// write transaction go on working after its changes.
 public struct Lookup: ~Copyable {
-    private let pages: CursorPages
+    /// The operations on the pages, made once: making one retains them.
+    private let operations: BTree<CursorPages>
     private let tree: Tree
     private var leaf: PagePin?
     /// The view of `leaf`, at hand without unwrapping it.
@@ -21,11 +22,16 @@ public struct Lookup: ~Copyable {
     private var changeCount: UInt64 = 0
 
     init(over pages: CursorPages, _ tree: Tree) {
-        (self.pages, self.tree) = (pages, tree)
+        (operations, self.tree) = (BTree(pages), tree)
         pages.countCursor(by: 1)
     }
 
-    deinit { pages.countCursor(by: -1) }
+    deinit { operations.source.countCursor(by: -1) }
+
+    private var pages: CursorPages {
+        @inline(__always)
+        _read { yield operations.source }
+    }
 
     /// Calls `body` with the value of `key` where it lies, in a tree of integer keys; returns whether the key exists.
     ///
@@ -99,7 +105,7 @@ public struct Lookup: ~Copyable {
     /// Pins the leaf of `key` and goes to its place; returns whether it is there.
     private mutating func descend(to key: TreeKey) throws(StorageError) -> Bool {
         view = nil
-        let found = try BTree(pages).locate(key, in: pages.record(of: tree))
+        let found = try operations.locate(key, in: pages.record(of: tree))
         (index, view, changeCount) = (found.index, found.pin.view, pages.changeCount)
         let isExact = found.isExact
         let pin = found.pin
@@ -110,7 +116,7 @@ public struct Lookup: ~Copyable {
     @inline(__always)
     private func visit(_ value: StoredValue, _ body: (RawSpan) -> Void) throws(StorageError) {
         guard case .inline(let bytes) = value else {
-            return try BTree(pages).withBytes(of: value, treeID: tree.id, body)
+            return try operations.withBytes(of: value, treeID: tree.id, body)
         }
         bytes.withSpan(body)
     }
