@@ -251,9 +251,13 @@ package enum Platform {
     }
 
     /// Tells the system that what is in an arena is of no use: it may take the pages back when it needs some.
+    ///
+    /// Not those at the beginning, which each store uses: pages of the usual length go soon, and come back at the price
+    /// of a fault each.
     static func giveUpContent(of arena: UnsafeMutableRawPointer, byteCount: Int) {
+        guard byteCount > hugePageByteCount else { return }
         // SAFETY: the range lies within the memory, of which nobody reads a byte before writing it.
-        _ = unsafe madvise(arena, byteCount, MADV_FREE)
+        _ = unsafe madvise(arena + hugePageByteCount, byteCount - hugePageByteCount, MADV_FREE)
     }
 }
 
