@@ -4,8 +4,8 @@
 //   1. At most one entry per ID.
 //   2. A line stands for 16 neighbouring keys of one entity and store. Lines are found by open addressing with linear
 //      probing, at most half of their places in use: every search ends at a free one, mostly at the next. A line whose
-//      entries are gone gives its place back as soon as another line is empty, and those behind it move up: where
-//      objects come and go, nothing piles up, and one that comes after its neighbour has gone finds their line.
+//      entries are gone gives its place back at once, and those behind it move up: where objects come and go, nothing
+//      piles up.
 //   3. A line's number is mixed by one multiplication with a random odd number of the process: keys come from files,
 //      and nobody who writes a file can know which lines will meet.
 //   4. `values` has no order of its own: a line says where the value of an ID is (1 more than its position, 0: none).
@@ -71,8 +71,6 @@ public struct ObjectIDTable<Value> {
     @usableFromInline var shift: UInt64 = 64
     @usableFromInline let multiplier: UInt64
     @usableFromInline var lineCount = 0
-    /// The line without entries that has a place.
-    @usableFromInline var emptyLine = ObjectIDLineName()
     @usableFromInline var used = 0
 
     /// How many entries there are.
@@ -103,7 +101,7 @@ public struct ObjectIDTable<Value> {
             values[Int(place) - 1] = value
             return
         }
-        if lines[line].name.number == 0 { lineCount += 1 }
+        if lines[line].entryCount == 0 { lineCount += 1 }
         used += 1
         if free.isEmpty {
             lines[line].enter(id, at: UInt32(values.count))
@@ -141,7 +139,7 @@ public struct ObjectIDTable<Value> {
         values[Int(place) - 1] = nil
         free.append(place - 1)
         used -= 1
-        if !lines[line].leave(id) { keepEmpty(line) }
+        if !lines[line].leave(id) { giveBack(line) }
     }
 
     /// Makes room for `count` entries in all, of neighbouring keys.
@@ -190,26 +188,13 @@ public struct ObjectIDTable<Value> {
         return Int(truncatingIfNeeded: mixed >> shift)
     }
 
-    /// Keeps a line that is empty now, in place of the one that was empty before.
-    @inlinable
-    @inline(__always)
-    mutating func keepEmpty(_ line: Int) {
-        let name = lines[line].name
-        guard name != emptyLine else { return }
-        if emptyLine.number != 0 {
-            let former = self.line(called: emptyLine)
-            if lines[former].name == emptyLine, lines[former].entryCount == 0 { giveBack(former) }
-        }
-        emptyLine = name
-    }
-
     /// Frees the place of a line without entries; lines that a search finds only across it move up.
     @inlinable
     mutating func giveBack(_ line: Int) {
         let mask = lines.count - 1
         var gap = line
         var next = (gap + 1) & mask
-        while lines[next].name.number != 0 {
+        while lines[next].entryCount != 0 {
             // One whose home lies between the gap and itself is found without the gap.
             if (next &- home(of: lines[next].name)) & mask >= (next &- gap) & mask {
                 lines[gap] = lines[next]
@@ -229,11 +214,7 @@ public struct ObjectIDTable<Value> {
         while count * 3 > 1 << bits { bits += 1 }
         shift = 64 - bits
         lines = Array(repeating: ObjectIDLine(), count: 1 << bits)
-        (lineCount, emptyLine) = (0, ObjectIDLineName())
-        for old in oldLines where old.entryCount != 0 {
-            lines[line(called: old.name)] = old
-            lineCount += 1
-        }
+        for old in oldLines where old.entryCount != 0 { lines[line(called: old.name)] = old }
     }
 }
 
