@@ -4,6 +4,7 @@
 //   bench --child fetch CONTENDER FOLDER        opens a store of people and fetches one of them
 //   bench --child keep CONTENDER FOLDER         fetches all of them and keeps them
 //   bench --child scale CONTENDER COUNT FOLDER  loads, reads, scans, overwrites; prints a figure a line
+//   bench --child grow CONTENDER COUNT FOLDER   inserts, fetches, walks, updates people; prints a figure a line
 //
 // Invariants
 //   1. A child prints `name figure` lines only; whoever started it reads them.
@@ -33,6 +34,9 @@ enum ChildRun {
         if arguments.count == 3, arguments[0] == "fetch" || arguments[0] == "keep" {
             return try people(arguments[0], arguments[1], arguments[2])
         }
+        if arguments.first == "grow", arguments.count == 4, let count = Int(arguments[2]) {
+            return try grow(arguments[1], count, arguments[3])
+        }
         guard arguments.count >= 3, let type = contender(arguments[1]) else {
             // The bare process, by which the other start-ups are judged.
             if arguments.first == "start" { return }
@@ -48,11 +52,7 @@ enum ChildRun {
 
     /// Fetches one person by e-mail address, or all of them to keep them.
     private static func people(_ work: String, _ contender: String, _ folder: String) throws {
-        let types: [any ObjectContender.Type] = [EspalierObjects.self, SQLiteObjects.self]
-        guard let type = types.first(where: { $0.name == contender }) else {
-            throw UsageError("--child \(work) CONTENDER FOLDER is for bench itself")
-        }
-        let store = try type.init(folder: folder)
+        let store = try objectContender(contender).init(folder: folder)
         if work == "fetch" {
             print("sum \(try store.fetchByEmail([17]))")
         } else {
@@ -63,6 +63,36 @@ enum ChildRun {
                 print("memory \(try MemoryRun.residentByteCount("VmRSS:") - before)")
             }
         }
+        try store.close()
+    }
+
+    private static func objectContender(_ name: String) throws -> any ObjectContender.Type {
+        let types: [any ObjectContender.Type] = [EspalierObjects.self, SQLiteObjects.self]
+        guard let type = types.first(where: { $0.name == name }) else {
+            throw UsageError("--child fetch|keep|grow CONTENDER ... is for bench itself")
+        }
+        return type
+    }
+
+    /// The object lines on a store of `count` people.
+    private static func grow(_ contender: String, _ count: Int, _ folder: String) throws {
+        let (type, people) = (try objectContender(contender), People(count: count))
+        var generator = SplitMix64(state: 9)
+        let some = (0..<20_000).map { _ in Int.random(in: 0..<count, using: &generator) }
+        func figure(_ name: String, _ operations: Int, _ body: () throws -> Void) throws {
+            print("\(name) \(try nanoseconds(body) / Double(operations))")
+        }
+        func load() throws {
+            let store = try type.init(folder: folder)
+            try figure("objects insert", count) { try store.insert(people) }
+            try store.close()
+        }
+        try load()
+        let store = try type.init(folder: folder)
+        try figure("objects fetch whole", count) { blackHole(try store.fetchWhole(keeping: false)) }
+        try figure("objects walk to-one", count) { blackHole(try store.walkToTeam(keeping: false)) }
+        try figure("objects by index", some.count) { blackHole(try store.fetchByEmail(some)) }
+        try figure("objects update", count) { try store.update() }
         try store.close()
     }
 

@@ -2,6 +2,7 @@
 //
 // Invariants
 //   1. Every store size runs in a process of its own, so that its peak memory is its own.
+//   2. Objects are inserted in one save, so there are no more than 1,000,000 of them.
 
 import BenchKit
 import Foundation
@@ -23,37 +24,50 @@ struct ScaleLines {
             ("memory after fillseq", "peak resident bytes; cache 64 MiB; LMDB's counts its mapped file"),
             ("memory at the end", "the same, after reads and overwrites"),
         ]
-        let runs = Runs(folder: folder)
-        func lines(_ figures: [(String, String)], _ unit: Line.Unit) -> [() -> Line] {
+        let objectTime: [(String, String)] = [
+            ("objects insert", "people with team and index, one save, durable"),
+            ("objects fetch whole", "one after the other, every attribute read"),
+            ("objects walk to-one", "one after the other, the team's name of every person"),
+            ("objects by index", "20,000 by e-mail address, one by one"),
+            ("objects update", "every person, one save, durable"),
+        ]
+        let (rows, objects) = (Runs("scale", folder: folder), Runs("grow", folder: folder))
+        func lines(
+            _ figures: [(String, String)], _ unit: Line.Unit, _ runs: Runs, _ counts: [Int], _ contenders: [String]
+        ) -> [() -> Line] {
             figures.flatMap { figure, note in
                 counts.map { count in
                     {
                         Line(
                             "\(figure) \(count)", note: note, unit: unit,
-                            contenders: ChildRun.contenders.map { type in
-                                Line.Contender(type.name) { try runs.figure(figure, type.name, count) }
+                            contenders: contenders.map { name in
+                                Line.Contender(name) { try runs.figure(figure, name, count) }
                             })
                     }
                 }
             }
         }
-        return lines(time, .time) + lines(bytes, .bytes)
+        let engines = ChildRun.contenders.map { $0.name }
+        let (objectCounts, stores) = (counts.filter { $0 <= 1_000_000 }, engines.filter { $0 != LMDBContender.name })
+        return lines(time, .time, rows, counts, engines) + lines(bytes, .bytes, rows, counts, engines)
+            + lines(objectTime, .time, objects, objectCounts, stores)
     }
 
     /// The figures of the processes that have run.
     private final class Runs {
+        private let work: String
         private let folder: URL
         private var figures: [String: [String: Double]] = [:]
 
-        init(folder: URL) { self.folder = folder }
+        init(_ work: String, folder: URL) { (self.work, self.folder) = (work, folder) }
 
         func figure(_ figure: String, _ contender: String, _ count: Int) throws -> Double {
             let key = "\(contender)-\(count)"
             if figures[key] == nil {
-                let place = folder.appendingPathComponent("scale-" + key)
+                let place = folder.appendingPathComponent("\(work)-\(key)")
                 try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
                 defer { try? FileManager.default.removeItem(at: place) }
-                figures[key] = try ChildRun.start(["scale", contender, "\(count)", place.path])
+                figures[key] = try ChildRun.start([work, contender, "\(count)", place.path])
             }
             guard let value = figures[key]?[figure] else { throw ChildFailure(arguments: [figure, key]) }
             return value
