@@ -47,6 +47,13 @@ import Testing
             #expect(try value(of: key + 1, &lookup) == [2, 2])
             #expect(try value(of: key + 2, &lookup) == nil)
         }
+        // Whole leaves go, the one that the lookup holds among them: nothing was written to it.
+        let value = [UInt8](repeating: 3, count: 30)
+        for key in 1000..<2000 as Range<UInt64> { try write.put(value, for: key, in: tree) }
+        #expect(try self.value(of: 1500, &lookup) == value)
+        try write.removeAll(1100...1900, from: tree)
+        #expect(try self.value(of: 1500, &lookup) == nil)
+        #expect(try self.value(of: 1099, &lookup) == value && self.value(of: 1901, &lookup) == value)
     }
 
     @Test func `a lookup is refused in a tree of bytes, and after its transaction`() throws {
