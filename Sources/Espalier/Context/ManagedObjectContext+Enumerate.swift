@@ -1,8 +1,9 @@
 // Going through what a fetch finds without holding all of it: objects are made one by one, rows come in batches.
 //
 // Invariants
-//   1. No more than one batch of rows is kept, and of objects only those that somebody uses: what a walk through a
-//      store takes does not depend on how many objects are in it.
+//   1. Where a store can read rows in their order, no more than one batch of them is kept, and of objects only those
+//      that somebody uses: what a walk through it takes does not depend on how many objects are in it. Sorted rows come
+//      as one batch; where unsaved changes join, objects come as one array.
 //   2. The objects of one batch are one cohort (F-2), although they are not there at the same time.
 //   3. An object never gets a row older than what this context last read or wrote: `RowCache.changeCount` tells.
 
@@ -13,8 +14,8 @@ extension ManagedObjectContext {
     /// Calls `body` with each object that matches, in the request's order (SD-15 `enumerate`, FR-04).
     ///
     /// It gives what `fetch(_:)` gives, for one look at each: an object that nobody keeps, and that was not changed,
-    /// ends when `body` returns. Unless the rows have to be sorted, or an index leads to them, they are read from the
-    /// store in batches, each from the store as it is then.
+    /// ends when `body` returns. Unless the rows have to be sorted, an index leads to them, or unsaved changes join,
+    /// they are read from the store in batches, each from the store as it is then.
     ///
     /// `body` may change, insert, delete and save. Objects that are deleted before their turn are left out; new ones
     /// do not come.
