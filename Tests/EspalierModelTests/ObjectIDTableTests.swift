@@ -19,22 +19,17 @@ import Testing
         for step in 0..<20_000 {
             let id = anyID()
             let other = anyID()
-            switch Int.random(in: 0...2, using: &random) {
-            case 0:
+            if Bool.random(using: &random) {
                 table.set(step, for: id)
                 expected[id] = step
-            case 1:
+            } else {
                 table.remove(id)
                 expected[id] = nil
-            default:
-                guard expected[other] == nil else { continue }
-                #expect(table.move(id, to: other) == (expected[id] != nil), "seed \(seed), step \(step)")
-                expected[other] = expected.removeValue(forKey: id)
             }
             #expect(table[id] == expected[id] && table[other] == expected[other], "seed \(seed), step \(step)")
             #expect(table.count == expected.count, "seed \(seed), step \(step)")
         }
-        #expect(table.allValues.sorted() == expected.values.sorted(), "seed \(seed)")
+        #expect(expected.allSatisfy { table[$0.key] == $0.value }, "seed \(seed)")
     }
 
     @Test func `what comes and goes under ever new keys leaves no lines behind`() {
@@ -52,7 +47,7 @@ import Testing
             }
         }
         #expect(expected.allSatisfy { table[$0.key] == $0.value }, "seed \(seed)")
-        #expect(table.allValues.sorted() == expected.values.sorted(), "seed \(seed)")
+        #expect(table.count == expected.count, "seed \(seed)")
         // A hundred entries stand in at most as many lines, which take at most half of 256 places.
         #expect(table.linePlaceCount <= 256, "seed \(seed)")
     }

@@ -2,6 +2,7 @@
 
 import Espalier
 import EspalierModel
+import TestSupport
 import Testing
 
 @Suite struct FaultTests {
@@ -16,6 +17,27 @@ import Testing
         let other = stack.newContext()
         let twin = try other.existingObject(with: tracks[0].objectID)
         #expect(twin !== tracks[0] && twin.objectID == tracks[0].objectID)
+    }
+
+    @Test func `a context finds just the objects in use, however many come and go`() throws {
+        let seed = testSeed(default: 43)
+        var random = SeededGenerator(seed: seed)
+        let stack = try Stack(.inMemory)
+        try stack.makeMusic(artists: 12, tracks: 8)
+        let ids = try stack.context.fetchIDs(FetchRequest<Track>()) + stack.context.fetchIDs(FetchRequest<Album>())
+        var kept: [ObjectID: ManagedObject] = [:]
+        for step in 0..<4000 {
+            guard let id = ids.randomElement(using: &random) else { break }
+            // Few at first, then all, then few again.
+            if Int.random(in: 0..<4000, using: &random) < (step < 2000 ? step : 4000 - step) {
+                kept[id] = try stack.context.object(with: id)
+            } else {
+                kept[id] = nil
+            }
+            #expect(stack.context.registeredObject(for: id) === kept[id], "seed \(seed), step \(step)")
+        }
+        #expect(ids.allSatisfy { stack.context.registeredObject(for: $0) === kept[$0] }, "seed \(seed)")
+        #expect(stack.context.registeredObjects == Set(kept.values), "seed \(seed)")
     }
 
     @Test(arguments: StoreKind.allCases)

@@ -64,7 +64,7 @@ struct ContextCheckpoint {
         for object in context.changedObjects where !known.contains(object) {
             object.discardPersistentChanges()
             if object.isInserted {
-                context.registry.remove(object.storedID)
+                context.registry.remove(object)
                 object.leaveContext()
             } else {
                 object.state.subtract([.updated, .deleted, .propagated])
@@ -72,7 +72,7 @@ struct ContextCheckpoint {
         }
         for (position, saved) in objects.enumerated() {
             guard let object = saved.object.object else { continue }
-            if object.state.contains(.registered) { context.registry.remove(object.storedID) }
+            if object.state.contains(.registered) { context.registry.remove(object) }
             object.storedID = saved.id
             object.row = position < inserted.count ? nil : rows[position - inserted.count]
             (object.changes, object.newValues) = (saved.changes, saved.newValues)

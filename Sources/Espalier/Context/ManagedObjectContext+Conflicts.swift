@@ -90,7 +90,7 @@ extension ManagedObjectContext {
     private func resolveGone(_ object: ManagedObject) {
         if object.state.contains(.deleted) {
             deleted.remove(object)
-            registry.remove(object.storedID)
+            registry.remove(object)
             object.leaveContext()
             return
         }

@@ -63,7 +63,7 @@ extension ManagedObjectContext {
         let gone = Set(unsaved.map(\.storedID))
         deleted = deleted.keeping { !$0.isInserted }
         for object in unsaved {
-            registry.remove(object.storedID)
+            registry.remove(object)
             object.leaveContext()
         }
         // Relationships without inverse may still name them, and no store will ever know them.

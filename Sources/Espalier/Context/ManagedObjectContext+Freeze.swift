@@ -140,9 +140,7 @@ extension ManagedObjectContext {
         takeInInverses()
         for object in changedObjects {
             if let id = permanentIDs[object.storedID] {
-                registry.remove(object.storedID)
-                object.storedID = id
-                registry.insert(object)
+                registry.rename(object, id)
             }
             object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
             if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }

@@ -24,7 +24,7 @@ extension ManagedObjectContext {
             if object.state.contains(.deleted) {
                 deleted.remove(object)
                 unpropagated.removeAll { $0 === object }
-                registry.remove(id)
+                registry.remove(object)
                 object.leaveContext()
             } else if !object.hasChanges {
                 object.state.insert(.inaccessible)

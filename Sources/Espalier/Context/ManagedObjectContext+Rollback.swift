@@ -8,7 +8,7 @@ extension ManagedObjectContext {
     /// Asks no store. Refused changes that wait to be reported are forgotten.
     public func rollback() {
         for object in changedObjects where object.isInserted {
-            registry.remove(object.storedID)
+            registry.remove(object)
             object.leaveContext()
         }
         for object in changedObjects where !object.isInserted {
@@ -23,8 +23,9 @@ extension ManagedObjectContext {
     /// Objects that the application still holds belong to no context afterwards.
     public func reset() {
         letGo()
-        forgetDestinations()
+        // Objects that end from here on do not leave it.
         registry = ObjectRegistry()
+        forgetDestinations()
         cache.removeAll()
         forgetChanges()
     }

@@ -168,7 +168,7 @@ extension ManagedObjectContext {
             }
             for object in part.changes.deleted {
                 cache.invalidate(object.storedID)
-                registry.remove(object.storedID)
+                registry.remove(object)
                 told.deleted.append(object.storedID)
                 object.leaveContext()
             }

@@ -85,6 +85,15 @@ open class ManagedObject {
     private var storedState: State = []
     /// Where it stands among its context's changed objects (`ChangedObjects`).
     var changePosition: UInt32 = 0
+    /// The next object of its chain in its context's registry; only the registry uses it.
+    final var nextInRegistry: Unretained<ManagedObject> {
+        // SAFETY: of both, no access lasts while another begins: a reference calls nobody.
+        @inline(__always)
+        get { unsafe storedNext }
+        @inline(__always)
+        set { unsafe storedNext = newValue }
+    }
+    @exclusivity(unchecked) private final var storedNext = Unretained<ManagedObject>(nil)
 
     /// What the class tells about its entity; `@Entity` overrides it.
     ///
@@ -141,7 +150,7 @@ open class ManagedObject {
     }
 
     deinit {
-        withContext { $0.registry.remove(storedID) }
+        withContext { $0.registry.remove(self) }
         storedCohort.withObject { $0.removeObject() }
         withShape { $0.removeObject() }
     }

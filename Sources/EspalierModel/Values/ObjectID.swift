@@ -22,6 +22,12 @@ public struct ObjectID: Hashable, Sendable {
     /// The primary key within the entity's hierarchy, or the running number of a temporary ID.
     @usableFromInline package let key: UInt64
 
+    /// Whether both name the same: the keys first, in which most differ.
+    @inlinable
+    public static func == (left: ObjectID, right: ObjectID) -> Bool {
+        left.key == right.key && left.entityTag == right.entityTag && left.storeTag == right.storeTag
+    }
+
     /// Hashes one word: keys of one table of IDs differ mostly in `key`, and the tags are small.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(key ^ UInt64(entityTag) << 48 ^ UInt64(storeTag) << 40)

@@ -1,4 +1,4 @@
-// A hash table from object IDs to values: what contexts and saves look up once or more for every object.
+// A hash table from object IDs to values: what contexts and saves look up once or more for every row.
 //
 // Invariants
 //   1. At most one entry per ID.
@@ -113,22 +113,6 @@ public struct ObjectIDTable<Value> {
         }
     }
 
-    /// Enters the value of `id` under `other`, which has none; returns `false` if `id` has none either.
-    @inlinable
-    public mutating func move(_ id: ObjectID, to other: ObjectID) -> Bool {
-        guard used > 0 else { return false }
-        let oldLine = line(of: id)
-        let place = place(of: id, in: oldLine)
-        guard place != 0 else { return false }
-        if !lines[oldLine].leave(id) { giveBack(oldLine) }
-        if (lineCount + 1) * 2 > lines.count { layOut(forLines: lineCount + 1) }
-        let line = line(of: other)
-        precondition(self.place(of: other, in: line) == 0, "two entries for one ID")
-        if lines[line].entryCount == 0 { lineCount += 1 }
-        lines[line].enter(other, at: place - 1)
-        return true
-    }
-
     /// Takes out the entry of `id`, if there is one.
     @inlinable
     public mutating func remove(_ id: ObjectID) {
@@ -149,10 +133,6 @@ public struct ObjectIDTable<Value> {
         let wanted = count / 16 + 1
         if wanted > lineCount, wanted * 2 > lines.count { layOut(forLines: wanted) }
     }
-
-    /// All values, in no particular order.
-    @inlinable
-    public var allValues: some Sequence<Value> { values.lazy.compactMap(\.self) }
 
     // MARK: Places
 
