@@ -120,7 +120,7 @@ import Testing
             parent, TreePageIdentity(of: old.view), count: old.view.cellCount,
             low: kind == .bytes ? fence.key : TreeKey(old.view.integerKey(0) - 1), high: old.view.highFenceKey,
             rightChild: old.view.rightChild)
-        for index in 0..<old.view.cellCount { try builder.append(from: old.view, index) }
+        try builder.append(from: old.view, 0..<old.view.cellCount)
         builder.finish()
         return (oracle, parent)
     }
@@ -210,7 +210,7 @@ import Testing
         damaged.finish()
         var first = builder(page.view, low.key, high.key)
         #expect(throws: StorageError.corrupt(.keyOutsideFences, page: 7, tree: 2)) {
-            try first.append(from: other.view, 0)
+            try first.append(from: other.view, 0..<1)
         }
         var second = builder(page.view, low.key, high.key)
         #expect(throws: StorageError.corrupt(.keyOutsideFences, page: 7, tree: 2)) {

@@ -94,6 +94,21 @@ import Testing
         #expect(try fill(clusters) > 0.85)
     }
 
+    @Test(arguments: ["", "a common beginning "])
+    func `keys of bytes that ascend leave pages full, although cells shrink once their page has an end`(
+        _ beginning: String
+    ) throws {
+        let oracle = try TreeOracle(.bytes, pageSize: 4096)
+        for number in 0..<9999 { try oracle.insert(.bytes([UInt8]("\(beginning)\(10_000 + number)".utf8)), [1, 2]) }
+        try oracle.expectSame()
+        let leaves = (0..<oracle.pages.pageCount).map { oracle.pages.page($0) }.filter {
+            $0.treeID == oracle.record.treeID && $0.isLeaf
+        }
+        let used = leaves.reduce(0) { $0 + $1.usedByteCount }
+
+        #expect(used > leaves.reduce(0) { $0 + $1.capacity } * 95 / 100)
+    }
+
     @Test func `bytes pages leave out what all their keys begin with`() throws {
         func leaves(_ prefix: String) throws -> UInt64 {
             let oracle = try TreeOracle(.bytes, pageSize: 4096)

@@ -174,10 +174,12 @@ extension PageView {
     /// Where cell `index` of a leaf or of a bytes page begins.
     @inline(__always)
     package func cellOffset(_ index: Int) -> Int {
-        hasIntegerKeys
-            ? Int(u16(TreeLayout.slots &+ 8 &* cellCount &+ 2 &* index))
-            : Int(u16(TreeLayout.slots &+ 8 &* index))
+        hasIntegerKeys ? Int(u16(TreeLayout.slots &+ 8 &* cellCount &+ 2 &* index)) : bytesCellOffset(index)
     }
+
+    /// Where cell `index` of a bytes page begins.
+    @inline(__always)
+    package func bytesCellOffset(_ index: Int) -> Int { Int(u16(TreeLayout.slots &+ 8 &* index)) }
 
     /// The byte count of key `index` of a bytes page after the prefix.
     @inline(__always)
@@ -191,7 +193,7 @@ extension PageView {
     @inline(__always)
     package func suffix(_ index: Int) -> ByteString {
         let before = isLeaf ? TreeLayout.valueWordByteCount : TreeLayout.childByteCount
-        return bytes(Int(u16(TreeLayout.slots &+ 8 &* index)) &+ before, suffixByteCount(index))
+        return bytes(bytesCellOffset(index) &+ before, suffixByteCount(index))
     }
 
     /// The value of entry `index` of a leaf.
@@ -216,8 +218,7 @@ extension PageView {
     @inline(__always)
     private func childOffset(_ index: Int) -> Int {
         if index == cellCount { return TreeLayout.rightChild }
-        return hasIntegerKeys
-            ? TreeLayout.slots &+ 8 &* cellCount &+ 4 &* index : Int(u16(TreeLayout.slots &+ 8 &* index))
+        return hasIntegerKeys ? TreeLayout.slots &+ 8 &* cellCount &+ 4 &* index : bytesCellOffset(index)
     }
 
     /// The bytes of cell `index`, without its slot; 0 in interior integer pages, which have none.

@@ -87,38 +87,52 @@ package struct TreePageBuilder {
         view.setContentStart(offset)
     }
 
-    /// Appends entry `source` of the page `other`.
-    package mutating func append(from other: PageView, _ source: Int) throws(StorageError) {
+    /// Appends the entries `range` of the page `other`, which is of the same kind and on the same level.
+    package mutating func append(from other: PageView, _ range: Range<Int>) throws(StorageError) {
         if isInteger {
-            let key = other.integerKey(source)
-            if isLeaf { append(key, other.value(source)) } else { append(key, leftChild: other.child(source)) }
+            for source in range {
+                let key = other.integerKey(source)
+                if isLeaf { append(key, other.value(source)) } else { append(key, leftChild: other.child(source)) }
+            }
             return
         }
-        let suffix = other.suffix(source)
         let oldPrefix = other.prefixByteCount
         // With a shorter prefix the key regains its middle from the old page's prefix; with a longer one it loses some.
         let middle = prefixLength < oldPrefix ? other.prefix.dropping(prefixLength) : TreeKey(0).bytes
         let drop = max(0, prefixLength - oldPrefix)
-        guard suffix.count >= drop else {
-            throw .corrupt(.keyOutsideFences, page: other.storedNumber, tree: other.treeID)
-        }
-        if isLeaf {
-            append(middle, suffix.dropping(drop), value: other.value(source))
-        } else {
-            append(middle, suffix.dropping(drop), leftChild: other.child(source))
+        for source in range {
+            let (suffixLength, start) = (other.suffixByteCount(source) &- drop, other.bytesCellOffset(source))
+            guard suffixLength >= 0 else {
+                throw .corrupt(.keyOutsideFences, page: other.storedNumber, tree: other.treeID)
+            }
+            // What stands before each key, and behind it.
+            let (wordLength, valueLength) =
+                isLeaf
+                ? (TreeLayout.valueWordByteCount, Int(other.u16(start) & ~TreeLayout.overflowFlag))
+                : (TreeLayout.childByteCount, 0)
+            let keyLength = middle.count &+ suffixLength
+            take(wordLength &+ keyLength &+ valueLength)
+            // Rest of the key and value are copied at once, with bytes before them that are overwritten then.
+            view.copy(
+                from: other, at: start &+ drop, to: offset &+ middle.count,
+                count: wordLength &+ suffixLength &+ valueLength)
+            if isLeaf { view.set(other.u16(start), at: offset) } else { view.set(other.u32(start), at: offset) }
+            if middle.count > 0 { view.copy(middle, to: offset &+ wordLength) }
+            view.storeBytesSlot(index, view.bytes(offset &+ wordLength, keyLength), offset)
+            index &+= 1
         }
     }
 
     /// Appends `key` and `value` to a leaf.
     package mutating func append(_ key: TreeKey, _ value: StoredValue) throws(StorageError) {
         if isInteger { return append(key.integer, value) }
-        append(TreeKey(0).bytes, try withoutPrefix(key.bytes), value: value)
+        append(try withoutPrefix(key.bytes), value)
     }
 
     /// Appends `key` and the child to its left to an interior page.
     package mutating func append(_ key: TreeKey, leftChild: PageNumber) throws(StorageError) {
         if isInteger { return append(key.integer, leftChild: leftChild) }
-        append(TreeKey(0).bytes, try withoutPrefix(key.bytes), leftChild: leftChild)
+        append(try withoutPrefix(key.bytes), leftChild: leftChild)
     }
 
     /// Ends the page; all entries must have been appended.
@@ -157,25 +171,18 @@ package struct TreePageBuilder {
         index &+= 1
     }
 
-    private mutating func append(_ middle: ByteString, _ suffix: ByteString, value: StoredValue) {
-        let keyLength = middle.count &+ suffix.count
-        take(TreeLayout.valueWordByteCount &+ keyLength &+ value.cellByteCount)
-        // The value is stored behind a placeholder of the key's length, then the key's two parts over that.
-        let keyStart = offset &+ TreeLayout.valueWordByteCount
-        view.storeLeafCell(at: offset, suffix: view.bytes(keyStart, keyLength), value: value)
-        finishKey(middle, suffix, at: keyStart)
+    private mutating func append(_ suffix: ByteString, _ value: StoredValue) {
+        take(TreeLayout.valueWordByteCount &+ suffix.count &+ value.cellByteCount)
+        view.storeLeafCell(at: offset, suffix: suffix, value: value)
+        view.storeBytesSlot(index, suffix, offset)
+        index &+= 1
     }
 
-    private mutating func append(_ middle: ByteString, _ suffix: ByteString, leftChild: PageNumber) {
-        take(TreeLayout.childByteCount &+ middle.count &+ suffix.count)
+    private mutating func append(_ suffix: ByteString, leftChild: PageNumber) {
+        take(TreeLayout.childByteCount &+ suffix.count)
         view.set(leftChild, at: offset)
-        finishKey(middle, suffix, at: offset &+ TreeLayout.childByteCount)
-    }
-
-    private mutating func finishKey(_ middle: ByteString, _ suffix: ByteString, at keyStart: Int) {
-        view.copy(middle, to: keyStart)
-        view.copy(suffix, to: keyStart &+ middle.count)
-        view.storeBytesSlot(index, view.bytes(keyStart, middle.count &+ suffix.count), offset)
+        view.copy(suffix, to: offset &+ TreeLayout.childByteCount)
+        view.storeBytesSlot(index, suffix, offset)
         index &+= 1
     }
 }

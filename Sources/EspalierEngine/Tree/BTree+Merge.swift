@@ -121,12 +121,12 @@ extension BTree where Source: WritablePageSource {
         var builder = TreePageBuilder(
             left, TreePageIdentity(of: old.view), count: leftCount + rightCount + (isLeaf ? 0 : 1),
             low: old.view.lowFenceKey, high: right.highFenceKey, rightChild: isLeaf ? 0 : right.rightChild)
-        for index in 0..<leftCount { try builder.append(from: old.view, index) }
+        try builder.append(from: old.view, 0..<leftCount)
         if !isLeaf, let separator = old.view.highFenceKey {
             // Between both stands what separated them: the left page's high fence, before its right child.
             try builder.append(separator, leftChild: old.view.rightChild)
         }
-        for index in 0..<rightCount { try builder.append(from: right, index) }
+        try builder.append(from: right, 0..<rightCount)
         builder.finish()
     }
 

@@ -96,16 +96,11 @@ extension BTree where Source: WritablePageSource {
             number: view.storedNumber, treeID: plan.view.treeID, level: 0, isInteger: plan.view.hasIntegerKeys)
         var builder = TreePageBuilder(
             view, identity, count: firstCount + range.count, low: low, high: high)
-        if let first {
-            for index in 0..<firstCount { try builder.append(from: first, index) }
-        }
-        for index in range {
-            if let old = plan.oldIndex(index) {
-                try builder.append(from: plan.view, old)
-            } else {
-                try builder.append(plan.newKey, stored)
-            }
-        }
+        if let first { try builder.append(from: first, 0..<firstCount) }
+        let (before, behind) = plan.oldIndices(of: range)
+        try builder.append(from: plan.view, before)
+        if range.contains(plan.newIndex) { try builder.append(plan.newKey, stored) }
+        try builder.append(from: plan.view, behind)
         builder.finish()
     }
 
@@ -175,13 +170,10 @@ extension BTree where Source: WritablePageSource {
     ) throws(StorageError) {
         var builder = TreePageBuilder(
             view, identity, count: range.count, low: fences.low, high: fences.high, rightChild: rightChild)
-        for index in range {
-            if let old = plan.oldIndex(index) {
-                try builder.append(from: plan.view, old)
-            } else {
-                try builder.append(plan.newKey, leftChild: newChild)
-            }
-        }
+        let (before, behind) = plan.oldIndices(of: range)
+        try builder.append(from: plan.view, before)
+        if range.contains(plan.newIndex) { try builder.append(plan.newKey, leftChild: newChild) }
+        try builder.append(from: plan.view, behind)
         builder.finish()
     }
 

@@ -42,10 +42,21 @@ struct SplitPlan {
         return index < newIndex ? index : index - 1
     }
 
+    /// Where the cells `range` are in the page: those before the new one, and those behind it.
+    func oldIndices(of range: Range<Int>) -> (before: Range<Int>, behind: Range<Int>) {
+        (
+            min(range.lowerBound, newIndex)..<min(range.upperBound, newIndex),
+            max(range.lowerBound - 1, newIndex)..<max(range.upperBound - 1, newIndex)
+        )
+    }
+
     /// The bytes of cell `index` and its slot, with the page's prefix left out.
     func byteCount(_ index: Int) -> Int {
         view.slotByteCount + (oldIndex(index).map { view.cellByteCount($0) } ?? newCellByteCount)
     }
+
+    /// The bytes of all cells and their slots, counted in the same way.
+    var totalByteCount: Int { view.usedByteCount + view.slotByteCount + newCellByteCount }
 
     /// Key `index` of a bytes page after the page's prefix.
     func suffix(_ index: Int) -> ByteString {
@@ -70,7 +81,7 @@ struct SplitPlan {
     ///
     /// - Returns: `nil` only if the page breaks the format.
     func cut(_ pattern: Pattern) -> Cut? {
-        let total = (0..<count).reduce(0) { $0 + byteCount($1) }
+        let total = totalByteCount
         if let place = preferredIndex(pattern), let cut = cut(at: place, total: total) { return cut }
         return balancedCut(total: total)
     }
@@ -91,7 +102,11 @@ struct SplitPlan {
 
     /// The cut at `place`, if both halves fit.
     private func cut(at place: Int, total: Int) -> Cut? {
-        let left = (0..<place).reduce(0) { $0 + byteCount($1) }
+        // Mostly it is near one end.
+        let left =
+            place * 2 < count
+            ? (0..<place).reduce(0) { $0 + byteCount($1) }
+            : (place..<count).reduce(total) { $0 - byteCount($1) }
         let cut = Cut(index: place, separatorByteCount: separatorByteCount(place))
         return fits(cut, leftByteCount: left, total: total) ? cut : nil
     }

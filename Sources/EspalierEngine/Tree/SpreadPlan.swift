@@ -113,12 +113,19 @@ struct SpreadPlan: ~Copyable {
         let identity = TreePageIdentity(
             number: page, treeID: copy(0).treeID, level: 0, isInteger: copy(0).hasIntegerKeys)
         var builder = TreePageBuilder(view, identity, count: range.count, low: low, high: high)
-        for entry in entries[range] {
-            if entry.leaf < 0 {
+        var next = range.lowerBound
+        while next < range.upperBound {
+            let first = entries[next]
+            guard first.leaf >= 0 else {
                 try builder.append(key, stored)
-            } else {
-                try builder.append(from: copy(entry.leaf), entry.index)
+                next += 1
+                continue
             }
+            // Those that follow each other in one leaf are copied at once.
+            var end = next + 1
+            while end < range.upperBound, entries[end].leaf == first.leaf { end += 1 }
+            try builder.append(from: copy(first.leaf), first.index..<first.index + end - next)
+            next = end
         }
         builder.finish()
     }
