@@ -128,7 +128,11 @@ package struct PageValidation {
         var total = view.fragmentByteCount
         if view.isLeaf {
             let limit = StoreGeometry(pageSize: view.byteCount).cellByteCountMax - TreeLayout.integerLeafSlotByteCount
-            for index in 0..<count { total &+= try checkLeafCell(index, keyByteCount: 0, limit: limit) }
+            let (area, offsets) = (CellArea(of: view), TreeLayout.slots &+ 8 &* count)
+            for index in 0..<count {
+                let offset = Int(view.u16(offsets &+ 2 &* index))
+                total &+= try checkLeafCell(at: offset, keyByteCount: 0, in: area, limit: limit)
+            }
         } else {
             for index in 0..<count { try checkChild(at: TreeLayout.slots &+ 8 &* count &+ 4 &* index) }
         }
@@ -149,18 +153,26 @@ package struct PageValidation {
         try require(isBelow, .keyOutsideFences, at: TreeLayout.slots + 8 * (count - 1))
     }
 
-    /// Checks that leaf cell `index` lies in the cell area; returns its byte count.
+    /// Where the cells of a page lie: read once, as what is read in a loop is most of what a check costs.
+    private struct CellArea {
+        let start: Int
+        let end: Int
+
+        init(of view: PageView) { (start, end) = (view.contentStart, view.contentEnd) }
+    }
+
+    /// Checks that the leaf cell at `offset` lies in the cell area; returns its byte count.
     @inline(__always)
-    private func checkLeafCell(_ index: Int, keyByteCount: Int, limit: Int) throws(StorageError) -> Int {
-        let offset = view.cellOffset(index)
-        let end = view.contentEnd
-        guard offset >= view.contentStart, offset &+ TreeLayout.valueWordByteCount <= end else {
+    private func checkLeafCell(
+        at offset: Int, keyByteCount: Int, in area: CellArea, limit: Int
+    ) throws(StorageError) -> Int {
+        guard offset >= area.start, offset &+ TreeLayout.valueWordByteCount <= area.end else {
             throw broken(.cellOffset, at: offset)
         }
         let word = view.u16(offset)
         let valueByteCount = Int(word & ~TreeLayout.overflowFlag)
         let length = TreeLayout.valueWordByteCount &+ keyByteCount &+ valueByteCount
-        guard offset &+ length <= end, length <= limit else { throw broken(.cellLength, at: offset) }
+        guard offset &+ length <= area.end, length <= limit else { throw broken(.cellLength, at: offset) }
         if word & TreeLayout.overflowFlag != 0 {
             let start = offset &+ TreeLayout.valueWordByteCount &+ keyByteCount
             guard valueByteCount == TreeLayout.overflowReferenceByteCount,
@@ -172,40 +184,42 @@ package struct PageValidation {
     }
 
     private func checkBytesPage() throws(StorageError) {
-        let count = view.cellCount
+        let (isLeaf, area) = (view.isLeaf, CellArea(of: view))
         let geometry = StoreGeometry(pageSize: view.byteCount)
         let suffixMax = geometry.keyByteCountMax - view.prefixByteCount
         let limit = geometry.cellByteCountMax - TreeLayout.bytesSlotByteCount - view.prefixByteCount
         var total = view.fragmentByteCount
-        for index in 0..<count {
+        var before: (suffix: ByteString, head: UInt32)?
+        for index in 0..<view.cellCount {
             let slot = TreeLayout.slots &+ 8 &* index
-            let length = view.suffixByteCount(index)
+            let (offset, length, head) = (view.bytesCellOffset(index), view.suffixByteCount(index), view.head(index))
             guard length <= suffixMax else { throw broken(.cellLength, at: slot) }
-            if view.isLeaf {
-                total &+= try checkLeafCell(index, keyByteCount: length, limit: limit)
+            let suffix: ByteString
+            if isLeaf {
+                total &+= try checkLeafCell(at: offset, keyByteCount: length, in: area, limit: limit)
+                suffix = view.bytes(offset &+ TreeLayout.valueWordByteCount, length)
             } else {
-                total &+= try checkSeparator(index, keyByteCount: length)
+                total &+= try checkSeparator(at: offset, keyByteCount: length, in: area)
+                suffix = view.bytes(offset &+ TreeLayout.childByteCount, length)
             }
-            guard view.head(index) == view.suffix(index).head else { throw broken(.keyHead, at: slot) }
-            if index > 0 {
-                let (before, head) = (view.head(index &- 1), view.head(index))
-                let isAscending =
-                    before < head || before == head && view.suffix(index &- 1).compare(view.suffix(index)) < 0
+            guard suffix.head == head else { throw broken(.keyHead, at: slot) }
+            if let before {
+                let isAscending = before.head < head || before.head == head && before.suffix.compare(suffix) < 0
                 guard isAscending else { throw broken(.keyOrder, at: slot) }
             }
+            before = (suffix, head)
         }
         try require(
             total == view.contentEnd - view.contentStart, .cellAccounting, at: TreeLayout.fragmentByteCount)
         try checkBytesFences()
     }
 
-    private func checkSeparator(_ index: Int, keyByteCount: Int) throws(StorageError) -> Int {
-        let offset = view.cellOffset(index)
+    private func checkSeparator(at offset: Int, keyByteCount: Int, in area: CellArea) throws(StorageError) -> Int {
         let length = TreeLayout.childByteCount &+ keyByteCount
-        guard offset >= view.contentStart, offset &+ TreeLayout.childByteCount <= view.contentEnd else {
+        guard offset >= area.start, offset &+ TreeLayout.childByteCount <= area.end else {
             throw broken(.cellOffset, at: offset)
         }
-        guard offset &+ length <= view.contentEnd else { throw broken(.cellLength, at: offset) }
+        guard offset &+ length <= area.end else { throw broken(.cellLength, at: offset) }
         try checkChild(at: offset)
         return length
     }
