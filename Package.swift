@@ -92,8 +92,9 @@ let package = Package(
             dependencies: ["EspalierStore", "EspalierModel", "EspalierEngine", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "EspalierTests", dependencies: ["Espalier", "EspalierModel", "EspalierStore", "TestSupport"],
-            swiftSettings: strict),
+            name: "EspalierTests",
+            dependencies: ["Espalier", "EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
+            exclude: ["Golden"], swiftSettings: strict),
         .testTarget(
             name: "EspalierMacrosTests", dependencies: ["Espalier", "TestSupport"], swiftSettings: strict),
         .testTarget(

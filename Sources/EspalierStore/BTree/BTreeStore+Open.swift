@@ -75,22 +75,26 @@ extension BTreeStore {
         }
         let identifier = UUID(bytes: database.storeIdentifier)
         let stored = try storedModel(database, path)
-        guard let model = model ?? stored else {
+        guard let model = model ?? stored?.model else {
             throw .incompatibleModel(path: path, reason: "the file holds no model: nothing was ever stored in it")
         }
         if let stored {
-            let differences = ModelComparison.differences(stored: stored.descriptions, given: model.descriptions)
+            let differences = ModelComparison.differences(
+                stored: stored.model.descriptions, given: model.descriptions)
             guard differences.isEmpty else {
                 throw .incompatibleModel(path: path, reason: differences.joined(separator: "; "))
             }
         }
         let schema = StoreSchema(model: model)
         let storeTag = Interned.stores.tag(of: identifier)
+        if stored?.format == StoreCatalog.firstFormatVersion {
+            try upgrade(database, schema, storeTag: storeTag, path: path)
+        }
         if stored == nil {
             var transaction = try write(database, path)
             try StoreCatalog.create(schema, in: &transaction)
             try transaction.commit()
-        } else if let stored, stored.descriptions != model.descriptions, !database.isReadOnly {
+        } else if let stored, stored.model.descriptions != model.descriptions, !database.isReadOnly {
             var transaction = try write(database, path)
             let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: transaction)
             try StoreCatalog.record(model, over: catalog, in: &transaction)
@@ -100,23 +104,42 @@ extension BTreeStore {
         return BTreeStore(database: database, catalog: catalog, identifier: identifier, path: path)
     }
 
-    /// The model in the file; `nil` if the file is new.
-    static func storedModel(_ database: Database, _ path: String?) throws(StoreError) -> ManagedObjectModel? {
+    /// The model in the file, and the format of its rows; `nil` if the file is new.
+    static func storedModel(
+        _ database: Database, _ path: String?
+    ) throws(StoreError) -> (model: ManagedObjectModel, format: UInt16)? {
         let transaction = try read(database, path)
         guard let records = try transaction.tree(named: StoreName.schema) else { return nil }
         guard let format = try transaction.get(StoreName.format, from: records), format.count == 2 else {
             throw .damagedContent(path: path, entity: "", key: 0, reason: "schema: the format version is missing")
         }
         let version: UInt16 = format.number(at: 0)
-        guard version == StoreCatalog.formatVersion else {
+        guard (StoreCatalog.firstFormatVersion...StoreCatalog.formatVersion).contains(version) else {
             throw .incompatibleModel(
                 path: path,
-                reason: "rows are in format \(version), this library reads format \(StoreCatalog.formatVersion)")
+                reason: "rows are in format \(version), this library reads formats "
+                    + "\(StoreCatalog.firstFormatVersion) to \(StoreCatalog.formatVersion)")
         }
         guard let bytes = try transaction.get(StoreName.model, from: records) else {
             throw .damagedContent(path: path, entity: "", key: 0, reason: "schema: the model is missing")
         }
-        return try StoredModel.decode(bytes, path: path)
+        return (try StoredModel.decode(bytes, path: path), version)
+    }
+
+    /// Brings rows of an older format into the present one.
+    private static func upgrade(
+        _ database: Database, _ schema: StoreSchema, storeTag: UInt32, path: String?
+    ) throws(StoreError) {
+        guard !database.isReadOnly else {
+            throw .incompatibleModel(
+                path: path,
+                reason: "rows are in format \(StoreCatalog.firstFormatVersion); opening the store once to write brings "
+                    + "them into format \(StoreCatalog.formatVersion)")
+        }
+        var transaction = try write(database, path)
+        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: transaction)
+        try catalog.upgradeRows(in: &transaction)
+        try transaction.commit()
     }
 
     private static func read(_ database: Database, _ path: String?) throws(StoreError) -> StoreTransaction<

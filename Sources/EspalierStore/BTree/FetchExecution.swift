@@ -169,10 +169,11 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    /// What all rows with one header have in common, that is rows of one layout, for this fetch.
+    /// What all rows that begin alike, with the same widths and layout, have in common for this fetch.
     private struct RowKind {
-        let header: UInt32
+        let head: UInt16
         let shape: RowShape
+        let form: RowForm
         let entityTag: UInt32
         let isWanted: Bool
     }
@@ -181,8 +182,8 @@ struct FetchExecution: ~Copyable {
     @inline(__always)
     private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Step {
         let kind: RowKind
-        if let lastKind, key != 0, row.byteCount >= 4, row.number(at: 0) == lastKind.header,
-            reader.hasSoundFields(row, lastKind.shape)
+        if let lastKind, key != 0, row.byteCount >= 2, row.number(at: 0) == lastKind.head,
+            reader.hasSoundFields(row, lastKind.shape, lastKind.form)
         {
             kind = lastKind
         } else {
@@ -205,16 +206,18 @@ struct FetchExecution: ~Copyable {
         guard let entity = catalog.context.entity(number) else {
             preconditionFailure("a checked row is of an entity of the model")
         }
+        let shape = reader.shape(of: row)
         let kind = RowKind(
-            header: row.number(at: 0), shape: reader.shape(of: row), entityTag: entity.tag,
+            head: row.number(at: 0), shape: shape, form: reader.form(of: row, shape), entityTag: entity.tag,
             isWanted: plan.isWanted[Int(number)])
-        lastKind = kind
+        // A layout with a long number is not told by the first two bytes.
+        lastKind = row.byte(at: 1) == RowForm.longNumberMark ? nil : kind
         return kind
     }
 
     /// Tests the row in `scratch` and takes it if it passes; returns whether more are wanted.
     private mutating func test(_ key: UInt64) throws(StoreError) -> Bool {
-        let number = scratch.bytes.withRawSpan { RowReader.entityNumber(of: $0) }
+        let number = scratch.bytes.withRawSpan { reader.entityNumber(of: $0) }
         guard let entity = catalog.context.entity(number), let id = catalog.context.id(entityNumber: number, key: key)
         else { return true }
         let row = StoredRow(objectID: id, entity: entity, row: scratch, session: session)

@@ -44,8 +44,7 @@ final class ReadSession {
         let number = catalog.context.entityNumbers[entity.index]
         let found = try transaction.withValue(of: id.key, in: catalog.rowTree(of: entity)) {
             row throws(StoreError) -> [UInt8]? in
-            try catalog.check(row, in: entity, key: id.key)
-            return RowReader.entityNumber(of: row) == number ? row.copy(0..<row.byteCount) : nil
+            try catalog.check(row, in: entity, key: id.key) == number ? row.copy(0..<row.byteCount) : nil
         }
         guard let bytes = found ?? nil else { return nil }
         return StoredRow(objectID: id, entity: entity, row: RowBytes(bytes), session: self)

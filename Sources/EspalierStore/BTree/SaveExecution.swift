@@ -185,8 +185,10 @@ struct SaveExecution: ~Copyable {
                 root = schema.roots[entity]
                 tree = catalog.rowTree(ofRoot: root)
             }
-            let (content, place) = insertedRows.append(id: id, byteCount: encoder.byteCount(entity, values)) { row in
-                encoder.encode(entity, version: 1, values, permanent: save.permanentIDs.permanent, into: &row)
+            let permanent = save.permanentIDs.permanent
+            let (form, byteCount) = encoder.measure(entity, version: 1, values, permanent: permanent)
+            let (content, place) = insertedRows.append(id: id, byteCount: byteCount) { row in
+                encoder.encode(entity, version: 1, values, permanent: permanent, in: form, into: &row)
             }
             let isTaken = try content.withRow(at: place) { row throws(StoreError) in
                 try transaction.put(row, for: id.key, in: tree)
@@ -264,8 +266,10 @@ struct SaveExecution: ~Copyable {
         for (slot, value) in update.values { values[slot] = value }
         for (slot, destination) in update.destinations { destinations[slot] = destination }
         let new = RowValues(values, destinations)
-        let (content, place) = updatedRows.append(id: old.id, byteCount: encoder.byteCount(entity.index, new)) { row in
-            encoder.encode(entity.index, version: old.version + 1, new, permanent: \.self, into: &row)
+        let version = old.version + 1
+        let (form, byteCount) = encoder.measure(entity.index, version: version, new, permanent: \.self)
+        let (content, place) = updatedRows.append(id: old.id, byteCount: byteCount) { row in
+            encoder.encode(entity.index, version: version, new, permanent: \.self, in: form, into: &row)
         }
         try content.withRow(at: place) { row throws(StoreError) in
             _ = try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: entity))

@@ -19,7 +19,7 @@ internal import EspalierModel
 /// The trees and numbers of an open store file.
 final class StoreCatalog: Sendable {
     /// The newest format of this layer.
-    static let formatVersion: UInt16 = 1
+    static let formatVersion: UInt16 = 2
 
     let schema: StoreSchema
     let context: RowContext

@@ -9,8 +9,10 @@
 //   1. A destination stands once in the list of an owner. Positions of a list ascend, with or without gaps.
 
 enum LinkKey {
-    /// Bytes of an unordered entry's key, and of any entry's value.
-    static let (unorderedByteCount, valueByteCount) = (16, 2)
+    /// Bytes of an unordered entry's key.
+    static let unorderedByteCount = 16
+    /// Bytes of any entry's value.
+    static let valueByteCount = 2
 
     static func unordered(_ owner: UInt64, _ destination: UInt64) -> [UInt8] {
         var key = [UInt8](repeating: 0, count: unorderedByteCount)

@@ -44,6 +44,17 @@ extension MutableRawSpan {
         }
     }
 
+    /// Makes the bytes in `range` zero.
+    @inline(__always)
+    mutating func clear(_ range: Range<Int>) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= byteCount, "bytes outside their place")
+        // SAFETY: in bounds by the line above.
+        unsafe withUnsafeMutableBytes { own in
+            guard let start = own.baseAddress else { return }
+            unsafe (start + range.lowerBound).initializeMemory(as: UInt8.self, repeating: 0, count: range.count)
+        }
+    }
+
     /// Writes `bytes` over those at `offset`.
     mutating func write(_ bytes: [UInt8], at offset: Int) { bytes.withRawSpan { write($0, at: offset) } }
 }

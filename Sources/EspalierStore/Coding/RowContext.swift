@@ -66,6 +66,10 @@ final class RowContext: Sendable {
     /// The index of the root of the hierarchy that the entity with this number is of.
     func root(ofEntity number: UInt16) -> Int? { Int(number) < marks.count ? marks[Int(number)]?.root : nil }
 
+    /// Whether there is an entity with this number in the open model.
+    @inline(__always)
+    func isKnown(entityNumber: UInt16) -> Bool { Int(entityNumber) < marks.count && marks[Int(entityNumber)] != nil }
+
     /// The ID of a row; `nil` if there is no such entity, or for key 0.
     func id(entityNumber: UInt16, key: UInt64) -> ObjectID? {
         guard key != 0, Int(entityNumber) < marks.count, let mark = marks[Int(entityNumber)] else { return nil }

@@ -7,15 +7,31 @@ internal import FoundationEssentials
 struct RowEncoder {
     let context: RowContext
 
-    /// How long the encoded row of an entity with these values is.
+    /// How the row of an entity with these values is to be encoded: its form, and how long it is.
     ///
     /// - Complexity: O(fields + bytes).
-    func byteCount(_ entity: ManagedObjectModel.EntityIndex, _ values: RowValues) -> Int {
+    @inline(__always)
+    func measure(
+        _ entity: ManagedObjectModel.EntityIndex, version: UInt64, _ values: RowValues,
+        permanent: (ObjectID) -> ObjectID
+    ) -> (form: RowForm, byteCount: Int) {
         let layout = currentLayout(entity)
-        var byteCount = layout.variableOffset
-        for index in layout.variableAttributes.indices {
+        var widths = RowWidths()
+        widths.include(version: version)
+        for index in layout.integerAttributes.indices {
             // SAFETY: read where it lies.
-            byteCount += unsafe values.withAttribute(at: layout.variableAttributes[index].slot) { value in
+            unsafe values.withAttribute(at: layout.integerAttributes[index].slot) { value in
+                if case .integer(let number) = unsafe value.pointee { widths.include(integer: number) }
+            }
+        }
+        for index in layout.toOnes.indices {
+            guard let destination = values.destination(at: layout.toOnes[index].slot) else { continue }
+            widths.include(reference: context.reference(permanent(destination)))
+        }
+        var variableByteCount = 0
+        for index in layout.variableAttributes.indices {
+            // SAFETY: as above.
+            variableByteCount += unsafe values.withAttribute(at: layout.variableAttributes[index].slot) { value in
                 switch unsafe value.pointee {
                 case .string(let text): text.utf8.count
                 case .binary(let bytes), .transformable(let bytes): bytes.count
@@ -23,45 +39,52 @@ struct RowEncoder {
                 }
             }
         }
-        return byteCount
+        widths.include(end: variableByteCount)
+        let form = RowForm(widths, layout.extent)
+        return (form, form.variableOffset + variableByteCount)
     }
 
-    /// Makes `row`, of `byteCount` bytes, the encoded row.
+    /// Makes `row`, of as many bytes as `measure` said, the encoded row.
     ///
     /// - Parameters:
     ///   - entity: a concrete entity of the open model.
     ///   - values: accepted by the attributes.
     ///   - permanent: the ID for one among the destinations.
+    ///   - form: what `measure` said for the same values.
     /// - Complexity: O(fields + bytes).
     @inline(__always)
     func encode(
         _ entity: ManagedObjectModel.EntityIndex, version: UInt64, _ values: RowValues,
-        permanent: (ObjectID) -> ObjectID, into row: inout MutableRawSpan
+        permanent: (ObjectID) -> ObjectID, in form: RowForm, into row: inout MutableRawSpan
     ) {
         let layout = currentLayout(entity)
-        layout.blankRow.withRawSpan { row.write($0, at: 0) }
-        row.write(version, at: RowLayout.versionOffset)
+        form.begin(&row, layout, version: version)
         for index in layout.fixedAttributes.indices {
             let (slot, place) = layout.fixedAttributes[index]
             // SAFETY: read where it lies.
-            unsafe values.withAttribute(at: slot) { encodeFixed(unsafe $0.pointee, at: place, &row) }
+            unsafe values.withAttribute(at: slot) { encodeFixed(unsafe $0.pointee, at: place, form, &row) }
+        }
+        for index in layout.integerAttributes.indices {
+            let (slot, place) = layout.integerAttributes[index]
+            // SAFETY: as above.
+            unsafe values.withAttribute(at: slot) { encodeInteger(unsafe $0.pointee, at: place, form, &row) }
         }
         for index in layout.toOnes.indices {
             let (slot, place) = layout.toOnes[index]
-            encode(values.destination(at: slot).map(permanent), at: place, &row)
+            encode(values.destination(at: slot).map(permanent), at: place, form, &row)
         }
-        var end = layout.variableOffset
+        var end = form.variableOffset
         for index in layout.variableAttributes.indices {
             let (slot, place) = layout.variableAttributes[index]
             // SAFETY: as above.
             unsafe values.withAttribute(at: slot) { value in
                 switch unsafe value.pointee {
-                case .null: setNull(place, &row)
+                case .null: form.setNull(place, &row)
                 case .string(let text): end += write(text, to: &row, at: end)
                 default: end += write(variableBytes(unsafe value.pointee), to: &row, at: end)
                 }
             }
-            row.write(UInt32(end - layout.variableOffset), at: layout.tableOffset + 4 * place.position)
+            form.write(end: end - form.variableOffset, at: place.position, &row)
         }
     }
 
@@ -72,72 +95,95 @@ struct RowEncoder {
         return layout
     }
 
-    /// Whether `patch` can carry an update out: all attributes that change are of fixed width.
+    /// Whether `patch` may carry an update out: no attribute that changes lies in the variable part.
     func canPatch(_ entity: ManagedObjectModel.EntityIndex, _ values: [(slot: Int, value: AttributeValue)]) -> Bool {
         guard let layout = context.currentLayouts[entity] else { return false }
-        for (slot, _) in values where layout.attributes[slot]?.width == 0 { return false }
+        for (slot, _) in values where layout.attributes[slot]?.part == .variable { return false }
         return true
     }
 
     /// Changes an encoded row in place: the values and destinations that are named, and the version.
     ///
-    /// - Returns: `false`, and then the row is as it was, if it has to be encoded anew: it is in an older layout.
+    /// - Returns: `false`, and then the row is as it was, if it has to be encoded anew: it is in an older layout, or a
+    ///   number needs to be wider.
     func patch(
         _ row: inout MutableRawSpan, _ entity: ManagedObjectModel.EntityIndex, version: UInt64,
         values: [(slot: Int, value: AttributeValue)], destinations: [(slot: Int, destination: ObjectID?)]
     ) -> Bool {
-        guard let layout = context.currentLayouts[entity], row.bytes.number(at: 0) == layout.number
+        guard let layout = context.currentLayouts[entity], RowForm.layoutNumber(row.bytes) == layout.number
         else { return false }
-        row.write(version, at: RowLayout.versionOffset)
+        let form = RowForm(RowWidths(byte: row.bytes.byte(at: 0)), layout.extent)
+        var widths = form.widths
+        widths.include(version: version)
+        for (slot, value) in values where layout.attributes[slot]?.part == .integers {
+            if case .integer(let number) = value { widths.include(integer: number) }
+        }
+        for case (_, let destination?) in destinations { widths.include(reference: context.reference(destination)) }
+        guard widths == form.widths else { return false }
+        row.write(version, at: RowForm.versionOffset(row.bytes), power: widths.version)
         for (slot, value) in values {
             guard let place = layout.attributes[slot] else { continue }
-            clear(place, &row, isWritten: !value.isNull)
-            encodeFixed(value, at: place, &row)
+            clear(place, form, &row)
+            if place.part == .integers {
+                encodeInteger(value, at: place, form, &row)
+            } else {
+                encodeFixed(value, at: place, form, &row)
+            }
         }
         for (slot, destination) in destinations {
             guard let place = layout.references[slot] else { continue }
-            clear(place, &row, isWritten: destination != nil)
-            encode(destination, at: place, &row)
+            clear(place, form, &row)
+            encode(destination, at: place, form, &row)
         }
         return true
     }
 
-    /// Makes a field of fixed width what it is in a row that nothing was written to; of one that is to be written, only
-    /// the null bit: a value writes over all of its bytes.
-    private func clear(_ place: RowLayout.Place, _ row: inout MutableRawSpan, isWritten: Bool) {
-        let offset = RowLayout.headerByteCount + place.bit / 8
-        row.write(row.bytes.byte(at: offset) & ~(1 << UInt8(place.bit % 8)), at: offset)
-        guard !isWritten else { return }
-        for offset in place.position..<place.position + place.width { row.write(0 as UInt8, at: offset) }
+    /// Makes a field what it is in a row that nothing was written to.
+    private func clear(_ place: RowLayout.Place, _ form: RowForm, _ row: inout MutableRawSpan) {
+        form.clearNull(place, &row)
+        row.clear(form.bytes(of: place))
     }
 
     /// Writes a destination over zero bytes.
-    private func encode(_ destination: ObjectID?, at place: RowLayout.Place, _ row: inout MutableRawSpan) {
-        guard let destination else { return setNull(place, &row) }
-        let reference = context.reference(destination)
-        row.write(reference.entity, at: place.position)
-        row.write(reference.key, at: place.position + 2)
+    @inline(__always)
+    private func encode(
+        _ destination: ObjectID?, at place: RowLayout.Place, _ form: RowForm, _ row: inout MutableRawSpan
+    ) {
+        guard let destination else { return form.setNull(place, &row) }
+        form.write(reference: context.reference(destination), at: place.position, &row)
+    }
+
+    /// Writes a whole number of 64 bits over zero bytes.
+    @inline(__always)
+    private func encodeInteger(
+        _ value: AttributeValue, at place: RowLayout.Place, _ form: RowForm, _ row: inout MutableRawSpan
+    ) {
+        guard case .integer(let number) = value else { return form.setNull(place, &row) }
+        form.write(integer: number, at: place.position, &row)
     }
 
     /// Writes an attribute of fixed width over zero bytes.
-    private func encodeFixed(_ value: AttributeValue, at place: RowLayout.Place, _ row: inout MutableRawSpan) {
+    private func encodeFixed(
+        _ value: AttributeValue, at place: RowLayout.Place, _ form: RowForm, _ row: inout MutableRawSpan
+    ) {
+        let offset = form.fixedOffset + place.position
         switch value {
         case .integer(let number):
-            switch place.width {
-            case 2: row.write(Int16(truncatingIfNeeded: number), at: place.position)
-            case 4: row.write(Int32(truncatingIfNeeded: number), at: place.position)
-            default: row.write(number, at: place.position)
+            if place.width == 2 {
+                row.write(Int16(truncatingIfNeeded: number), at: offset)
+            } else {
+                row.write(Int32(truncatingIfNeeded: number), at: offset)
             }
-        case .boolean(let bit): row.write(bit ? 1 : 0 as UInt8, at: place.position)
-        case .double(let number): row.write(number.bitPattern, at: place.position)
-        case .float(let number): row.write(number.bitPattern, at: place.position)
-        case .date(let date): row.write(date.timeIntervalSinceReferenceDate.bitPattern, at: place.position)
-        case .uuid(let uuid): row.write(uuid.bytes, at: place.position)
+        case .boolean(let bit): row.write(bit ? 1 : 0 as UInt8, at: offset)
+        case .double(let number): row.write(number.bitPattern, at: offset)
+        case .float(let number): row.write(number.bitPattern, at: offset)
+        case .date(let date): row.write(date.timeIntervalSinceReferenceDate.bitPattern, at: offset)
+        case .uuid(let uuid): row.write(uuid.bytes, at: offset)
         case .decimal(let number):
             var bytes: [UInt8] = []
             DecimalBytes.append(number, to: &bytes)
-            row.write(bytes, at: place.position)
-        default: setNull(place, &row)
+            row.write(bytes, at: offset)
+        default: form.setNull(place, &row)
         }
     }
 
@@ -167,10 +213,5 @@ struct RowEncoder {
             return bytes
         default: return []
         }
-    }
-
-    private func setNull(_ place: RowLayout.Place, _ row: inout MutableRawSpan) {
-        let offset = RowLayout.headerByteCount + place.bit / 8
-        row.write(row.bytes.byte(at: offset) | 1 << UInt8(place.bit % 8), at: offset)
     }
 }

@@ -1,15 +1,18 @@
 // Where each property of a row lies: computed from a list of fields, which the store's catalog keeps under a number.
 //
 // Row (little-endian, on disk):
-//   0 u16 layout number | 2 u16 entity number | 4 u64 version | 12 null bits, one a field, first field lowest bit |
-//   fixed-width fields in order | for each variable-width field in order: u32 end offset, counted from the variable
-//   part | variable part.
-// Widths: integer16 2, integer32 4, integer64 8, double 8, float 4, boolean 1, date 8, uuid 16, decimal 18,
-//   reference (entity number u16, primary key u64) 10; string, uri, binary, transformable, composite: variable.
+//   u8 widths (RowWidths) | u8 layout number, or FFh and the number as u16 | version | null bits, one a field, first
+//   field lowest bit | fields of fixed width in order | integer64 fields in order | references in order | for each
+//   field of variable width in order: its end, counted from the variable part | variable part.
+// Widths: integer16 2, integer32 4, double 8, float 4, boolean 1, date 8, uuid 16, decimal 18; version, integer64,
+//   references and ends as wide as the row says; string, uri, binary, transformable, composite: variable.
 // Invariants
-//   1. Every attribute of a row is found in O(1): bit, offset and width follow from the layout.
-//   2. A null field has zero bytes in the fixed part and no bytes in the variable part.
+//   1. Every attribute of a row is found in O(1): its part and place follow from the layout, where the part begins from
+//      the layout and the row's widths (RowForm).
+//   2. A null field has zero bytes where it has a place, and no bytes in the variable part.
 //   3. A layout never changes; a changed entity gets a new layout, and older rows keep theirs until they are saved.
+// Most versions, numbers and keys are small: with 8 bytes for each of them a row of three numbers took twice the room,
+// and what a page does not hold has to be read, checked and kept in the cache with another one.
 
 internal import EspalierModel
 
@@ -40,22 +43,28 @@ final class RowLayout: Sendable {
             }
         }
 
-        /// Bytes in the fixed part; `nil` = variable.
-        var width: Int? {
+        /// The part of the row that holds it, and its bytes there if they are the same in every row.
+        var home: (part: Part, width: Int) {
             switch self {
-            case .reference: 10
+            case .reference: (.references, 0)
             case .attribute(let type):
                 switch type {
-                case .boolean: 1
-                case .integer16: 2
-                case .integer32, .float: 4
-                case .integer64, .double, .date: 8
-                case .uuid: 16
-                case .decimal: DecimalBytes.count
-                default: nil
+                case .boolean: (.fixed, 1)
+                case .integer16: (.fixed, 2)
+                case .integer32, .float: (.fixed, 4)
+                case .double, .date: (.fixed, 8)
+                case .uuid: (.fixed, 16)
+                case .decimal: (.fixed, DecimalBytes.count)
+                case .integer64: (.integers, 0)
+                default: (.variable, 0)
                 }
             }
         }
+    }
+
+    /// The parts of a row that hold fields, in their order.
+    enum Part: UInt8, CaseIterable {
+        case fixed, integers, references, variable
     }
 
     /// A property by name.
@@ -69,16 +78,12 @@ final class RowLayout: Sendable {
         let content: Content
         /// The field's position: its null bit.
         let bit: Int
-        /// Fixed width: the offset in the row; variable: the position among the variable fields.
+        let part: Part
+        /// In the fixed part, the offset from its beginning; in another, the position among its fields.
         let position: Int
-        /// Bytes in the fixed part; 0 = variable.
+        /// Bytes in the fixed part.
         let width: Int
     }
-
-    /// Where the version stands.
-    static let versionOffset = 4
-    /// Bytes before the null bits.
-    static let headerByteCount = 12
 
     /// The number rows name the layout by.
     let number: UInt16
@@ -92,58 +97,71 @@ final class RowLayout: Sendable {
     let attributes: [Place?]
     /// For each relationship slot of the entity in the open model.
     let references: [Place?]
-    /// The attributes of fixed width, the others, and the to-one relationships: slot and place, in slot order.
+    /// The attributes of each part, and the to-one relationships: slot and place, in slot order.
     let fixedAttributes: [(slot: Int, place: Place)]
+    let integerAttributes: [(slot: Int, place: Place)]
     let variableAttributes: [(slot: Int, place: Place)]
     let toOnes: [(slot: Int, place: Place)]
     /// The places that hold references.
     let referencePlaces: [Place]
-    /// The places of variable width, in the order of the offset table.
+    /// The places of variable width, in the order of their ends.
     let variablePlaces: [Place]
-    /// Offset of the offset table: the length of everything before it.
-    let tableOffset: Int
-    /// Offset of the variable part.
-    let variableOffset: Int
-    /// What every row begins with, its version and fields zero: the bytes before the variable part.
-    let blankRow: [UInt8]
+    /// How much there is of each part.
+    let extent: Extent
+
+    /// What the rows of a layout have of each part.
+    struct Extent: Sendable {
+        /// Bytes of the layout's number, with the mark before it.
+        let numberByteCount: UInt32
+        let nullByteCount: UInt32
+        let fixedByteCount: UInt32
+        let integerCount: UInt32
+        let referenceCount: UInt32
+        let variableCount: UInt32
+
+        /// That of no layout.
+        static let none = Extent(
+            numberByteCount: 1, nullByteCount: 0, fixedByteCount: 0, integerCount: 0, referenceCount: 0,
+            variableCount: 0)
+    }
 
     /// Computes the places of `fields`, for rows of `entity`.
     init(number: UInt16, entityNumber: UInt16, fields: [Field], entity: Entity) {
         self.number = number
         self.entityNumber = entityNumber
         self.fields = fields
-        var offset = Self.headerByteCount + (fields.count + 7) / 8
-        var variables = 0
+        var sizes = [Int](repeating: 0, count: Part.allCases.count)
         var places: [Place] = []
         var byName: [String: Place] = [:]
         for (bit, field) in fields.enumerated() {
-            let place = Place(
-                content: field.content, bit: bit, position: field.content.width == nil ? variables : offset,
-                width: field.content.width ?? 0)
-            if let width = field.content.width { offset += width } else { variables += 1 }
+            let (part, width) = field.content.home
+            let position = sizes[Int(part.rawValue)]
+            sizes[Int(part.rawValue)] += part == .fixed ? width : 1
+            let place = Place(content: field.content, bit: bit, part: part, position: position, width: width)
             places.append(place)
             byName[field.name] = place
         }
         self.places = places
-        (tableOffset, variableOffset) = (offset, offset + 4 * variables)
-        var blankRow = [UInt8](repeating: 0, count: variableOffset)
-        blankRow.write(number, at: 0)
-        blankRow.write(entityNumber, at: 2)
-        self.blankRow = blankRow
-        referencePlaces = places.filter { $0.content == .reference }
-        variablePlaces = places.filter { $0.width == 0 }
+        func size(_ part: Part) -> UInt32 { UInt32(truncatingIfNeeded: sizes[Int(part.rawValue)]) }
+        extent = Extent(
+            numberByteCount: number < UInt16(RowForm.longNumberMark) ? 1 : 3,
+            nullByteCount: UInt32(truncatingIfNeeded: fields.count + 7) / 8, fixedByteCount: size(.fixed),
+            integerCount: size(.integers), referenceCount: size(.references), variableCount: size(.variable))
+        referencePlaces = places.filter { $0.part == .references }
+        variablePlaces = places.filter { $0.part == .variable }
         attributes = entity.attributes.map { attribute in
             byName[attribute.name].flatMap { $0.content == .attribute(attribute.type) ? $0 : nil }
         }
         references = entity.relationships.map { relationship in
             byName[relationship.name].flatMap { $0.content == .reference && !relationship.isToMany ? $0 : nil }
         }
-        func slotted(_ places: [Place?], where isWanted: (Place) -> Bool) -> [(slot: Int, place: Place)] {
-            places.enumerated().compactMap { slot, place in place.flatMap { isWanted($0) ? (slot, $0) : nil } }
+        func slotted(_ places: [Place?], in part: Part) -> [(slot: Int, place: Place)] {
+            places.enumerated().compactMap { slot, place in place.flatMap { $0.part == part ? (slot, $0) : nil } }
         }
-        fixedAttributes = slotted(attributes) { $0.width > 0 }
-        variableAttributes = slotted(attributes) { $0.width == 0 }
-        toOnes = slotted(references) { _ in true }
+        fixedAttributes = slotted(attributes, in: .fixed)
+        integerAttributes = slotted(attributes, in: .integers)
+        variableAttributes = slotted(attributes, in: .variable)
+        toOnes = slotted(references, in: .references)
     }
 
     /// The fields a row of `entity` has today: stored attributes, then to-one relationships, in slot order.

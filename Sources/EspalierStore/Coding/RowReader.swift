@@ -14,7 +14,7 @@ struct RowReader {
     enum Damage: Error, Equatable {
         case tooShort(byteCount: Int)
         case unknownLayout(UInt16)
-        case wrongEntity(UInt16, layout: UInt16)
+        case widths(UInt8)
         case variablePart(field: String)
         case length(byteCount: Int, expected: Int)
         case reference(field: String)
@@ -24,8 +24,7 @@ struct RowReader {
             switch self {
             case .tooShort(let byteCount): "the row has only \(byteCount) bytes, fewer than its layout needs"
             case .unknownLayout(let number): "the row names layout \(number), which the catalog does not have"
-            case .wrongEntity(let number, let layout):
-                "the row names entity number \(number), which is not that of its layout \(layout)"
+            case .widths(let byte): "the row begins with \(byte), which says no widths of numbers that there are"
             case .variablePart(let field): "the end of \(field) lies outside the row or before its beginning"
             case .length(let byteCount, let expected): "the row has \(byteCount) bytes, its fields end at \(expected)"
             case .reference(let field): "\(field) leads to an entity number or key that cannot be"
@@ -40,99 +39,129 @@ struct RowReader {
     /// - Complexity: O(variable-width fields + references).
     @discardableResult
     func check(_ row: RawSpan) throws(Damage) -> UInt16 {
-        guard row.byteCount >= RowLayout.headerByteCount else { throw .tooShort(byteCount: row.byteCount) }
-        let number = row.number(at: 0, as: UInt16.self)
-        guard let shape = context.shapes[number] else { throw .unknownLayout(number) }
-        let entityNumber = row.number(at: 2, as: UInt16.self)
-        guard entityNumber == shape.entityNumber else { throw .wrongEntity(entityNumber, layout: number) }
-        if !hasSoundFields(row, shape) { throw damage(of: row, shape) }
+        guard row.byteCount >= 2 else { throw .tooShort(byteCount: row.byteCount) }
+        let number = RowForm.layoutNumber(row)
+        guard let shape = context.shapes[number], let entityNumber = shape.entityNumber else {
+            throw .unknownLayout(number)
+        }
+        let widths = RowWidths(byte: row.byte(at: 0))
+        guard widths.isPossible else { throw .widths(widths.byte) }
+        let form = RowForm(widths, shape.extent)
+        if !hasSoundFields(row, shape, form) { throw damage(of: row, shape, form) }
         return entityNumber
     }
 
-    /// Whether what lies behind the header of a row of this shape has the structure that the shape asks for.
+    /// Whether a row of this shape and form has the structure that they ask for.
     @inline(__always)
-    func hasSoundFields(_ row: RawSpan, _ shape: RowShape) -> Bool {
-        guard row.byteCount >= shape.variableOffset, firstBrokenReference(row, shape) == nil else { return false }
-        var (entry, end) = (shape.tableOffset, 0)
-        while entry < shape.variableOffset {
-            let next = Int(row.number(at: entry, as: UInt32.self))
+    func hasSoundFields(_ row: RawSpan, _ shape: RowShape, _ form: RowForm) -> Bool {
+        guard row.byteCount >= form.variableOffset, firstBrokenReference(row, shape, form) == nil else { return false }
+        var end = 0
+        for position in 0..<Int(shape.extent.variableCount) {
+            let next = form.end(at: position, row)
             guard next >= end else { return false }
-            (entry, end) = (entry + 4, next)
+            end = next
         }
-        return row.byteCount == shape.variableOffset + end
+        return row.byteCount == form.variableOffset &+ end
     }
 
     /// What is wrong with a row whose fields are not sound.
     @inline(never)
-    private func damage(of row: RawSpan, _ shape: RowShape) -> Damage {
-        guard row.byteCount >= shape.variableOffset else { return .tooShort(byteCount: row.byteCount) }
+    private func damage(of row: RawSpan, _ shape: RowShape, _ form: RowForm) -> Damage {
+        guard row.byteCount >= form.variableOffset else { return .tooShort(byteCount: row.byteCount) }
         let layout = layout(of: row)
-        if let broken = firstBrokenReference(row, shape) { return .reference(field: layout.fields[broken.bit].name) }
+        if let broken = firstBrokenReference(row, shape, form) {
+            return .reference(field: layout.fields[layout.referencePlaces[broken].bit].name)
+        }
         var end = 0
         for (position, place) in layout.variablePlaces.enumerated() {
-            let next = Int(row.number(at: shape.tableOffset + 4 * position, as: UInt32.self))
-            guard next >= end, next <= row.byteCount - shape.variableOffset else {
+            let next = form.end(at: position, row)
+            guard next >= end, next <= row.byteCount - form.variableOffset else {
                 return .variablePart(field: layout.fields[place.bit].name)
             }
             end = next
         }
-        return .length(byteCount: row.byteCount, expected: shape.variableOffset + end)
+        return .length(byteCount: row.byteCount, expected: form.variableOffset + end)
     }
 
+    /// The position among the references of the first that cannot be.
     @inline(__always)
-    private func firstBrokenReference(_ row: RawSpan, _ shape: RowShape) -> RowLayout.Place? {
-        context.shapes.firstReference(of: shape) { !isNull($0, row) && reference(at: $0, row) == nil }
+    private func firstBrokenReference(_ row: RawSpan, _ shape: RowShape, _ form: RowForm) -> Int? {
+        for position in 0..<Int(shape.extent.referenceCount) {
+            let (entity, key) = form.reference(at: position, row)
+            let isNull = form.isNull(bit: context.shapes.bit(ofReference: position, shape), row)
+            if !isNull, key == 0 || !context.isKnown(entityNumber: entity) { return position }
+        }
+        return nil
     }
 
     /// The layout of a checked row.
     private func layout(of row: RawSpan) -> RowLayout {
-        guard let layout = context.layout(row.number(at: 0)) else { preconditionFailure("the row was not checked") }
+        guard let layout = context.layout(RowForm.layoutNumber(row)) else {
+            preconditionFailure("the row was not checked")
+        }
         return layout
     }
 
     /// The shape of a checked row.
     @inline(__always)
     func shape(of row: RawSpan) -> RowShape {
-        guard let shape = context.shapes[row.number(at: 0)] else { preconditionFailure("the row was not checked") }
+        guard let shape = context.shapes[RowForm.layoutNumber(row)] else {
+            preconditionFailure("the row was not checked")
+        }
         return shape
     }
 
-    /// The number of the row's entity.
+    /// The form of a checked row of this shape.
     @inline(__always)
-    static func entityNumber(of row: RawSpan) -> UInt16 { row.number(at: 2) }
+    func form(of row: RawSpan, _ shape: RowShape) -> RowForm { RowForm(RowWidths(byte: row.byte(at: 0)), shape.extent) }
 
-    /// The row's version.
+    /// The number of a checked row's entity.
     @inline(__always)
-    static func version(of row: RawSpan) -> UInt64 { row.number(at: RowLayout.versionOffset) }
+    func entityNumber(of row: RawSpan) -> UInt16 {
+        guard let number = shape(of: row).entityNumber else { preconditionFailure("the row was not checked") }
+        return number
+    }
+
+    /// The version of a checked row.
+    @inline(__always)
+    static func version(of row: RawSpan) -> UInt64 {
+        row.unsigned(at: RowForm.versionOffset(row), power: RowWidths(byte: row.byte(at: 0)).version)
+    }
 
     /// The value of the attribute in `slot` of a checked row.
     @inline(__always)
     func value(at slot: Int, _ row: RawSpan) -> AttributeValue {
         let shape = shape(of: row)
-        guard let place = context.shapes.place(ofAttribute: slot, shape), !isNull(place, row) else { return .null }
-        return value(at: place, shape, row)
+        let form = form(of: row, shape)
+        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row) else {
+            return .null
+        }
+        return value(at: place, form, row)
     }
 
     /// The text in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
     @inline(__always)
     func text(at slot: Int, _ row: RawSpan) -> String? {
         let shape = shape(of: row)
-        guard let place = context.shapes.place(ofAttribute: slot, shape), !isNull(place, row),
+        let form = form(of: row, shape)
+        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row),
             case .attribute(.string) = place.content
         else { return nil }
-        return text(range(of: place, shape, row), row)
+        return text(form.range(at: place.position, row), row)
     }
 
     /// The integer in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
     @inline(__always)
     func integer(at slot: Int, _ row: RawSpan) -> Int64? {
-        guard let place = context.shapes.place(ofAttribute: slot, shape(of: row)), !isNull(place, row),
+        let shape = shape(of: row)
+        let form = form(of: row, shape)
+        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row),
             case .attribute(let type) = place.content
         else { return nil }
         return switch type {
-        case .integer64: row.number(at: place.position)
-        case .integer32: Int64(row.number(at: place.position, as: Int32.self))
-        case .integer16: Int64(row.number(at: place.position, as: Int16.self))
+        case .integer64: form.integer(at: place.position, row)
+        case .integer32: Int64(row.number(at: form.fixedOffset + place.position, as: Int32.self))
+        case .integer16: Int64(row.number(at: form.fixedOffset + place.position, as: Int16.self))
         default: nil
         }
     }
@@ -140,29 +169,36 @@ struct RowReader {
     /// The number in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
     @inline(__always)
     func double(at slot: Int, _ row: RawSpan) -> Double? {
-        guard let place = context.shapes.place(ofAttribute: slot, shape(of: row)), !isNull(place, row),
+        let shape = shape(of: row)
+        let form = form(of: row, shape)
+        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row),
             case .attribute(.double) = place.content
         else { return nil }
-        return Double(bitPattern: row.number(at: place.position))
+        return Double(bitPattern: row.number(at: form.fixedOffset + place.position))
     }
 
     /// The destination in relationship `slot` of a checked row.
+    @inline(__always)
     func destination(at slot: Int, _ row: RawSpan) -> ObjectID? {
         let shape = shape(of: row)
-        guard let place = context.shapes.place(ofRelationship: slot, shape), !isNull(place, row) else { return nil }
-        return reference(at: place, row)
+        let form = form(of: row, shape)
+        guard let place = context.shapes.place(ofRelationship: slot, shape), !form.isNull(bit: place.bit, row) else {
+            return nil
+        }
+        return reference(at: place, form, row)
     }
 
     /// Whether the bytes say something that reads otherwise than it was written: the name of the first such field.
     func contentProblem(_ row: RawSpan) -> String? {
-        let (layout, shape) = (layout(of: row), shape(of: row))
+        let layout = layout(of: row)
+        let form = form(of: row, shape(of: row))
         for place in layout.places {
-            guard case .attribute(let type) = place.content, !isNull(place, row) else { continue }
+            guard case .attribute(let type) = place.content, !form.isNull(bit: place.bit, row) else { continue }
             let isGood: Bool =
                 switch type {
-                case .string: String(validating: row.copy(range(of: place, shape, row)), as: UTF8.self) != nil
-                case .boolean: row.byte(at: place.position) < 2
-                case .uri, .composite, .decimal: !value(at: place, shape, row).isNull
+                case .string: isText(form.range(at: place.position, row), row)
+                case .boolean: row.byte(at: form.fixedOffset + place.position) < 2
+                case .uri, .composite, .decimal: !value(at: place, form, row).isNull
                 default: true
                 }
             if !isGood { return layout.fields[place.bit].name }
@@ -171,39 +207,28 @@ struct RowReader {
     }
 
     @inline(__always)
-    private func isNull(_ place: RowLayout.Place, _ row: RawSpan) -> Bool {
-        row.byte(at: RowLayout.headerByteCount + place.bit &>> 3) & 1 &<< UInt8(truncatingIfNeeded: place.bit & 7) != 0
-    }
-
-    private func reference(at place: RowLayout.Place, _ row: RawSpan) -> ObjectID? {
-        context.id(entityNumber: row.number(at: place.position), key: row.number(at: place.position + 2))
-    }
-
-    @inline(__always)
-    private func range(of place: RowLayout.Place, _ shape: RowShape, _ row: RawSpan) -> Range<Int> {
-        let entry = shape.tableOffset + 4 * place.position
-        let start = place.position == 0 ? 0 : Int(row.number(at: entry - 4, as: UInt32.self))
-        let end = Int(row.number(at: entry, as: UInt32.self))
-        return shape.variableOffset + start..<shape.variableOffset + end
+    private func reference(at place: RowLayout.Place, _ form: RowForm, _ row: RawSpan) -> ObjectID? {
+        let reference = form.reference(at: place.position, row)
+        return context.id(entityNumber: reference.entity, key: reference.key)
     }
 
     /// What most attributes hold without a further call: the way to the value took longer than reading it.
     @inline(__always)
-    private func value(at place: RowLayout.Place, _ shape: RowShape, _ row: RawSpan) -> AttributeValue {
+    private func value(at place: RowLayout.Place, _ form: RowForm, _ row: RawSpan) -> AttributeValue {
         guard case .attribute(let type) = place.content else { return .null }
         switch type {
-        case .string: return .string(text(range(of: place, shape, row), row))
-        case .integer64: return .integer(row.number(at: place.position))
-        case .double: return .double(Double(bitPattern: row.number(at: place.position)))
-        default: return rarerValue(of: type, at: place, shape, row)
+        case .string: return .string(text(form.range(at: place.position, row), row))
+        case .integer64: return .integer(form.integer(at: place.position, row))
+        case .double: return .double(Double(bitPattern: row.number(at: form.fixedOffset + place.position)))
+        default: return rarerValue(of: type, at: place, form, row)
         }
     }
 
     @inline(never)
     private func rarerValue(
-        of type: AttributeType, at place: RowLayout.Place, _ shape: RowShape, _ row: RawSpan
+        of type: AttributeType, at place: RowLayout.Place, _ form: RowForm, _ row: RawSpan
     ) -> AttributeValue {
-        let offset = place.position
+        let offset = form.fixedOffset + place.position
         switch type {
         case .integer16: return .integer(Int64(row.number(at: offset, as: Int16.self)))
         case .integer32: return .integer(Int64(row.number(at: offset, as: Int32.self)))
@@ -214,12 +239,16 @@ struct RowReader {
         case .decimal:
             return DecimalBytes.decode(row.copy(offset..<offset + DecimalBytes.count)[...]).map { .decimal($0) }
                 ?? .null
-        case .uri: return URL(string: text(range(of: place, shape, row), row)).map { .uri($0) } ?? .null
-        case .binary: return .binary(Data(row.copy(range(of: place, shape, row))))
-        case .transformable: return .transformable(Data(row.copy(range(of: place, shape, row))))
-        case .composite: return TaggedValue.decode(row.copy(range(of: place, shape, row))) ?? .null
+        case .uri: return URL(string: text(form.range(at: place.position, row), row)).map { .uri($0) } ?? .null
+        case .binary: return .binary(Data(row.copy(form.range(at: place.position, row))))
+        case .transformable: return .transformable(Data(row.copy(form.range(at: place.position, row))))
+        case .composite: return TaggedValue.decode(row.copy(form.range(at: place.position, row))) ?? .null
         case .string, .integer64, .double, .undefined, .objectID: return .null
         }
+    }
+
+    private func isText(_ range: Range<Int>, _ row: RawSpan) -> Bool {
+        String(validating: row.copy(range), as: UTF8.self) != nil
     }
 
     private func text(_ range: Range<Int>, _ row: RawSpan) -> String {

@@ -3,7 +3,7 @@
 // Invariants
 //   1. The shape of a layout says the same as the layout; it is made from it once, when the store is opened.
 //   2. `places` of `RowShapes` holds, for each shape, those of its attribute slots, then those of its relationship
-//      slots, then those of all its references.
+//      slots; `referenceBits` the null bits of all its references.
 // With layouts as objects each row that was fetched cost two retains, and each value that was read one more.
 
 internal import EspalierModel
@@ -12,31 +12,31 @@ internal import EspalierModel
 struct RowShape: Sendable {
     /// The number of the entity; `nil` if the catalog has no such layout.
     let entityNumber: UInt16?
-    /// Offset of the offset table: the length of everything before it.
-    let tableOffset: Int
-    /// Offset of the variable part.
-    let variableOffset: Int
+    /// How much there is of each part.
+    let extent: RowLayout.Extent
     /// Where the places of the slots are.
     fileprivate let attributes: Range<Int>
     fileprivate let relationships: Range<Int>
-    fileprivate let references: Range<Int>
+    /// Where the null bits of all references are.
+    fileprivate let firstReference: Int
 }
 
 /// The shapes of all layouts of a store, by layout number.
 struct RowShapes: Sendable {
     private var shapes: [RowShape] = []
     private var places: [RowLayout.Place?] = []
+    private var referenceBits: [UInt16] = []
 
     init(_ layouts: [RowLayout?]) {
         for layout in layouts {
             let attributes = append(layout?.attributes ?? [])
             let relationships = append(layout?.references ?? [])
-            let references = append(layout?.referencePlaces ?? [])
+            let firstReference = referenceBits.count
+            referenceBits += layout?.referencePlaces.map { UInt16(truncatingIfNeeded: $0.bit) } ?? []
             shapes.append(
                 RowShape(
-                    entityNumber: layout?.entityNumber, tableOffset: layout?.tableOffset ?? 0,
-                    variableOffset: layout?.variableOffset ?? 0, attributes: attributes,
-                    relationships: relationships, references: references))
+                    entityNumber: layout?.entityNumber, extent: layout?.extent ?? .none, attributes: attributes,
+                    relationships: relationships, firstReference: firstReference))
         }
     }
 
@@ -60,13 +60,10 @@ struct RowShapes: Sendable {
         return places[shape.relationships.lowerBound + slot]
     }
 
-    /// The first reference of the shape that `isBad`.
+    /// The null bit of the reference at `position` among those of a row.
     @inline(__always)
-    func firstReference(of shape: RowShape, where isBad: (RowLayout.Place) -> Bool) -> RowLayout.Place? {
-        for position in shape.references {
-            if let place = places[position], isBad(place) { return place }
-        }
-        return nil
+    func bit(ofReference position: Int, _ shape: RowShape) -> Int {
+        Int(referenceBits[shape.firstReference &+ position])
     }
 
     private mutating func append(_ more: [RowLayout.Place?]) -> Range<Int> {

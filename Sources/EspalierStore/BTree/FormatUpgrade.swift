@@ -1,0 +1,120 @@
+// Rows of the first format into rows of the present one, once, when such a store is opened.
+//
+// Row of format 1 (little-endian): u16 layout number | u16 entity number | u64 version | null bits as today | fields of
+//   fixed width in order, among them integer64 with 8 bytes and references with u16 and u64 | for each field of
+//   variable width in order: u32 end | variable part. Everything else in the file is as today.
+// Invariants
+//   1. One transaction: a store is in one format or in the other.
+//   2. Every row is checked before anything of it is used; a damaged one leaves the file as it was.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+extension StoreCatalog {
+    /// The format before this one.
+    static let firstFormatVersion: UInt16 = 1
+
+    /// Brings all rows of a store of the first format into the present one.
+    func upgradeRows(in transaction: inout StoreTransaction<WriteTransaction>) throws(StoreError) {
+        for (root, tree) in rowTrees.enumerated() {
+            guard let tree else { continue }
+            // A cursor of a write transaction goes on from its key, whatever was put meanwhile.
+            var cursor = try transaction.cursor(over: tree)
+            while try cursor.next() {
+                let (key, old) = (cursor.integerKey, try cursor.value())
+                guard let row = old.withRawSpan({ FirstFormatRow.upgraded($0, context) }) else {
+                    throw .damagedContent(
+                        path: path, entity: model.entities[root].name, key: key,
+                        reason: "the row is none of format \(Self.firstFormatVersion), which the store says it is in")
+                }
+                try transaction.put(row, for: key, in: tree)
+            }
+        }
+        guard let records = try transaction.tree(named: StoreName.schema) else { return }
+        var version: [UInt8] = []
+        version.append(littleEndian: Self.formatVersion)
+        try transaction.put(version, for: StoreName.format, in: records)
+    }
+}
+
+/// How rows were in the first format.
+private enum FirstFormatRow {
+    private static let (versionOffset, nullOffset) = (4, 12)
+
+    /// The row in the present format; `nil` if it is damaged.
+    static func upgraded(_ row: RawSpan, _ context: RowContext) -> [UInt8]? {
+        guard row.byteCount >= nullOffset, let layout = context.layout(row.number(at: 0)),
+            row.number(at: 2) == layout.entityNumber
+        else { return nil }
+        let (offsets, tableOffset) = offsets(of: layout)
+        let variableOffset = tableOffset + 4 * layout.variablePlaces.count
+        guard row.byteCount >= variableOffset, let ends = ends(in: row, layout, tableOffset, variableOffset) else {
+            return nil
+        }
+        func isNull(_ place: RowLayout.Place) -> Bool {
+            row.byte(at: nullOffset + place.bit / 8) & 1 << UInt8(place.bit % 8) != 0
+        }
+        func reference(at offset: Int) -> (entity: UInt16, key: UInt64) {
+            (row.number(at: offset), row.number(at: offset + 2))
+        }
+
+        let version: UInt64 = row.number(at: versionOffset)
+        var widths = RowWidths()
+        widths.include(version: version)
+        widths.include(end: row.byteCount - variableOffset)
+        for (place, offset) in zip(layout.places, offsets) where !isNull(place) {
+            switch place.part {
+            case .integers: widths.include(integer: row.number(at: offset))
+            case .references: widths.include(reference: reference(at: offset))
+            case .fixed, .variable: break
+            }
+        }
+        let form = RowForm(widths, layout.extent)
+        var new = [UInt8](repeating: 0, count: form.variableOffset + row.byteCount - variableOffset)
+        new.withMutableRawSpan { new in
+            form.begin(&new, layout, version: version)
+            for (place, offset) in zip(layout.places, offsets) {
+                if isNull(place) { form.setNull(place, &new) }
+                switch place.part {
+                case .fixed:
+                    new.write(row.extracting(offset..<offset + place.width), at: form.fixedOffset + place.position)
+                case .integers: form.write(integer: row.number(at: offset), at: place.position, &new)
+                case .references: form.write(reference: reference(at: offset), at: place.position, &new)
+                case .variable: form.write(end: ends[place.position], at: place.position, &new)
+                }
+            }
+            new.write(row.extracting(variableOffset..<row.byteCount), at: form.variableOffset)
+        }
+        return new
+    }
+
+    /// Where each field lay, those of variable width nowhere, and where the ends began.
+    private static func offsets(of layout: RowLayout) -> (fields: [Int], table: Int) {
+        var offset = nullOffset + (layout.fields.count + 7) / 8
+        let fields = layout.places.map { place in
+            let width =
+                switch place.part {
+                case .fixed: place.width
+                case .integers: 8
+                case .references: 10
+                case .variable: 0
+                }
+            defer { offset += width }
+            return offset
+        }
+        return (fields, offset)
+    }
+
+    /// The ends of the fields of variable width; `nil` if they do not ascend to the end of the row.
+    private static func ends(
+        in row: RawSpan, _ layout: RowLayout, _ tableOffset: Int, _ variableOffset: Int
+    ) -> [Int]? {
+        var ends: [Int] = []
+        for position in layout.variablePlaces.indices {
+            let end = Int(row.number(at: tableOffset + 4 * position, as: UInt32.self))
+            guard end >= ends.last ?? 0 else { return nil }
+            ends.append(end)
+        }
+        return ends.last ?? 0 == row.byteCount - variableOffset ? ends : nil
+    }
+}
