@@ -32,12 +32,26 @@ final class Cohort: SharedByObjects {
         _read { yield unsafe storedLists }
         _modify { yield &(unsafe storedLists) }
     }
-    private var otherLists: [(slot: Int, owners: [ObjectID])] = []
+    private var otherLists: [(slot: Int, owners: [ObjectID])] {
+        // SAFETY: as with `rows`.
+        _read { yield unsafe storedOtherLists }
+        _modify { yield &(unsafe storedOtherLists) }
+    }
     @exclusivity(unchecked) private var storedRows: [ObjectID] = []
     @exclusivity(unchecked) private var storedLists: (slot: Int, owners: [ObjectID])?
+    @exclusivity(unchecked) private var storedOtherLists: [(slot: Int, owners: [ObjectID])] = []
     /// The cohorts across relationships, one after the other: few, so they are searched.
-    private var firstStep: Cohort?
-    private var nextStep: Cohort?
+    private var firstStep: Cohort? {
+        // SAFETY: of both, no access lasts while another begins: a reference calls nobody, and no step ends in one.
+        _read { yield unsafe storedFirstStep }
+        _modify { yield &(unsafe storedFirstStep) }
+    }
+    private var nextStep: Cohort? {
+        _read { yield unsafe storedNextStep }
+        _modify { yield &(unsafe storedNextStep) }
+    }
+    @exclusivity(unchecked) private var storedFirstStep: Cohort?
+    @exclusivity(unchecked) private var storedNextStep: Cohort?
     /// The relationship that leads here from another cohort, the same for an entity and its subentities.
     private let origin: (declaredBy: Int, slot: Int)?
 
@@ -53,7 +67,11 @@ final class Cohort: SharedByObjects {
         if !rows.isEmpty { cache.forgetRows(of: rows) }
         if let (slot, owners) = firstLists { cache.forgetLists(of: owners, at: slot) }
         if !otherLists.isEmpty { forgetOtherLists() }
-        // The steps of a cohort that ends here come before its neighbours, instead of ending within it.
+        if firstStep != nil { endSteps() }
+    }
+
+    /// The steps of a cohort that ends here come before its neighbours, instead of ending within it.
+    private func endSteps() {
         var ending = firstStep.take()
         while ending != nil {
             let isLast = isKnownUniquelyReferenced(&ending)

@@ -83,9 +83,8 @@ extension ManagedObjectContext {
         let changeCount = cache.changeCount
         let (ids, places) = (rows.ids, rows.places)
         guard let first = ids.first else { return }
-        var (shape, position) = (shapeOfRow(first), 0)
-        var entity = shape.entity
-        var origin = FaultOrigin(id: first, shape, nil, .none, cohort)
+        var (tag, position) = (first.entityTag, 0)
+        var origin = FaultOrigin(id: first, shapeOfRow(first), nil, .none, cohort)
         for index in 0..<rows.partCount {
             let part = rows.part(index)
             origin.content = Unretained(part.content)
@@ -99,12 +98,8 @@ extension ManagedObjectContext {
                     take(part.content, origin.place, cohort, for: known)
                     object = known
                 } else {
-                    if origin.id.entityTag != shape.entity.tag {
-                        shape = shapeOfRow(origin.id)
-                        entity = shape.entity
-                        origin.shape = Unretained(shape)
-                    }
-                    object = makeFault(origin, shape.objectClass, entity)
+                    if origin.id.entityTag != tag { (tag, origin.shape) = (origin.id.entityTag, shapeOfRow(origin.id)) }
+                    object = makeFault(origin)
                 }
                 if firesFaults { object.fireFault() }
                 if object.isDeleted { continue }
@@ -112,7 +107,7 @@ extension ManagedObjectContext {
             }
             position = part.end
         }
-        withExtendedLifetime((shape, cohort, rows)) {}
+        withExtendedLifetime((cohort, rows)) {}
     }
 
     /// Calls `body` with the objects of rows that may have changed since they were fetched.

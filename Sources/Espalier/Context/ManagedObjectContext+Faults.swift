@@ -25,12 +25,13 @@ extension ManagedObjectContext {
         for ids: [ObjectID], from source: ManagedObject, across relationship: Relationship
     ) -> [ManagedObject] {
         guard let first = ids.first else { return [] }
+        if ids.count == 1 { return [object(for: first, from: source, across: relationship)] }
         var objects: [ManagedObject] = []
         objects.reserveCapacity(ids.count)
         // Taken when the first object asks for it, and not asked for again: it is the same for all.
         var (step, hasStep): (Cohort?, Bool) = (nil, false)
-        var shape = shapeOfRow(first)
-        var origin = FaultOrigin(id: first, shape, nil, .none, nil)
+        var tag = first.entityTag
+        var origin = FaultOrigin(id: first, shapeOfRow(first), nil, .none, nil)
         for id in ids {
             let known = registry[id]
             if let known, !known.wantsCohort {
@@ -46,15 +47,12 @@ extension ManagedObjectContext {
                 objects.append(known)
                 continue
             }
-            if id.entityTag != shape.entity.tag {
-                shape = shapeOfRow(id)
-                origin.shape = Unretained(shape)
-            }
+            if id.entityTag != tag { (tag, origin.shape) = (id.entityTag, shapeOfRow(id)) }
             let row = cache.row(of: id)
             (origin.id, origin.content, origin.place) = (id, Unretained(row?.content), row?.place ?? .none)
-            objects.append(withExtendedLifetime(row) { makeFault(origin, shape.objectClass, shape.entity) })
+            objects.append(withExtendedLifetime(row) { makeFault(origin) })
         }
-        withExtendedLifetime((shape, step)) {}
+        withExtendedLifetime(step) {}
         return objects
     }
 
@@ -104,7 +102,7 @@ extension ManagedObjectContext {
 
     /// Whether the entity of `id` has `relationship`, itself or from an entity it inherits from.
     private func canHave(_ relationship: Relationship, _ id: ObjectID) -> Bool {
-        shape(ofTag: id.entityTag)?.entity.isKind(of: model.entities[relationship.declaredBy]) == true
+        shape(ofTag: id.entityTag).withObject { $0.entity.isKind(of: model.entities[relationship.declaredBy]) } == true
     }
 
     private func cohort(of object: ManagedObject) -> Cohort {
@@ -141,27 +139,23 @@ extension ManagedObjectContext {
     /// The destinations of a to-one relationship in all rows that are in memory.
     private func rowDestinations(of cohort: Cohort, across relationship: Relationship) -> [ObjectID] {
         let (members, slot) = (cohort.members, relationship.slot)
-        var many = ObjectIDSet()
+        var found = ObjectIDSet()
         if let rows = cohort.fetchedRows {
             // What has changed since then is loaded when somebody asks for it.
             for row in rows where canHave(relationship, row.id) {
-                if let id = row.destination(at: slot) { many.insert(id) }
+                if let id = row.destination(at: slot) { found.insert(id) }
             }
-            return many.ids
+            return found.ids
         }
-        var found: [ObjectID] = []
         found.reserveCapacity(min(members.count, 64))
         var (tag, isOwner) = (UInt32.max, false)
-        let registry = registry
         for member in members {
             if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }
             guard isOwner else { continue }
             let known = registry.withObject(member) { $0.storedDestinationID(at: slot) } ?? nil
-            guard let id = known ?? cache.destination(of: member, at: slot) else { continue }
-            // Few are searched one by one.
-            if members.count > 16 { many.insert(id) } else if !found.contains(id) { found.append(id) }
+            if let id = known ?? cache.destination(of: member, at: slot) { found.insert(id) }
         }
-        return members.count > 16 ? many.ids : found
+        return found.ids
     }
 }
 

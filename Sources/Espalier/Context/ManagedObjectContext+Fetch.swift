@@ -123,10 +123,8 @@ extension ManagedObjectContext {
         objects.reserveCapacity(count)
         guard let first = rows.ids.first else { return objects }
         let (ids, places) = (rows.ids, rows.places)
-        var (shape, position) = (shapeOfRow(first), 0)
-        // Of its own: it would be retained for each object.
-        var entity = shape.entity
-        var origin = FaultOrigin(id: first, shape, nil, .none, cohort)
+        var (tag, position) = (first.entityTag, 0)
+        var origin = FaultOrigin(id: first, shapeOfRow(first), nil, .none, cohort)
         for index in 0..<rows.partCount {
             let part = rows.part(index)
             origin.content = Unretained(part.content)
@@ -137,16 +135,12 @@ extension ManagedObjectContext {
                     objects.append(object)
                     continue
                 }
-                if origin.id.entityTag != shape.entity.tag {
-                    shape = shapeOfRow(origin.id)
-                    entity = shape.entity
-                    origin.shape = Unretained(shape)
-                }
-                objects.append(makeFault(origin, shape.objectClass, entity))
+                if origin.id.entityTag != tag { (tag, origin.shape) = (origin.id.entityTag, shapeOfRow(origin.id)) }
+                objects.append(makeFault(origin))
             }
             position = part.end
         }
-        withExtendedLifetime((shape, cohort, rows)) {}
+        withExtendedLifetime((cohort, rows)) {}
         return objects
     }
 

@@ -92,12 +92,13 @@ public final class ManagedObjectContext {
     /// Called when a save of another context has arrived, on that context's thread.
     var mergeNotice: (@Sendable () -> Void)?
     private var shapes: [EntityShape?]
-    private var shapesByTag: [EntityShape?] {
+    /// Those of `shapes` by the tag in IDs, not retained: looked up for every object.
+    private var shapesByTag: [Unretained<EntityShape>] {
         // SAFETY: no access lasts while another begins: shapes are added, and never go before the context.
         _read { yield unsafe storedShapesByTag }
         _modify { yield &(unsafe storedShapesByTag) }
     }
-    @exclusivity(unchecked) private var storedShapesByTag: [EntityShape?] = []
+    @exclusivity(unchecked) private var storedShapesByTag: [Unretained<EntityShape>] = []
     private var shapesByClass: [ObjectIdentifier: EntityShape] = [:]
     /// The last one found in `shapesByClass`: objects of one class are made one after the other.
     private var lastShape: (objectClass: ObjectIdentifier, shape: EntityShape)?
@@ -112,9 +113,11 @@ public final class ManagedObjectContext {
         var place: RowPlace
         var cohort: Unretained<Cohort>
 
-        init(id: ObjectID, _ shape: EntityShape, _ content: RowContent?, _ place: RowPlace, _ cohort: Cohort?) {
-            (self.id, self.place) = (id, place)
-            (self.shape, self.content, self.cohort) = (Unretained(shape), Unretained(content), Unretained(cohort))
+        init(
+            id: ObjectID, _ shape: Unretained<EntityShape>, _ content: RowContent?, _ place: RowPlace, _ cohort: Cohort?
+        ) {
+            (self.id, self.shape, self.place) = (id, shape, place)
+            (self.content, self.cohort) = (Unretained(content), Unretained(cohort))
         }
     }
 
@@ -154,7 +157,7 @@ public final class ManagedObjectContext {
     /// - Throws: `ContextError.unknownEntity` if the ID is of an entity that the model does not have.
     public func object(with id: ObjectID) throws(ContextError) -> ManagedObject {
         if let object = registry[id] { return object }
-        guard shape(ofTag: id.entityTag) != nil, !id.isTemporary else {
+        guard !shape(ofTag: id.entityTag).isNil, !id.isTemporary else {
             if id.isTemporary { throw .objectNotFound(id) }
             throw .unknownEntity(id.entityName, known: model.entities.map(\.name))
         }
@@ -262,15 +265,20 @@ public final class ManagedObjectContext {
         return shape
     }
 
-    /// The shape of the entity whose IDs carry `tag`; `nil` if it is not of this model.
-    func shape(ofTag tag: UInt32) -> EntityShape? {
+    /// The shape of the entity whose IDs carry `tag`, which lives as long as the context; none if it is not of this
+    /// model.
+    @inline(__always)
+    func shape(ofTag tag: UInt32) -> Unretained<EntityShape> {
         let tag = Int(tag)
-        if tag < shapesByTag.count, let shape = shapesByTag[tag] { return shape }
-        guard let entity = model.entities.first(where: { Int($0.tag) == tag }) else { return nil }
-        while shapesByTag.count <= tag { shapesByTag.append(nil) }
-        let shape = shape(at: entity.index)
-        shapesByTag[tag] = shape
-        return shape
+        return tag < shapesByTag.count && !shapesByTag[tag].isNil ? shapesByTag[tag] : searchedShape(ofTag: tag)
+    }
+
+    @inline(never)
+    private func searchedShape(ofTag tag: Int) -> Unretained<EntityShape> {
+        guard let entity = model.entities.first(where: { Int($0.tag) == tag }) else { return Unretained(nil) }
+        while shapesByTag.count <= tag { shapesByTag.append(Unretained(nil)) }
+        shapesByTag[tag] = Unretained(shape(at: entity.index))
+        return shapesByTag[tag]
     }
 
     /// Takes the context away from every object, at its end or when it forgets them.
@@ -287,32 +295,27 @@ public final class ManagedObjectContext {
 
     /// A new object for a row that no object stands for yet.
     func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
-        makeFault(id, row: row, cohort: cohort, shapeOfRow(id))
+        let origin = FaultOrigin(id: id, shapeOfRow(id), row?.content, row?.place ?? .none, cohort)
+        return withExtendedLifetime((row, cohort)) { makeFault(origin) }
     }
 
-    /// A new object of this shape for a row that no object stands for yet.
+    /// A new object for a row that no object stands for yet, of the shape it says.
     @inline(__always)
-    func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?, _ shape: EntityShape) -> ManagedObject {
-        let origin = FaultOrigin(id: id, shape, row?.content, row?.place ?? .none, cohort)
-        return withExtendedLifetime((shape, row, cohort)) { makeFault(origin, shape.objectClass, shape.entity) }
-    }
-
-    /// A new object for a row that no object stands for yet, of the class and entity of its shape.
-    @inline(__always)
-    func makeFault(
-        _ origin: FaultOrigin, _ objectClass: ManagedObject.Type, _ entity: borrowing Entity
-    ) -> ManagedObject {
+    func makeFault(_ origin: FaultOrigin) -> ManagedObject {
         nextFault = origin
-        let object = objectClass.init(entity: entity, insertInto: self)
+        // Shapes live as long as the context.
+        guard let object = origin.shape.withObject({ $0.objectClass.init(entity: $0.entity, insertInto: self) }) else {
+            preconditionFailure("an object without a shape")
+        }
         registry.insert(object)
         return object
     }
 
     /// The shape of a row that a store has given.
-    func shapeOfRow(_ id: ObjectID) -> EntityShape {
-        guard let shape = shape(ofTag: id.entityTag) else {
-            preconditionFailure("an ID of \(id.entityName) came from a store whose model does not have it")
-        }
+    @inline(__always)
+    func shapeOfRow(_ id: ObjectID) -> Unretained<EntityShape> {
+        let shape = shape(ofTag: id.entityTag)
+        precondition(!shape.isNil, "an ID came from a store whose model does not have its entity")
         return shape
     }
 }

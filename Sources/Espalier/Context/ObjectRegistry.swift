@@ -19,7 +19,7 @@ struct ObjectRegistry {
     private var chains: [Unretained<ManagedObject>] = []
     /// 64 less the number of bits that say which 16 chains.
     private var shift: UInt64 = 64
-    private let multiplier = UInt64.random(in: .min ... .max) | 1
+    private let multiplier = tableMultiplier
     /// How many objects there are.
     private(set) var count = 0
 

@@ -15,6 +15,8 @@ struct RecentDestinations {
     /// Where the oldest is, once all places are taken.
     private var oldest = 0
 
+    var isEmpty: Bool { objects.isEmpty }
+
     /// Keeps `object`; returns the one that gives way, which may end when the caller lets go of it.
     mutating func keep(_ object: ManagedObject) -> ManagedObject? {
         guard objects.count == Self.countMax else {
@@ -30,9 +32,13 @@ struct RecentDestinations {
 
     /// Keeps nothing any more; returns what was kept.
     mutating func takeAll() -> [ManagedObject] {
-        guard !objects.isEmpty else { return [] }
         defer { self = RecentDestinations() }
         return objects
+    }
+
+    /// Takes the memory of a list whose objects have ended, for the next ones.
+    mutating func reuse(_ memory: [ManagedObject]) {
+        if objects.isEmpty { objects = memory }
     }
 }
 
@@ -46,7 +52,9 @@ extension ManagedObjectContext {
 
     /// Lets go of the objects that relationships have led to.
     func forgetDestinations() {
-        let kept = recentDestinations.takeAll()
-        withExtendedLifetime(kept) {}
+        guard !recentDestinations.isEmpty else { return }
+        var kept = recentDestinations.takeAll()
+        kept.removeAll(keepingCapacity: true)
+        recentDestinations.reuse(kept)
     }
 }

@@ -6,7 +6,10 @@ import EspalierStore
 extension ManagedObject {
     /// Makes the values available; afterwards the object is no fault, or `inaccessible`, or the reason is recorded.
     final func fireFault() {
-        guard isFault, state.isDisjoint(with: [.inaccessible, .awakening]) else { return }
+        let former = state
+        guard former.contains(.registered),
+            former.isDisjoint(with: [.fulfilled, .inserted, .inaccessible, .awakening])
+        else { return }
         if !hasRow {
             guard let context = managedObjectContext else { return }
             do {
@@ -20,7 +23,7 @@ extension ManagedObject {
             state.insert(.inaccessible)
             return
         }
-        state.insert([.fulfilled, .awakening])
+        state = former.union([.fulfilled, .awakening])
         awakeFromFetch()
         state.remove(.awakening)
     }

@@ -56,12 +56,14 @@ extension ManagedObject {
     /// The object at the other end of a to-one relationship.
     final func destination(at slot: Int) -> ManagedObject? {
         guard let id = destinationID(at: slot) else { return nil }
-        let known = withContext { $0.registry[id] } ?? nil
-        if let known, !known.wantsCohort { return known }
-        guard let context = managedObjectContext else { return nil }
-        let object = context.object(for: id, known, from: self, across: entity.relationships[slot])
-        context.keepDestination(object)
-        return object
+        return withContext { context in
+            let known = context.registry[id]
+            if let known, !known.wantsCohort { return known }
+            let relationship = withShape { $0.entity.relationships[slot] }
+            let object = context.object(for: id, known, from: self, across: relationship)
+            context.keepDestination(object)
+            return object
+        }
     }
 
     /// The destinations of a to-many relationship: in the kept order, or stored ones by key and then new ones.

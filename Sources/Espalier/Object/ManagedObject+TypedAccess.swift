@@ -76,6 +76,8 @@ extension ManagedObject {
     @inlinable
     public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> Set<Destination> {
         let objects = destinations(name, at: index)
+        // Most have one: a literal asks the runtime for nothing.
+        if objects.count == 1, let object = objects[0] as? Destination { return [object] }
         var result = Set<Destination>(minimumCapacity: objects.count)
         for object in objects { if let object = object as? Destination { result.insert(object) } }
         return result
