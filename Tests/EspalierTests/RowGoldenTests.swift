@@ -155,23 +155,55 @@ enum GoldenRows {
     @Test func `a damaged row of the first format leaves the file as it was`() throws {
         try withTemporaryFolder { folder in
             let path = try copy(1, to: folder)
-            let before: [[UInt8]]
-            do {
-                let database = try Database.open(path)
-                var transaction = try database.beginWrite()
-                let tree = try #require(try transaction.tree(named: "rows:Thing"))
-                let last = try #require(try transaction.get(UInt64(GoldenRows.count), from: tree))
-                _ = try transaction.put(Array(last.dropLast()), for: UInt64(GoldenRows.count), in: tree)
-                try transaction.commit()
-                try database.close()
-                before = try rows(path)
-            }
+            let last = try #require(try rows(path).last)
+            try put(Array(last.dropLast()), at: UInt64(GoldenRows.count), path)
+            let before = try rows(path)
             let error = #expect(throws: StoreError.self) {
                 try BTreeStore.open(path: path, model: try GoldenRows.model())
             }
             #expect(error?.description.contains("none of format 1") == true)
             #expect(try rows(path) == before)
         }
+    }
+
+    @Test func `a cut or changed row of the first format is upgraded or refused, never a trap`() throws {
+        try withTemporaryFolder { folder in
+            let path = try copy(1, to: folder)
+            let untouched = try Data(contentsOf: URL(filePath: path))
+            let row = try rows(path)[7]
+            // Each time a whole store is upgraded: a few prefixes and bits, those of the head and the ends among them.
+            var damaged = stride(from: 0, to: row.count, by: 17).map { Array(row.prefix($0)) }
+            let prefixCount = damaged.count
+            for offset in Array(0..<14) + Array(stride(from: 14, to: row.count, by: 13)) {
+                damaged.append(row)
+                damaged[damaged.count - 1][offset] ^= 1 << UInt8(offset % 8)
+            }
+            var refusedCount = 0
+            for bytes in damaged {
+                try? FileManager.default.removeItem(atPath: path + "-wal")
+                try untouched.write(to: URL(filePath: path))
+                try put(bytes, at: 8, path)
+                do {
+                    let store = try BTreeStore.open(path: path, model: try GoldenRows.model())
+                    _ = try store.check()
+                    try store.close()
+                } catch StoreError.damagedContent(_, let entity, let key, _) {
+                    #expect(entity == "Thing" && key == 8)
+                    refusedCount += 1
+                }
+            }
+            #expect(refusedCount >= prefixCount)
+        }
+    }
+
+    /// Puts a row behind the store's back.
+    private func put(_ row: [UInt8], at key: UInt64, _ path: String) throws {
+        let database = try Database.open(path)
+        defer { try? database.close() }
+        var transaction = try database.beginWrite()
+        let tree = try #require(try transaction.tree(named: "rows:Thing"))
+        _ = try transaction.put(row, for: key, in: tree)
+        try transaction.commit()
     }
 
     /// The bytes of all rows.

@@ -15,6 +15,9 @@ extension StoreCatalog {
     static let firstFormatVersion: UInt16 = 1
 
     /// Brings all rows of a store of the first format into the present one.
+    ///
+    /// - Throws: `StoreError.damagedContent` for a row that is none of that format.
+    /// - Complexity: O(bytes of all rows).
     func upgradeRows(in transaction: inout StoreTransaction<WriteTransaction>) throws(StoreError) {
         for (root, tree) in rowTrees.enumerated() {
             guard let tree else { continue }
