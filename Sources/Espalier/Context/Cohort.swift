@@ -102,10 +102,12 @@ final class Cohort: SharedByObjects {
         for (slot, owners) in otherLists { cache.forgetLists(of: owners, at: slot) }
     }
 
-    /// The cohort of all destinations of this one's members, if that step was taken before.
-    func step(across relationship: Relationship) -> Cohort? {
-        var step = firstStep
-        while let cohort = step, !cohort.isAcross(relationship) { step = cohort.nextStep }
+    /// The cohort of all destinations of this one's members, if that step was taken before; it lives as long as this.
+    func step(across relationship: Relationship) -> Unretained<Cohort> {
+        var step = Unretained(firstStep)
+        while let (isWanted, next) = step.withObject({ ($0.isAcross(relationship), Unretained($0.nextStep)) }), !isWanted {
+            step = next
+        }
         return step
     }
 
@@ -116,11 +118,11 @@ final class Cohort: SharedByObjects {
     }
 
     /// Makes the cohort of all destinations of this one's members.
-    func addStep(across relationship: Relationship, to destinations: [ObjectID]) -> Cohort {
+    func addStep(across relationship: Relationship, to destinations: [ObjectID]) -> Unretained<Cohort> {
         let cohort = Cohort(destinations, cache: cache, across: relationship)
         cohort.nextStep = firstStep.take()
         firstStep = cohort
-        return cohort
+        return Unretained(cohort)
     }
 
     /// At most `tripSizeMax` members that fulfil `isNeeded`: those from `id` on, then those before it.

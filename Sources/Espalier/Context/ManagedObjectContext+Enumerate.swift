@@ -84,7 +84,7 @@ extension ManagedObjectContext {
         let (ids, places) = (rows.ids, rows.places)
         guard let first = ids.first else { return }
         var (tag, position) = (first.entityTag, 0)
-        var origin = FaultOrigin(id: first, shapeOfRow(first), nil, .none, cohort)
+        var origin = FaultOrigin(id: first, shapeOfRow(first), Unretained(cohort))
         for index in 0..<rows.partCount {
             let part = rows.part(index)
             origin.content = Unretained(part.content)

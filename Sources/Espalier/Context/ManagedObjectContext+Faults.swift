@@ -14,10 +14,11 @@ extension ManagedObjectContext {
         for id: ObjectID, _ known: ManagedObject?, from source: ManagedObject, across relationship: Relationship
     ) -> ManagedObject {
         if let known {
-            if known.wantsCohort { known.cohort = step(from: source, across: relationship) }
+            if known.wantsCohort { known.cohort = step(from: source, across: relationship).object }
             return known
         }
-        return makeFault(id, row: cache.row(of: id), cohort: step(from: source, across: relationship))
+        let origin = FaultOrigin(id: id, shapeOfRow(id), step(from: source, across: relationship))
+        return makeFault(origin, row: cache.row(of: id))
     }
 
     /// The objects for `ids`, which `source` refers to across `relationship`.
@@ -28,10 +29,9 @@ extension ManagedObjectContext {
         if ids.count == 1 { return [object(for: first, from: source, across: relationship)] }
         var objects: [ManagedObject] = []
         objects.reserveCapacity(ids.count)
-        // Taken when the first object asks for it, and not asked for again: it is the same for all.
-        var (step, hasStep): (Cohort?, Bool) = (nil, false)
-        var tag = first.entityTag
-        var origin = FaultOrigin(id: first, shapeOfRow(first), nil, .none, nil)
+        // The step is taken when the first object asks for it, and not asked for again: it is the same for all.
+        var (tag, hasStep) = (first.entityTag, false)
+        var origin = FaultOrigin(id: first, shapeOfRow(first), Unretained(nil))
         for id in ids {
             let known = registry[id]
             if let known, !known.wantsCohort {
@@ -39,20 +39,17 @@ extension ManagedObjectContext {
                 continue
             }
             if !hasStep {
-                (step, hasStep) = (self.step(from: source, across: relationship), true)
-                origin.cohort = Unretained(step)
+                (origin.cohort, hasStep) = (step(from: source, across: relationship), true)
             }
             if let known {
-                known.cohort = step
+                known.cohort = origin.cohort.object
                 objects.append(known)
                 continue
             }
             if id.entityTag != tag { (tag, origin.shape) = (id.entityTag, shapeOfRow(id)) }
-            let row = cache.row(of: id)
-            (origin.id, origin.content, origin.place) = (id, Unretained(row?.content), row?.place ?? .none)
-            objects.append(withExtendedLifetime(row) { makeFault(origin) })
+            origin.id = id
+            objects.append(makeFault(origin, row: cache.row(of: id)))
         }
-        withExtendedLifetime(step) {}
         return objects
     }
 
@@ -112,11 +109,17 @@ extension ManagedObjectContext {
         return cohort
     }
 
-    /// The cohort of everything that the cohort of `source` refers to across `relationship`.
-    private func step(from source: ManagedObject, across relationship: Relationship) -> Cohort? {
-        guard !source.isInserted else { return nil }
+    /// The cohort of everything that the cohort of `source` refers to across `relationship`, which keeps it.
+    @inline(__always)
+    private func step(from source: ManagedObject, across relationship: Relationship) -> Unretained<Cohort> {
+        guard !source.isInserted else { return Unretained(nil) }
+        if let step = source.withCohort({ $0.step(across: relationship) }), !step.isNil { return step }
+        return newStep(from: source, across: relationship)
+    }
+
+    @inline(never)
+    private func newStep(from source: ManagedObject, across relationship: Relationship) -> Unretained<Cohort> {
         let cohort = cohort(of: source)
-        if let step = cohort.step(across: relationship) { return step }
         let destinations =
             relationship.isToMany
             ? listedDestinations(of: cohort.members, across: relationship)

@@ -124,7 +124,7 @@ extension ManagedObjectContext {
         guard let first = rows.ids.first else { return objects }
         let (ids, places) = (rows.ids, rows.places)
         var (tag, position) = (first.entityTag, 0)
-        var origin = FaultOrigin(id: first, shapeOfRow(first), nil, .none, cohort)
+        var origin = FaultOrigin(id: first, shapeOfRow(first), Unretained(cohort))
         for index in 0..<rows.partCount {
             let part = rows.part(index)
             origin.content = Unretained(part.content)

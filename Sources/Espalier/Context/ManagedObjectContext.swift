@@ -113,11 +113,9 @@ public final class ManagedObjectContext {
         var place: RowPlace
         var cohort: Unretained<Cohort>
 
-        init(
-            id: ObjectID, _ shape: Unretained<EntityShape>, _ content: RowContent?, _ place: RowPlace, _ cohort: Cohort?
-        ) {
-            (self.id, self.shape, self.place) = (id, shape, place)
-            (self.content, self.cohort) = (Unretained(content), Unretained(cohort))
+        init(id: ObjectID, _ shape: Unretained<EntityShape>, _ cohort: Unretained<Cohort>) {
+            (self.id, self.shape, self.cohort) = (id, shape, cohort)
+            (content, place) = (Unretained(nil), .none)
         }
     }
 
@@ -295,8 +293,15 @@ public final class ManagedObjectContext {
 
     /// A new object for a row that no object stands for yet.
     func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
-        let origin = FaultOrigin(id: id, shapeOfRow(id), row?.content, row?.place ?? .none, cohort)
-        return withExtendedLifetime((row, cohort)) { makeFault(origin) }
+        withExtendedLifetime(cohort) { makeFault(FaultOrigin(id: id, shapeOfRow(id), Unretained(cohort)), row: row) }
+    }
+
+    /// A new object for a row that no object stands for yet, which has this content.
+    @inline(__always)
+    func makeFault(_ origin: consuming FaultOrigin, row: ObjectSnapshot?) -> ManagedObject {
+        guard let row else { return makeFault(origin) }
+        (origin.content, origin.place) = (Unretained(row.content), row.place)
+        return withExtendedLifetime(row) { makeFault(origin) }
     }
 
     /// A new object for a row that no object stands for yet, of the shape it says.

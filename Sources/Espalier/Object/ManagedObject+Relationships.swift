@@ -75,8 +75,10 @@ extension ManagedObject {
 
     /// The objects at the other end of a to-many relationship.
     final func destinations(at slot: Int) -> [ManagedObject] {
-        guard let context = managedObjectContext else { return [] }
-        return context.objects(for: destinationIDs(at: slot), from: self, across: entity.relationships[slot])
+        withContext { context in
+            let relationship = withShape { $0.entity.relationships[slot] }
+            return context.objects(for: destinationIDs(at: slot), from: self, across: relationship)
+        } ?? []
     }
 
     /// What the store holds, without unsaved changes.

@@ -81,6 +81,9 @@ open class ManagedObject {
             storedCohort = Unretained(newValue)
         }
     }
+    /// Calls `body` with the cohort, if there is one, without retaining it.
+    @inline(__always)
+    final func withCohort<R>(_ body: (Cohort) -> R) -> R? { storedCohort.withObject(body) }
     /// Where it stands in its life, unless its context has let go of all its objects since (`state`).
     private var storedState: State = []
     /// Where it stands among its context's changed objects (`ChangedObjects`).

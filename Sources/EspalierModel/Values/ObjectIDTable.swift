@@ -57,7 +57,7 @@ public struct ObjectIDTable<Value> {
 
     /// Enters a value, in place of the one that `id` has.
     @inlinable
-    public mutating func set(_ value: Value, for id: ObjectID) {
+    public mutating func set(_ value: consuming Value, for id: ObjectID) {
         if used == chains.count { layOut(forCount: 2 * used) }
         let chain = chain(of: id)
         let first = chains[chain]

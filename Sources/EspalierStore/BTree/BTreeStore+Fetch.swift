@@ -1,16 +1,17 @@
 // Reading from a B-tree store: plan, then one read transaction.
 
 public import EspalierModel
+internal import EspalierEngine
 internal import Synchronization
 
 extension BTreeStore {
     /// The rows that match, in order, within offset and limit.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         try check(fetch)
-        let session = try session()
-        let plan = try planner(session).plan(fetch, wantsRows: true)
-        if let rows = try rowsOfEntries(plan, session) { return rows }
-        return try FetchExecution(plan, .rows, session).run().snapshots()
+        let transaction = try beginRead()
+        let plan = try planner(transaction).plan(fetch, wantsRows: true)
+        if let rows = try rowsOfEntries(plan, transaction) { return rows }
+        return try FetchExecution(plan, .rows, ReadSession(transaction, catalog, path: path)).run().snapshots()
     }
 
     /// The rows that a plan by one value of an index finds, if it leaves nothing to be tested or cut; `nil` otherwise,
@@ -19,17 +20,18 @@ extension BTreeStore {
     /// An application that looks objects up by name asks for nothing else; all that the execution of any plan has to
     /// keep in mind costs a tenth of that.
     private func rowsOfEntries(
-        _ plan: borrowing FetchPlan, _ session: ReadSession
+        _ plan: borrowing FetchPlan, _ transaction: borrowing StoreTransaction<ReadTransaction>
     ) throws(StoreError) -> SnapshotList? {
         guard case .entries(let group, let prefix) = plan.access, plan.isExact, plan.residual.isEmpty, plan.offset == 0,
             plan.limit == nil, plan.keys == StoreFetch.allKeys
         else { return nil }
-        let collector = CandidateCollector(session: session, countMax: plan.candidateCountMax)
-        guard let candidates = try collector.candidates(group, beginningWith: prefix) else { return nil }
+        let found = try CandidateCollector.candidates(
+            group, beginningWith: prefix, atMost: plan.candidateCountMax, transaction, catalog)
+        guard let candidates = found else { return nil }
         var builder = SnapshotBuilder(context: catalog.context)
         builder.reserveCapacity(candidates.count)
         let (entity, isWanted) = (plan.entity, plan.isWanted)
-        var rows = try session.transaction.lookup(in: catalog.rowTree(of: entity))
+        var rows = try transaction.lookup(in: catalog.rowTree(of: entity))
         for candidate in candidates where isWanted[Int(candidate.entityNumber)] {
             _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
                 let number = try catalog.check(row, in: entity, key: candidate.key)
@@ -46,7 +48,7 @@ extension BTreeStore {
         try check(fetch)
         guard count > 0 else { throw .invalidRequest(reason: "a batch of \(count) rows: there must be one at least") }
         let session = try session()
-        var plan = try planner(session).plan(fetch, wantsRows: true)
+        var plan = try planner(session.transaction).plan(fetch, wantsRows: true)
         let limit = fetch.limit ?? Int.max
         let isCut = plan.isScan && count < limit
         if isCut { plan.limit = count }
@@ -77,11 +79,11 @@ extension BTreeStore {
         unsorted.sort = []
         try check(fetch)
         let session = try session()
-        let plan = try planner(session).plan(unsorted, wantsRows: false)
+        let plan = try planner(session.transaction).plan(unsorted, wantsRows: false)
         if case .rows = plan.access, plan.condition.isEmpty, plan.keys == StoreFetch.allKeys {
             let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
             var total = 0
-            for entity in wanted { total += Int(clamping: try rowCount(of: entity, session)) }
+            for entity in wanted { total += Int(clamping: try rowCount(of: entity, session.transaction)) }
             return min(max(0, total - fetch.offset), fetch.limit ?? Int.max)
         }
         return try FetchExecution(plan, .count, session).run().count
@@ -116,13 +118,13 @@ extension BTreeStore {
     /// One line for each step the store takes to answer `fetch`.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         try check(fetch)
-        return try planner(session()).plan(fetch, wantsRows: true).explanation(catalog.schema)
+        return try planner(beginRead()).plan(fetch, wantsRows: true).explanation(catalog.schema)
     }
 
     private func run(_ fetch: StoreFetch, _ kind: FetchKind) throws(StoreError) -> RowSink {
         try check(fetch)
         let session = try session()
-        let plan = try planner(session).plan(fetch, wantsRows: kind == .rows)
+        let plan = try planner(session.transaction).plan(fetch, wantsRows: kind == .rows)
         return try FetchExecution(consume plan, kind, session).run()
     }
 
@@ -138,28 +140,34 @@ extension BTreeStore {
 
     private func session() throws(StoreError) -> ReadSession { ReadSession(try beginRead(), catalog, path: path) }
 
-    private func rowCount(of entity: Int, _ session: ReadSession) throws(StoreError) -> UInt64 {
-        try session.transaction.counter(Counter.rows(entityNumber: catalog.context.entityNumbers[entity]), catalog)
+    private func rowCount(
+        of entity: Int, _ transaction: borrowing StoreTransaction<ReadTransaction>
+    ) throws(StoreError) -> UInt64 {
+        try transaction.counter(Counter.rows(entityNumber: catalog.context.entityNumbers[entity]), catalog)
     }
 
-    private func planner(_ session: ReadSession) throws(StoreError) -> FetchPlanner {
-        let commit = session.transaction.number
+    private func planner(
+        _ transaction: borrowing StoreTransaction<ReadTransaction>
+    ) throws(StoreError) -> FetchPlanner {
+        let commit = transaction.number
         let known = plannerStatistics.withLock { $0.flatMap { $0.commit == commit ? $0.statistics : nil } }
         let statistics: PlannerStatistics
         if let known {
             statistics = known
         } else {
-            statistics = try readStatistics(session)
+            statistics = try readStatistics(transaction)
             plannerStatistics.withLock { $0 = (commit, statistics) }
         }
         return FetchPlanner(schema: catalog.schema, context: catalog.context, statistics: statistics)
     }
 
-    private func readStatistics(_ session: ReadSession) throws(StoreError) -> PlannerStatistics {
+    private func readStatistics(
+        _ transaction: borrowing StoreTransaction<ReadTransaction>
+    ) throws(StoreError) -> PlannerStatistics {
         var statistics = PlannerStatistics(rowCounts: [], cutGroups: [])
-        for entity in model.entities { statistics.rowCounts.append(try rowCount(of: entity.index, session)) }
+        for entity in model.entities { statistics.rowCounts.append(try rowCount(of: entity.index, transaction)) }
         for (group, tree) in catalog.groupTrees.enumerated()
-        where try session.transaction.counter(Counter.cutEntries(tree), catalog) > 0 {
+        where try transaction.counter(Counter.cutEntries(tree), catalog) > 0 {
             statistics.cutGroups.insert(group)
         }
         return statistics

@@ -22,14 +22,22 @@ struct CandidateCollector {
 
     /// The candidates whose entries in an index begin with `prefix`, by ascending key; `nil` if there are too many.
     func candidates(_ group: Int, beginningWith prefix: [UInt8]) throws(StoreError) -> [Candidate]? {
+        try Self.candidates(group, beginningWith: prefix, atMost: countMax, session.transaction, catalog)
+    }
+
+    /// The candidates whose entries in an index begin with `prefix`, by ascending key; `nil` if there are more than
+    /// `countMax`.
+    static func candidates(
+        _ group: Int, beginningWith prefix: [UInt8], atMost countMax: Int,
+        _ transaction: borrowing StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog
+    ) throws(StoreError) -> [Candidate]? {
         var found: [Candidate] = []
-        found.reserveCapacity(8)
         let tree = catalog.groupTrees[group]
-        try session.transaction.forEach(in: tree, beginningWith: prefix) { key, value throws(StoreError) in
+        try transaction.forEach(in: tree, beginningWith: prefix) { key, value throws(StoreError) in
             found.append(try catalog.candidate(key, value, tree))
             return found.count <= countMax
         }
-        return found.count <= countMax ? Self.ordered(found) : nil
+        return found.count <= countMax ? ordered(found) : nil
     }
 
     private static func ordered(_ candidates: consuming [Candidate]) -> [Candidate] {

@@ -25,16 +25,17 @@ extension StoreTransaction where Base: ~Copyable {
                 position += 1
                 continue
             }
+            let (entity, number) = (rows.entity, rows.number)
             var lookup = try lookup(in: rows.tree)
             repeat {
                 let id = ids[position]
                 position += 1
-                var row: ObjectSnapshot?
-                _ = try lookup.withValue(of: id.key) { bytes throws(StoreError) in
-                    guard try catalog.check(bytes, in: rows.entity, key: id.key) == rows.number else { return }
-                    row = chunk.snapshot(of: bytes, id: id, before: ids.count - position)
+                var place: RowPlace?
+                _ = try lookup.withValue(of: id.key) { row throws(StoreError) in
+                    guard try catalog.check(row, in: entity, key: id.key) == number else { return }
+                    place = chunk.append(row, before: ids.count - position)
                 }
-                found.append(row)
+                found.append(place.map { chunk.snapshot(id: id, at: $0) })
             } while position < ids.count && ids[position].entityTag == tag
         }
         return found
@@ -54,6 +55,7 @@ extension StoreTransaction where Base: ~Copyable {
     func links(
         of owners: [ObjectID], _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
     ) throws(StoreError) -> [[ObjectID]] {
+        if owners.count == 1 { return [try links(of: owners[0].key, relationship, catalog, path: path)] }
         var lists: [[ObjectID]] = []
         lists.reserveCapacity(owners.count)
         var ids: [ObjectID] = []

@@ -14,16 +14,21 @@ struct RowChunk: ~Copyable {
 
     init(context: RowContext) { self.context = context }
 
-    /// A snapshot of a row that passed the check.
+    /// Takes a row that passed the check; returns where it is until the next one is taken.
     ///
     /// - Parameter count: how many rows may follow; room is made for as many of the same length.
     @inline(__always)
-    mutating func snapshot(of row: RawSpan, id: ObjectID, before count: Int) -> ObjectSnapshot {
+    mutating func append(_ row: RawSpan, before count: Int) -> RowPlace {
         if row.byteCount > content.capacity - used { makeRoom(for: row.byteCount, count + 1) }
         content.write(row, at: used)
         let place = RowPlace(offset: UInt32(truncatingIfNeeded: used), byteCount: UInt32(row.byteCount))
         used += row.byteCount
-        return ObjectSnapshot(id: id, content: content, place: place)
+        return place
+    }
+
+    /// The snapshot of the row that was taken last.
+    func snapshot(id: ObjectID, at place: RowPlace) -> ObjectSnapshot {
+        ObjectSnapshot(id: id, content: content, place: place)
     }
 
     @inline(never)
