@@ -105,7 +105,9 @@ final class Cohort: SharedByObjects {
     /// The cohort of all destinations of this one's members, if that step was taken before; it lives as long as this.
     func step(across relationship: Relationship) -> Unretained<Cohort> {
         var step = Unretained(firstStep)
-        while let (isWanted, next) = step.withObject({ ($0.isAcross(relationship), Unretained($0.nextStep)) }), !isWanted {
+        while let (isWanted, next) = step.withObject({ ($0.isAcross(relationship), Unretained($0.nextStep)) }),
+            !isWanted
+        {
             step = next
         }
         return step

@@ -17,8 +17,7 @@ extension ManagedObjectContext {
             if known.wantsCohort { known.cohort = step(from: source, across: relationship).object }
             return known
         }
-        let origin = FaultOrigin(id: id, shapeOfRow(id), step(from: source, across: relationship))
-        return makeFault(origin, row: cache.row(of: id))
+        return makeFaultOfCachedRow(FaultOrigin(id: id, shapeOfRow(id), step(from: source, across: relationship)))
     }
 
     /// The objects for `ids`, which `source` refers to across `relationship`.
@@ -48,7 +47,7 @@ extension ManagedObjectContext {
             }
             if id.entityTag != tag { (tag, origin.shape) = (id.entityTag, shapeOfRow(id)) }
             origin.id = id
-            objects.append(makeFault(origin, row: cache.row(of: id)))
+            objects.append(makeFaultOfCachedRow(origin))
         }
         return objects
     }

@@ -293,15 +293,16 @@ public final class ManagedObjectContext {
 
     /// A new object for a row that no object stands for yet.
     func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
-        withExtendedLifetime(cohort) { makeFault(FaultOrigin(id: id, shapeOfRow(id), Unretained(cohort)), row: row) }
+        var origin = FaultOrigin(id: id, shapeOfRow(id), Unretained(cohort))
+        if let row { (origin.content, origin.place) = (Unretained(row.content), row.place) }
+        return withExtendedLifetime((row, cohort)) { makeFault(origin) }
     }
 
-    /// A new object for a row that no object stands for yet, which has this content.
+    /// A new object for a row that no object stands for yet, and which the cache keeps if it was loaded.
     @inline(__always)
-    func makeFault(_ origin: consuming FaultOrigin, row: ObjectSnapshot?) -> ManagedObject {
-        guard let row else { return makeFault(origin) }
-        (origin.content, origin.place) = (Unretained(row.content), row.place)
-        return withExtendedLifetime(row) { makeFault(origin) }
+    func makeFaultOfCachedRow(_ origin: consuming FaultOrigin) -> ManagedObject {
+        if let row = cache.row(of: origin.id) { (origin.content, origin.place) = (Unretained(row.content), row.place) }
+        return makeFault(origin)
     }
 
     /// A new object for a row that no object stands for yet, of the shape it says.

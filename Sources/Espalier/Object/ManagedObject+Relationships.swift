@@ -83,16 +83,16 @@ extension ManagedObject {
 
     /// What the store holds, without unsaved changes.
     private func storedDestinationIDs(at slot: Int) -> [ObjectID] {
-        guard !storedID.isTemporary, state.isDisjoint(with: [.inserted, .inaccessible]),
-            let context = managedObjectContext
-        else { return [] }
-        let relationship = entity.relationships[slot]
-        do {
-            return try context.storedDestinations(of: relationship, for: self)
-        } catch {
-            context.record(Violation(self, relationship.name, .unreadable("\(error)")))
-            return []
-        }
+        guard !storedID.isTemporary, state.isDisjoint(with: [.inserted, .inaccessible]) else { return [] }
+        return withContext { context in
+            let relationship = withShape { $0.entity.relationships[slot] }
+            do {
+                return try context.storedDestinations(of: relationship, for: self)
+            } catch {
+                context.record(Violation(self, relationship.name, .unreadable("\(error)")))
+                return []
+            }
+        } ?? []
     }
 
     // MARK: Writing

@@ -16,7 +16,7 @@ struct RowChunk: ~Copyable {
 
     /// Takes a row that passed the check; returns where it is until the next one is taken.
     ///
-    /// - Parameter count: how many rows may follow; room is made for as many of the same length.
+    /// - Parameter count: how many rows may follow; room is made for as many of about the same length.
     @inline(__always)
     mutating func append(_ row: RawSpan, before count: Int) -> RowPlace {
         if row.byteCount > content.capacity - used { makeRoom(for: row.byteCount, count + 1) }
@@ -33,9 +33,11 @@ struct RowChunk: ~Copyable {
 
     @inline(never)
     private mutating func makeRoom(for byteCount: Int, _ count: Int) {
-        let wanted = byteCount.multipliedReportingOverflow(by: count)
-        let capacity = wanted.overflow ? RowContent.byteCountMax : min(wanted.partialValue, RowContent.byteCountMax)
-        content = RowContent(capacity: max(byteCount, capacity), context: context)
+        // Others may be longer by a half.
+        let wanted = (byteCount + byteCount / 2).multipliedReportingOverflow(by: count - 1)
+        let others = wanted.overflow ? RowContent.byteCountMax : min(wanted.partialValue, RowContent.byteCountMax)
+        let capacity = max(byteCount, min(byteCount + others, RowContent.byteCountMax))
+        content = RowContent(capacity: capacity, context: context)
         used = 0
     }
 }
