@@ -183,6 +183,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 3, .max] as [UInt16])
+    func `rows in a format that this library does not know keep the store closed, and it says so`(
+        _ format: UInt16
+    ) throws {
+        let (fixture, _, _, _) = try library()
+        try damage(fixture, "schema") { transaction, tree in
+            let bytes = [UInt8(truncatingIfNeeded: format), UInt8(format >> 8)]
+            _ = try transaction.put(bytes, for: Array("format".utf8), in: tree)
+        }
+        try fixture.store.close()
+        let error = #expect(throws: StoreError.self) {
+            try BTreeStore.open(path: fixture.path, model: fixture.model)
+        }
+        let sentence = "rows are in format \(format), this library reads formats 1 to 2"
+        #expect(error?.description == "\(fixture.path): \(sentence)")
+    }
+
     private func bigEndian(_ number: UInt64) -> [UInt8] {
         (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
     }

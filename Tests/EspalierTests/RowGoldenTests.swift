@@ -148,7 +148,7 @@ enum GoldenRows {
             let error = #expect(throws: StoreError.self) {
                 try BTreeStore.open(path: path, model: try GoldenRows.model(), isReadOnly: true)
             }
-            #expect(error?.description.contains("opening the store once to write") == true)
+            #expect(error?.description.contains("in format 1; opening the store once to write") == true)
         }
     }
 

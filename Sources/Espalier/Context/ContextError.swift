@@ -55,7 +55,7 @@ public enum ContextError: Error, Sendable {
         case .objectNotFound: 133000
         case .readOnlyStore: 513
         case .partlySaved: 134040
-        case .store(.incompatibleModel): 134100
+        case .store(.incompatibleModel), .store(.otherFormat): 134100
         case .unsupportedStore: 134000
         case .store: 134030
         case .unsettledSave, .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext,
@@ -119,7 +119,8 @@ extension ContextError {
         switch error {
         case .readOnly(let path): self = .readOnlyStore(path: path)
         case .constraint(let conflicts): self = .constraints(conflicts)
-        case .conflict, .closed, .storage, .incompatibleModel, .damagedContent, .invalidRequest: self = .store(error)
+        case .conflict, .closed, .storage, .incompatibleModel, .otherFormat, .damagedContent, .invalidRequest:
+            self = .store(error)
         }
     }
 }

@@ -8,7 +8,8 @@ extension BTreeStore {
     /// Opens the store at `path` with `model`, making it if it does not exist and `options` allow.
     ///
     /// - Throws: `StoreError.incompatibleModel` with a reason for each entity if the file was made with another model,
-    ///   or by something else than this library; `.storage` for everything the engine reports.
+    ///   or by something else than this library; `.otherFormat` if a newer one made it, or an older one and it is
+    ///   opened read-only; `.storage` for everything the engine reports.
     public static func open(
         path: String, model: ManagedObjectModel, options: DatabaseOptions = .init()
     ) throws(StoreError) -> BTreeStore {
@@ -115,10 +116,7 @@ extension BTreeStore {
         }
         let version: UInt16 = format.number(at: 0)
         guard (StoreCatalog.firstFormatVersion...StoreCatalog.formatVersion).contains(version) else {
-            throw .incompatibleModel(
-                path: path,
-                reason: "rows are in format \(version), this library reads formats "
-                    + "\(StoreCatalog.firstFormatVersion) to \(StoreCatalog.formatVersion)")
+            throw .otherFormat(path: path, format: version)
         }
         guard let bytes = try transaction.get(StoreName.model, from: records) else {
             throw .damagedContent(path: path, entity: "", key: 0, reason: "schema: the model is missing")
@@ -130,12 +128,7 @@ extension BTreeStore {
     private static func upgrade(
         _ database: Database, _ schema: StoreSchema, storeTag: UInt32, path: String?
     ) throws(StoreError) {
-        guard !database.isReadOnly else {
-            throw .incompatibleModel(
-                path: path,
-                reason: "rows are in format \(StoreCatalog.firstFormatVersion); opening the store once to write brings "
-                    + "them into format \(StoreCatalog.formatVersion)")
-        }
+        guard !database.isReadOnly else { throw .otherFormat(path: path, format: StoreCatalog.firstFormatVersion) }
         var transaction = try write(database, path)
         let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: transaction)
         try catalog.upgradeRows(in: &transaction)

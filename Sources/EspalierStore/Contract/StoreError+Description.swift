@@ -14,10 +14,18 @@ extension StoreError: CustomStringConvertible {
         case .closed: "the store was closed; open it again to use it"
         case .storage(let error, let path): Self.naming(path, "\(error)")
         case .incompatibleModel(let path, let reason): Self.naming(path, "the store has another model: \(reason)")
+        case .otherFormat(let path, let format): Self.naming(path, Self.otherFormat(format))
         case .damagedContent(let path, let entity, let key, let reason):
             Self.naming(path, "the row \(entity)/\(key) is damaged: \(reason)")
         case .invalidRequest(let reason): reason
         }
+    }
+
+    private static func otherFormat(_ format: UInt16) -> String {
+        let (first, present) = (StoreCatalog.firstFormatVersion, StoreCatalog.formatVersion)
+        return format == first
+            ? "rows are in format \(format); opening the store once to write brings them into format \(present)"
+            : "rows are in format \(format), this library reads formats \(first) to \(present)"
     }
 
     private static func naming(_ path: String?, _ sentence: String) -> String {

@@ -17,6 +17,9 @@ public enum StoreError: Error, Sendable {
     case storage(StorageError, path: String?)
     /// The file's model is another one (134100).
     case incompatibleModel(path: String?, reason: String)
+    /// The file's rows are in a format that cannot be read as it is: an older one that only opening to write brings up
+    /// to date, or one of a newer library (134100).
+    case otherFormat(path: String?, format: UInt16)
     /// The store's content breaks a rule above the engine's: which entity, row and what.
     case damagedContent(path: String?, entity: String, key: UInt64, reason: String)
     /// An ID that is not this store's, a slot that is not the entity's, a value of another type ...

@@ -105,7 +105,7 @@ enum ToolError: Error, CustomStringConvertible {
         case .storage(let error, _): exitCode(of: error)
         case .damagedContent: .difference
         case .invalidRequest: .usage
-        case .conflict, .constraint, .readOnly, .closed, .incompatibleModel: .unavailable
+        case .conflict, .constraint, .readOnly, .closed, .incompatibleModel, .otherFormat: .unavailable
         }
     }
 
