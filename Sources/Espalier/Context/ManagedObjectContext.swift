@@ -301,7 +301,7 @@ public final class ManagedObjectContext {
     /// A new object for a row that no object stands for yet, and which the cache keeps if it was loaded.
     @inline(__always)
     func makeFaultOfCachedRow(_ origin: consuming FaultOrigin) -> ManagedObject {
-        if let row = cache.row(of: origin.id) { (origin.content, origin.place) = (Unretained(row.content), row.place) }
+        if let row = cache.place(of: origin.id) { (origin.content, origin.place) = row }
         return makeFault(origin)
     }
 

@@ -55,6 +55,17 @@ public struct ObjectIDTable<Value> {
         return place == 0 ? nil : nodes[Int(place) - 1].value
     }
 
+    /// Calls `body` with the value of `id`, if there is one, where it lies.
+    ///
+    /// - Complexity: O(1).
+    @inlinable
+    @inline(__always)
+    public func withValue<R>(of id: ObjectID, _ body: (borrowing Value) -> R) -> R? {
+        guard used > 0 else { return nil }
+        let place = place(of: id, in: chains[chain(of: id)])
+        return place == 0 ? nil : nodes[Int(place) - 1].value.map { body($0) }
+    }
+
     /// Enters a value, in place of the one that `id` has.
     @inlinable
     public mutating func set(_ value: consuming Value, for id: ObjectID) {

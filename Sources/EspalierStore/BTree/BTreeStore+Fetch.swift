@@ -9,28 +9,30 @@ extension BTreeStore {
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         try check(fetch)
         let transaction = try beginRead()
-        let plan = try planner(transaction).plan(fetch, wantsRows: true)
-        if let rows = try rowsOfEntries(plan, transaction) { return rows }
+        let planner = try planner(transaction)
+        if let rows = try rowsOfPoint(fetch, planner, transaction) { return rows }
+        let plan = planner.plan(fetch, wantsRows: true)
         return try FetchExecution(plan, .rows, ReadSession(transaction, catalog, path: path)).run().snapshots()
     }
 
-    /// The rows that a plan by one value of an index finds, if it leaves nothing to be tested or cut; `nil` otherwise,
-    /// and if they are too many to be read one by one.
+    /// The rows with one value of an index, if nothing else is asked for, and nothing is left to be tested or cut;
+    /// `nil` otherwise, and if they are too many to be read one by one.
     ///
     /// An application that looks objects up by name asks for nothing else; all that the execution of any plan has to
     /// keep in mind costs a tenth of that.
-    private func rowsOfEntries(
-        _ plan: borrowing FetchPlan, _ transaction: borrowing StoreTransaction<ReadTransaction>
+    private func rowsOfPoint(
+        _ fetch: StoreFetch, _ planner: FetchPlanner, _ transaction: borrowing StoreTransaction<ReadTransaction>
     ) throws(StoreError) -> SnapshotList? {
-        guard case .entries(let group, let prefix) = plan.access, plan.isExact, plan.residual.isEmpty, plan.offset == 0,
-            plan.limit == nil, plan.keys == StoreFetch.allKeys
+        guard fetch.offset == 0, fetch.limit == nil, fetch.keys == StoreFetch.allKeys,
+            let point = planner.point(fetch), point.isExact
         else { return nil }
         let found = try CandidateCollector.candidates(
-            group, beginningWith: prefix, atMost: plan.candidateCountMax, transaction, catalog)
+            point.group, beginningWith: point.prefix, atMost: point.countMax, transaction, catalog)
         guard let candidates = found else { return nil }
         var builder = SnapshotBuilder(context: catalog.context)
         builder.reserveCapacity(candidates.count)
-        let (entity, isWanted) = (plan.entity, plan.isWanted)
+        let entity = fetch.entity
+        let isWanted = catalog.context.isWanted(entity, includesSubentities: fetch.includesSubentities)
         var rows = try transaction.lookup(in: catalog.rowTree(of: entity))
         for candidate in candidates where isWanted[Int(candidate.entityNumber)] {
             _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in

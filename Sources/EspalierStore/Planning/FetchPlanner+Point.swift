@@ -5,11 +5,35 @@
 
 internal import EspalierModel
 
+/// Where the rows are whose attribute has one value.
+struct IndexPoint {
+    /// The index.
+    let group: Int
+    /// What the keys of its entries begin with.
+    let prefix: [UInt8]
+    /// Whether all that is there is wanted.
+    let isExact: Bool
+    /// More rows than this are not worth reading one by one.
+    let countMax: Int
+}
+
 extension FetchPlanner {
     /// The plan, if one attribute shall have one value, just one index begins with it, and no order is asked for.
     ///
     /// An application that looks objects up by name asks nothing else; planning takes an eighth of such a fetch less.
     func pointPlan(_ fetch: StoreFetch) -> FetchPlan? {
+        guard let point = point(fetch), let condition = fetch.predicate?.root else { return nil }
+        return FetchPlan(
+            entity: fetch.entity,
+            isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
+            access: .entries(group: point.group, beginningWith: point.prefix),
+            residual: point.isExact ? [] : [condition], predicate: condition, isExact: point.isExact,
+            order: .primaryKey, keys: fetch.keys, offset: fetch.offset, limit: fetch.limit,
+            candidateCountMax: point.countMax)
+    }
+
+    /// What the plan comes down to.
+    func point(_ fetch: StoreFetch) -> IndexPoint? {
         guard fetch.sort.isEmpty, fetch.limit != 0, let condition = fetch.predicate?.root,
             case .comparison(let comparison) = condition, comparison.operator == .equal,
             comparison.modifier == .direct, comparison.options.isEmpty,
@@ -28,12 +52,8 @@ extension FetchPlanner {
         GroupKey.append(value, group.elements[0], context, to: &key)
         let isCut = key.count > GroupKey.valueByteCountMax
         if isCut { key.removeLast(key.count - GroupKey.valueByteCountMax) }
-        let isExact = !isCut && !statistics.cutGroups.contains(position)
-        return FetchPlan(
-            entity: fetch.entity,
-            isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
-            access: .entries(group: position, beginningWith: key), residual: isExact ? [] : [condition],
-            predicate: condition, isExact: isExact, order: .primaryKey, keys: fetch.keys,
-            offset: fetch.offset, limit: fetch.limit, candidateCountMax: candidateCountMax(of: rowCount))
+        return IndexPoint(
+            group: position, prefix: key, isExact: !isCut && !statistics.cutGroups.contains(position),
+            countMax: candidateCountMax(of: rowCount))
     }
 }
