@@ -23,7 +23,8 @@ package final class BufferPool: @unchecked Sendable {
     struct Descriptor: ~Copyable {
         /// Invariant 1.
         ///
-        /// The first field: `PagePin` counts it down through a plain pointer.
+        /// The first field: `PagePin` counts it down through a plain pointer. Counted without a check for overflow,
+        /// which would make a loop of one instruction: there is no room for 2^30 pins.
         let pins = Atomic<Int32>(0)
         /// The page of the frame; 0: none.
         let page = Atomic<UInt32>(0)
@@ -147,11 +148,11 @@ package final class BufferPool: @unchecked Sendable {
     @inline(__always)
     private func pinIfStill(_ frame: Int, page: PageNumber, version: UInt64) -> PagePin? {
         // SAFETY: `frame` is below `frameCount`.
-        let before = unsafe descriptors[frame].pins.add(1, ordering: .acquiring).oldValue
+        let before = unsafe descriptors[frame].pins.wrappingAdd(1, ordering: .acquiring).oldValue
         guard before >= 0, unsafe descriptors[frame].page.load(ordering: .relaxed) == page,
             unsafe descriptors[frame].version.load(ordering: .relaxed) == version
         else {
-            unsafe descriptors[frame].pins.subtract(1, ordering: .releasing)
+            unsafe descriptors[frame].pins.wrappingSubtract(1, ordering: .releasing)
             return nil
         }
         unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)

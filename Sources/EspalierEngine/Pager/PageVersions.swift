@@ -31,28 +31,40 @@ struct PageVersions {
         self.mark = mark
     }
 
-    /// Pins the version of `page` that belongs to the snapshot.
+    /// Pins the version of `page` that belongs to the snapshot, if it is in memory.
     @inline(__always)
-    func pin(_ page: PageNumber) throws(StorageError) -> PagePin {
+    func pinIfPresent(_ page: PageNumber) -> PagePin? {
+        let version = version(of: page)
+        guard let pin = pool.pinIfPresent(page, version: version), version != 0 || isVisible(pin.view) else {
+            return nil
+        }
+        return pin
+    }
+
+    /// Pins the version of `page` that belongs to the snapshot, and brings it into memory if it is not there.
+    ///
+    /// Who calls this after `pinIfPresent` does so out of line: all of `self` is copied for a call.
+    func load(_ page: PageNumber) throws(StorageError) -> PagePin {
+        version(of: page) == 0 ? try pinStored(page) : try loadLogged(page)
+    }
+
+    /// Begins to bring in what `pinIfPresent` will look at first.
+    @inline(__always)
+    func expect(_ page: PageNumber) { pool.expect(page, version: version(of: page)) }
+
+    /// What the pool calls the version of `page` that belongs to the snapshot.
+    @inline(__always)
+    private func version(of page: PageNumber) -> UInt64 {
         let place = index.newest(of: page, before: state.commitLSN)
         // 0, "not in the log", is never after a checkpoint.
-        if place.lsn != 0, place.lsn >= engine.checkpointLSN.load(ordering: .acquiring) {
-            if let pin = pool.pinIfPresent(page, version: place.lsn) { return pin }
-            return try loadLogged(page)
-        }
-        return try pinStored(page)
+        return place.lsn != 0 && place.lsn >= engine.checkpointLSN.load(ordering: .acquiring) ? place.lsn : 0
     }
 
-    /// Begins to bring in what `pin` will look at first.
+    /// Whether a page of the store file is not newer than the snapshot.
     @inline(__always)
-    func expect(_ page: PageNumber) {
-        let place = index.newest(of: page, before: state.commitLSN)
-        let isLogged = place.lsn != 0 && place.lsn >= engine.checkpointLSN.load(ordering: .relaxed)
-        pool.expect(page, version: isLogged ? place.lsn : 0)
-    }
+    private func isVisible(_ view: PageView) -> Bool { view.lsn < state.commitLSN || view.lsn == 0 }
 
     /// Pins a page whose version is in the log, unless a checkpoint gets ahead of us.
-    @inline(never)
     private func loadLogged(_ page: PageNumber) throws(StorageError) -> PagePin {
         while true {
             let place = index.newest(of: page, before: state.commitLSN)
@@ -71,10 +83,9 @@ struct PageVersions {
     }
 
     /// Pins `page` as it is in the store file.
-    @inline(__always)
     private func pinStored(_ page: PageNumber) throws(StorageError) -> PagePin {
         let pin = try loadStored(page)
-        guard pin.view.lsn < state.commitLSN || pin.view.lsn == 0 else { throw try outrun(page, pin.view.lsn) }
+        guard isVisible(pin.view) else { throw try outrun(page, pin.view.lsn) }
         return pin
     }
 
@@ -92,9 +103,7 @@ struct PageVersions {
         return .corrupt(.pageLSN, page: page, byteOffset: PageLayout.lsn)
     }
 
-    @inline(__always)
     private func loadStored(_ page: PageNumber) throws(StorageError) -> PagePin {
-        if let present = pool.pinIfPresent(page, version: 0) { return present }
         // Of its own: the closure would take a copy of all properties, and count a reference for each.
         let files = files
         do throws(StorageError) {

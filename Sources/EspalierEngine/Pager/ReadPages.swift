@@ -76,8 +76,12 @@ package final class ReadPages: PageSource {
     @inline(__always)
     package func pin(_ page: PageNumber) throws(StorageError) -> PagePin {
         guard page != 0, page < versions.state.pageCount else { throw .corrupt(.pageBeyondEnd, page: page) }
-        return try versions.pin(page)
+        if let pin = versions.pinIfPresent(page) { return pin }
+        return try load(page)
     }
+
+    @inline(never)
+    private func load(_ page: PageNumber) throws(StorageError) -> PagePin { try versions.load(page) }
 
     @inline(__always)
     package func expect(_ page: PageNumber) { versions.expect(page) }

@@ -58,8 +58,12 @@ package final class WritePages: WritablePageSource {
         try checkUsable()
         if let place = writes.spilledPlace(of: page) { return try pinSpilled(page, at: place) }
         guard page != 0, page < writes.state.pageCount else { throw .corrupt(.pageBeyondEnd, page: page) }
-        return try versions.pin(page)
+        if let pin = versions.pinIfPresent(page) { return pin }
+        return try load(page)
     }
+
+    @inline(never)
+    private func load(_ page: PageNumber) throws(StorageError) -> PagePin { try versions.load(page) }
 
     private func pinSpilled(_ page: PageNumber, at place: LogPlace) throws(StorageError) -> PagePin {
         let pin = try pool.pin(page, version: place.lsn) { target throws(StorageError) in

@@ -43,7 +43,7 @@ final class WriteSet {
         /// Counts a pin and makes it.
         func pin() -> PagePin {
             // SAFETY: as above.
-            unsafe counter.pointee.add(1, ordering: .relaxed)
+            unsafe counter.pointee.wrappingAdd(1, ordering: .relaxed)
             return unsafe PagePin(number: page, view: view, counter: counter)
         }
     }

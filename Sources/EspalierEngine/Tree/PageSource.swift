@@ -32,7 +32,7 @@ package struct PagePin: ~Copyable {
     @inline(__always)
     deinit {
         // SAFETY: the source keeps counters for its whole life, and sources outlive their pins.
-        if let counter = unsafe counter { unsafe counter.pointee.subtract(1, ordering: .releasing) }
+        if let counter = unsafe counter { unsafe counter.pointee.wrappingSubtract(1, ordering: .releasing) }
     }
 }
 
