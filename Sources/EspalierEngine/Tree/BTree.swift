@@ -31,6 +31,7 @@ package struct BTree<Source: PageSource> {
         while true {
             let pin = try source.pin(page)
             let view = pin.view
+            if expectedLevel == 0 { view.expectSearch() }
             try check(view, page, record, expectedLevel)
             let position =
                 record.kind == .integer

@@ -298,6 +298,7 @@ package final class TreeCursor<Source: PageSource> {
         var expectedLevel = -1
         while true {
             let pin = try tree.source.pin(page)
+            if expectedLevel == 0 { pin.view.expectSearch() }
             try tree.check(pin.view, page, record, expectedLevel)
             let position =
                 kind == .integer ? pin.view.position(ofInteger: key.integer) : pin.view.position(ofBytes: key.bytes)
