@@ -1,6 +1,7 @@
 // Pages decoded from bytes that nobody vouches for.
 
 import EspalierEngine
+import Foundation
 import TestSupport
 import Testing
 
@@ -17,6 +18,31 @@ import Testing
 
             #expect(page.cells.count <= 4096 / TreeLayout.bytesSlotByteCount)
             #expect(page.isIntact == false)
+        }
+    }
+
+    @Test func `what a shorter value left free in a leaf does not count as used`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appendingPathComponent("store").path
+            func used(_ valueByteCount: Int) throws -> Int {
+                let database = try Database.open(path)
+                var transaction = try database.beginWrite()
+                let found = try transaction.tree(named: "rows")
+                let tree = try found ?? transaction.createTree(named: "rows", kind: .integer)
+                let value = [UInt8](repeating: 1, count: valueByteCount)
+                for key in 1...30 { try transaction.put(value, for: UInt64(key), in: tree) }
+                try transaction.commit()
+                try database.close()
+                let bytes = [UInt8](try Data(contentsOf: URL(filePath: path)))
+                for number in 0..<bytes.count / 4096 {
+                    let content = Array(bytes[number * 4096..<(number + 1) * 4096])
+                    let page = PageImage(number: UInt32(number), bytes: content, pageSize: 4096, storeSeed: nil)
+                    if page.type == .leafInteger, page.cellCount == 30 { return page.usedByteCount }
+                }
+                throw CocoaError(.fileReadCorruptFile)
+            }
+            let full = try used(100)
+            #expect(try used(10) == full - 30 * 90)
         }
     }
 

@@ -40,8 +40,8 @@ struct PageImage {
     var cellCount: Int { u16(PageLayout.cellCount) }
     /// Where it says its content begins; 0 on disk stands for 65,536.
     var contentStart: Int { u16(PageLayout.contentStart) == 0 ? 65_536 : u16(PageLayout.contentStart) }
-    /// Bytes that are neither in the gap between slots and cells nor after the end of a value.
-    var usedByteCount: Int { withView { pageSize - $0.holeRange.count } ?? bytes.count }
+    /// Bytes of a leaf that are neither in the gap between slots and cells nor between cells.
+    var usedByteCount: Int { withView { max(0, pageSize - $0.holeRange.count - $0.fragmentByteCount) } ?? bytes.count }
     /// The checksum it carries.
     var storedChecksum: UInt64 { u64(PageLayout.checksum) }
 
