@@ -141,6 +141,10 @@ extension ManagedObjectContext {
     /// The destinations of a to-one relationship in all rows that are in memory.
     private func rowDestinations(of cohort: Cohort, across relationship: Relationship) -> [ObjectID] {
         let (members, slot) = (cohort.members, relationship.slot)
+        if members.count == 1, cohort.fetchedRows == nil {
+            guard canHave(relationship, members[0]) else { return [] }
+            return loadedDestination(of: members[0], at: slot).map { [$0] } ?? []
+        }
         var found = ObjectIDSet()
         if let rows = cohort.fetchedRows {
             // What has changed since then is loaded when somebody asks for it.
@@ -154,10 +158,16 @@ extension ManagedObjectContext {
         for member in members {
             if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }
             guard isOwner else { continue }
-            let known = registry.withObject(member) { $0.storedDestinationID(at: slot) } ?? nil
-            if let id = known ?? cache.destination(of: member, at: slot) { found.insert(id) }
+            if let id = loadedDestination(of: member, at: slot) { found.insert(id) }
         }
         return found.ids
+    }
+
+    /// The destination of a to-one relationship in the row of `id`, if that is in memory.
+    @inline(__always)
+    private func loadedDestination(of id: ObjectID, at slot: Int) -> ObjectID? {
+        let known = registry.withObject(id) { $0.storedDestinationID(at: slot) } ?? nil
+        return known ?? cache.destination(of: id, at: slot)
     }
 }
 

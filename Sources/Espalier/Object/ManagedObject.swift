@@ -153,9 +153,11 @@ open class ManagedObject {
     }
 
     deinit {
-        withContext { $0.registry.remove(self) }
+        storedShape.withObject { shape in
+            if storedState.contains(.registered) { shape.context.withObject { $0.registry.remove(self) } }
+            shape.removeObject()
+        }
         storedCohort.withObject { $0.removeObject() }
-        withShape { $0.removeObject() }
     }
 
     // MARK: Who it is

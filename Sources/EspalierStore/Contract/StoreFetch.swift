@@ -21,7 +21,7 @@ public struct StoreFetch: Sendable {
     public var keys = StoreFetch.allKeys
 
     /// Any primary key.
-    static let allKeys: ClosedRange<UInt64> = 0...UInt64.max
+    static var allKeys: ClosedRange<UInt64> { 0...UInt64.max }
 
     /// Asks for rows of `entity`.
     public init(
