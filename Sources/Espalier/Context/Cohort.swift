@@ -85,9 +85,8 @@ final class Cohort: SharedByObjects {
         }
     }
 
-    /// Keeps rows for as long as this cohort lives.
-    func keep(_ found: [ObjectSnapshot?], of ids: [ObjectID]) {
-        cache.add(found)
+    /// Lets the cache keep the rows of `ids` for as long as this cohort lives.
+    func keepRows(of ids: [ObjectID]) {
         if rows.isEmpty { rows = ids } else { rows += ids }
     }
 

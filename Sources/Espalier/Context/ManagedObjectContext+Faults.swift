@@ -67,14 +67,17 @@ extension ManagedObjectContext {
                     && cache.row(of: member) == nil
             } ?? [id]
         faultTrips += 1
-        let found = try persistentStoreCoordinator.snapshots(of: wanted)
-        cohort?.keep(found, of: wanted)
+        var found = try persistentStoreCoordinator.snapshots(of: wanted)
+        cohort?.keepRows(of: wanted)
         var rowCount = 0
-        for case let row? in found {
+        // Each is moved out: copying it counts a reference, and to end an array of them asks the runtime for each.
+        while let next = found.popLast() {
+            guard let row = next else { continue }
             rowCount += 1
             registry.withObject(row.id) { member in
-                if !member.hasRow, !member.isInserted { member.row = row }
+                if !member.hasRow, !member.isInserted { member.setRow(row.content, row.place) }
             }
+            if cohort != nil { cache.add(row) }
         }
         rowsFetched += rowCount
     }

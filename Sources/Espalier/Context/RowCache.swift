@@ -43,8 +43,9 @@ final class RowCache {
     /// The destinations of a to-many relationship of `owner`.
     func list(of owner: ObjectID, at slot: Int) -> [ObjectID]? { slot < lists.count ? lists[slot][owner] : nil }
 
-    func add(_ found: [ObjectSnapshot?]) {
-        for case let row? in found { rows.set(row, for: row.id) }
+    func add(_ row: consuming ObjectSnapshot) {
+        let id = row.id
+        rows.set(row, for: id)
     }
 
     /// Keeps a list for each owner.
