@@ -153,11 +153,9 @@ open class ManagedObject {
     }
 
     deinit {
-        storedShape.withObject { shape in
-            if storedState.contains(.registered) { shape.context.withObject { $0.registry.remove(self) } }
-            shape.removeObject()
-        }
+        withContext { $0.registry.remove(self) }
         storedCohort.withObject { $0.removeObject() }
+        withShape { $0.removeObject() }
     }
 
     // MARK: Who it is
