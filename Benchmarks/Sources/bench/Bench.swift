@@ -59,9 +59,10 @@ struct Bench {
             for make in lines {
                 let line = make()
                 guard options.selects(line.name) else { continue }
-                // Children keep what they measured, and bytes are the same each time: to repeat that shows nothing new.
-                let isMeasuredOnce = options.mode.isMeasuredOnce || line.unit == .bytes
-                let repeats = isMeasuredOnce ? (1, 0) : (scale.repetitions, 1)
+                // Bytes are the same each time: to repeat that shows nothing new. Children need no warm-up.
+                let repeats =
+                    options.mode.isOfScale
+                    ? (ScaleLines.runCountMax, 0) : line.unit == .bytes ? (1, 0) : (scale.repetitions, 1)
                 let result = try line.measure(repetitions: repeats.0, warmUps: repeats.1)
                 print(Report.terminalLine(result))
                 fflush(nil)
@@ -104,7 +105,7 @@ struct Options {
         /// The memory of a process beside a store of so many GiB.
         case memory(gibibytes: Double)
 
-        var isMeasuredOnce: Bool { if case .scale = self { true } else { false } }
+        var isOfScale: Bool { if case .scale = self { true } else { false } }
     }
 
     private(set) var mode = Mode.peers
