@@ -15,7 +15,7 @@ internal import EspalierModel
 struct RowWidths: Equatable {
     var byte: UInt8 = 0
 
-    // The bits where the widths begin; not a tuple, which would be made at the first use, and asked for with a call.
+    // The bits where the others begin; not a tuple, which would be made at the first use, and asked for with a call.
     private static let integers: UInt8 = 2
     private static let ends: UInt8 = 4
     private static let references: UInt8 = 6
@@ -35,7 +35,7 @@ struct RowWidths: Equatable {
 
     /// Makes the version's width enough for `version`.
     @inline(__always)
-    mutating func include(version: UInt64) { byte |= Self.power(of: version) }
+    mutating func include(version: UInt64) { widen(to: Self.power(of: version), at: 0) }
 
     /// Makes the width of whole numbers enough for `number`.
     @inline(__always)
