@@ -264,6 +264,78 @@ import Testing
     }
 }
 
+extension FaultTests {
+    @Test(arguments: [false, true])
+    func `a class may let go of the context while an object of it is made`(_ isToMany: Bool) throws {
+        let model = try ManagedObjectModel(for: [Leaf.self, Branch.self])
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        try coordinator.addPersistentStore(.inMemory)
+        do {
+            let context = ManagedObjectContext(coordinator)
+            let branch = Branch(context: context)
+            for _ in 0..<3 { Leaf(context: context).branch = branch }
+            try context.save()
+        }
+        let keeper = Keeper(ManagedObjectContext(coordinator))
+        if isToMany {
+            let branch = try #require(try keeper.context?.fetch(FetchRequest<Branch>()).first)
+            Keeper.$present.withValue(keeper) { _ = branch.leaves.count }
+        } else {
+            let leaf = try #require(try keeper.context?.fetch(FetchRequest<Leaf>()).first)
+            Keeper.$present.withValue(keeper) { _ = leaf.branch }
+        }
+        #expect(!keeper.wasThere.isEmpty && keeper.wasThere.allSatisfy { $0 })
+        #expect(keeper.watched == nil)
+    }
+}
+
+/// Who keeps a context, until an object is made.
+// SAFETY: @unchecked Sendable, because a test uses it on its own thread only.
+private final class Keeper: @unchecked Sendable {
+    @TaskLocal static var present: Keeper?
+    var context: ManagedObjectContext?
+    weak var watched: ManagedObjectContext?
+    /// Whether the context was there although nobody kept it, at each object.
+    var wasThere: [Bool] = []
+
+    init(_ context: ManagedObjectContext) { (self.context, watched) = (context, context) }
+
+    func letGo() {
+        context?.reset()
+        context = nil
+        wasThere.append(watched != nil)
+    }
+}
+
+private final class Branch: ManagedObject {
+    required init(entity: borrowing Entity, insertInto context: borrowing ManagedObjectContext?) {
+        Keeper.present?.letGo()
+        super.init(entity: entity, insertInto: context)
+    }
+    override class var entityDescription: EntityDescription {
+        EntityDescription(
+            "Branch",
+            properties: [EntityDescription._property("leaves", Set<Leaf>.self, options: .init(inverse: "branch"))])
+    }
+    var leaves: Set<Leaf> { _get("leaves", at: 0) }
+}
+
+private final class Leaf: ManagedObject {
+    required init(entity: borrowing Entity, insertInto context: borrowing ManagedObjectContext?) {
+        Keeper.present?.letGo()
+        super.init(entity: entity, insertInto: context)
+    }
+    override class var entityDescription: EntityDescription {
+        EntityDescription(
+            "Leaf",
+            properties: [EntityDescription._property("branch", Branch?.self, options: .init(inverse: "leaves"))])
+    }
+    var branch: Branch? {
+        get { _get("branch", at: 0) }
+        set { _set("branch", at: 0, newValue) }
+    }
+}
+
 /// A place on a line from which the next one is reached.
 private final class Station: ManagedObject {
     override class var entityDescription: EntityDescription {

@@ -85,6 +85,7 @@ extension ManagedObjectContext {
         guard let first = ids.first else { return }
         var (tag, position) = (first.entityTag, 0)
         var origin = FaultOrigin(id: first, shapeOfRow(first), Unretained(cohort))
+        var shape = origin.shape.object
         for index in 0..<rows.partCount {
             let part = rows.part(index)
             origin.content = Unretained(part.content)
@@ -98,7 +99,10 @@ extension ManagedObjectContext {
                     take(part.content, origin.place, cohort, for: known)
                     object = known
                 } else {
-                    if origin.id.entityTag != tag { (tag, origin.shape) = (origin.id.entityTag, shapeOfRow(origin.id)) }
+                    if origin.id.entityTag != tag {
+                        (tag, origin.shape) = (origin.id.entityTag, shapeOfRow(origin.id))
+                        shape = origin.shape.object
+                    }
                     object = makeFault(origin)
                 }
                 if firesFaults { object.fireFault() }
@@ -107,7 +111,7 @@ extension ManagedObjectContext {
             }
             position = part.end
         }
-        withExtendedLifetime((cohort, rows)) {}
+        withExtendedLifetime((shape, cohort, rows)) {}
     }
 
     /// Calls `body` with the objects of rows that may have changed since they were fetched.

@@ -125,6 +125,7 @@ extension ManagedObjectContext {
         let (ids, places) = (rows.ids, rows.places)
         var (tag, position) = (first.entityTag, 0)
         var origin = FaultOrigin(id: first, shapeOfRow(first), Unretained(cohort))
+        var shape = origin.shape.object
         for index in 0..<rows.partCount {
             let part = rows.part(index)
             origin.content = Unretained(part.content)
@@ -135,12 +136,15 @@ extension ManagedObjectContext {
                     objects.append(object)
                     continue
                 }
-                if origin.id.entityTag != tag { (tag, origin.shape) = (origin.id.entityTag, shapeOfRow(origin.id)) }
+                if origin.id.entityTag != tag {
+                    (tag, origin.shape) = (origin.id.entityTag, shapeOfRow(origin.id))
+                    shape = origin.shape.object
+                }
                 objects.append(makeFault(origin))
             }
             position = part.end
         }
-        withExtendedLifetime((cohort, rows)) {}
+        withExtendedLifetime((shape, cohort, rows)) {}
         return objects
     }
 

@@ -263,8 +263,8 @@ public final class ManagedObjectContext {
         return shape
     }
 
-    /// The shape of the entity whose IDs carry `tag`, which lives as long as the context; none if it is not of this
-    /// model.
+    /// The shape of the entity whose IDs carry `tag`, which lives until the context forgets its objects; none if it is
+    /// not of this model.
     @inline(__always)
     func shape(ofTag tag: UInt32) -> Unretained<EntityShape> {
         let tag = Int(tag)
@@ -295,21 +295,25 @@ public final class ManagedObjectContext {
     func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
         var origin = FaultOrigin(id: id, shapeOfRow(id), Unretained(cohort))
         if let row { (origin.content, origin.place) = (Unretained(row.content), row.place) }
-        return withExtendedLifetime((row, cohort)) { makeFault(origin) }
+        return withExtendedLifetime((row, origin.shape.object, cohort)) { makeFault(origin) }
     }
 
-    /// A new object for a row that no object stands for yet, and which the cache keeps if it was loaded.
+    /// A new object for a row that no object stands for yet, with its content if the cache has it.
+    ///
+    /// All of its origin is retained: what the class of the object does in `init` may make the context forget it.
     @inline(__always)
     func makeFaultOfCachedRow(_ origin: consuming FaultOrigin) -> ManagedObject {
-        if let row = cache.place(of: origin.id) { (origin.content, origin.place) = row }
-        return makeFault(origin)
+        let (row, shape, cohort) = (cache.row(of: origin.id), origin.shape.object, origin.cohort.object)
+        if let row { (origin.content, origin.place) = (Unretained(row.content), row.place) }
+        return withExtendedLifetime((row, shape, cohort)) { makeFault(origin) }
     }
 
     /// A new object for a row that no object stands for yet, of the shape it says.
+    ///
+    /// Whoever calls keeps what the origin refers to: a class may do anything in `init`.
     @inline(__always)
     func makeFault(_ origin: FaultOrigin) -> ManagedObject {
         nextFault = origin
-        // Shapes live as long as the context.
         guard let object = origin.shape.withObject({ $0.objectClass.init(entity: $0.entity, insertInto: self) }) else {
             preconditionFailure("an object without a shape")
         }

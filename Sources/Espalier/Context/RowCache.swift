@@ -29,12 +29,6 @@ final class RowCache {
 
     func row(of id: ObjectID) -> ObjectSnapshot? { rows[id] }
 
-    /// What holds the row of `id`, which the cache keeps, and where in it the row is.
-    @inline(__always)
-    func place(of id: ObjectID) -> (content: Unretained<RowContent>, place: RowPlace)? {
-        rows.withValue(of: id) { (Unretained($0.content), $0.place) }
-    }
-
     /// The destination of a to-one relationship in the row of `id`, if that is here.
     func destination(of id: ObjectID, at slot: Int) -> ObjectID? {
         rows.withValue(of: id) { $0.destination(at: slot) } ?? nil

@@ -56,14 +56,14 @@ extension ManagedObject {
     /// The object at the other end of a to-one relationship.
     final func destination(at slot: Int) -> ManagedObject? {
         guard let id = destinationID(at: slot) else { return nil }
-        return withContext { context in
-            let known = context.registry[id]
-            if let known, !known.wantsCohort { return known }
-            let relationship = withShape { $0.entity.relationships[slot] }
-            let object = context.object(for: id, known, from: self, across: relationship)
-            context.keepDestination(object)
-            return object
-        }
+        let known = withContext { $0.registry[id] } ?? nil
+        if let known, !known.wantsCohort { return known }
+        // Retained: what the class of a new object does in `init`, and those that end do, may let go of the context.
+        guard let context = managedObjectContext else { return nil }
+        let relationship = withShape { $0.entity.relationships[slot] }
+        let object = context.object(for: id, known, from: self, across: relationship)
+        context.keepDestination(object)
+        return object
     }
 
     /// The destinations of a to-many relationship: in the kept order, or stored ones by key and then new ones.
@@ -75,10 +75,10 @@ extension ManagedObject {
 
     /// The objects at the other end of a to-many relationship.
     final func destinations(at slot: Int) -> [ManagedObject] {
-        withContext { context in
-            let relationship = withShape { $0.entity.relationships[slot] }
-            return context.objects(for: destinationIDs(at: slot), from: self, across: relationship)
-        } ?? []
+        // Retained, as above.
+        guard let context = managedObjectContext else { return [] }
+        let relationship = withShape { $0.entity.relationships[slot] }
+        return context.objects(for: destinationIDs(at: slot), from: self, across: relationship)
     }
 
     /// What the store holds, without unsaved changes.

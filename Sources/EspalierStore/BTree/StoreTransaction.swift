@@ -7,7 +7,7 @@ internal import EspalierEngine
 
 /// What a closure has thrown that the engine calls, which takes none that throw.
 ///
-/// By reference: to find out that an `StoreError?` is nothing to be destroyed took 60 steps for each row.
+/// By reference: to find out that a `StoreError?` is nothing to be destroyed took 60 steps for each row.
 private final class Failure {
     let error: StoreError
 
