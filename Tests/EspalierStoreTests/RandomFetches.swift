@@ -46,6 +46,11 @@ extension SeededGenerator {
     /// A small text, number or double of the domains that rows are filled from.
     mutating func smallText() -> AttributeValue { oneIn(8) ? .null : .string(pick(Self.names)) }
     mutating func smallNumber() -> AttributeValue { oneIn(8) ? .null : .integer(Int64(next() % 8) - 2) }
+    /// A whole number of any width: at an end of one, or in between.
+    mutating func wideNumber() -> AttributeValue {
+        let end = Int64.max >> Int64(next() % 63)
+        return .integer(pick([end, ~end, end &+ 1, end / 3, 0]))
+    }
     mutating func smallDouble() -> AttributeValue {
         oneIn(8) ? .null : .double(pick([0, -0.0, 1, 2.5, -3, .nan, .infinity]))
     }

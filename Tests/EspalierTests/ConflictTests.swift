@@ -15,7 +15,7 @@ import Testing
         let other = stack.newContext()
         let theirs = try #require(try other.fetch(FetchRequest<Artist>()).first)
         (theirs.name, theirs.founded) = ("Theirs", 2000)
-        try other.save()
+        try other.saveAndCompare()
         return (stack, mine)
     }
 
@@ -28,7 +28,7 @@ import Testing
         let (stack, mine) = try makeConflict(kind, .error)
         mine.name = "Mine"
 
-        guard case .conflicts(let conflicts)? = contextError({ try stack.context.save() }) else {
+        guard case .conflicts(let conflicts)? = contextError({ try stack.context.saveAndCompare() }) else {
             Issue.record("no conflict")
             return
         }
@@ -38,7 +38,7 @@ import Testing
         #expect(mine.isUpdated && mine.name == "Mine" && mine.founded == 1950)
 
         stack.context.refresh(mine, mergesChanges: true)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try storedValues(stack) == ["Mine", "2000"])
     }
 
@@ -52,7 +52,7 @@ import Testing
         let (stack, mine) = try makeConflict(kind, expected.0)
         mine.name = "Mine"
 
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(try storedValues(stack) == expected.1)
         #expect([mine.name, "\(mine.founded ?? 0)"] == expected.1 && !mine.hasChanges)
@@ -65,19 +65,19 @@ import Testing
         let mine = try stack.context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
         let other = stack.newContext()
         for object in try other.fetch(FetchRequest<Artist>()) { try other.delete(object) }
-        try other.save()
+        try other.saveAndCompare()
 
         try stack.context.delete(mine[0])
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         mine[1].name = "Mine"
-        guard case .conflicts(let conflicts)? = contextError({ try stack.context.save() }) else {
+        guard case .conflicts(let conflicts)? = contextError({ try stack.context.saveAndCompare() }) else {
             Issue.record("no conflict")
             return
         }
         #expect(conflicts.first?.newVersion == nil && conflicts.first?.object == mine[1].objectID)
 
         stack.context.mergePolicy = .overwrite
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try stack.stored(Artist.self).map(\.name) == ["Mine"])
     }
 
@@ -89,7 +89,7 @@ import Testing
             let artist = try #require(try context.fetch(FetchRequest<Artist>()).first)
             let album = Album(context: context)
             (album.title, album.artist) = ("New", artist)
-            try context.save()
+            try context.saveAndCompare()
         }
         #expect(try stack.stored(Artist.self).first?.albums.count == 3)
     }
@@ -104,7 +104,7 @@ import Testing
         let playlist = Playlist(context: stack.context)
         let owner = Listener(context: stack.context)
         (playlist.name, playlist.owner, owner.name) = ("Evening", owner, "Ann")
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         let track = try #require(album.tracks.first)
         album.artist = mine[1]
         playlist.tracks.insert(track)
@@ -113,13 +113,13 @@ import Testing
         (try other.existingObject(with: album.objectID) as? Album)?.artist = theirs[2]
         let sameTrack = try #require(try other.existingObject(with: track.objectID) as? Track)
         (try other.existingObject(with: playlist.objectID) as? Playlist)?.tracks.insert(sameTrack)
-        try other.save()
+        try other.saveAndCompare()
 
         stack.context.processPendingChanges()
 
         #expect(album.artist === mine[1] && mine.map { $0.albums.contains(album) } == [false, true, false])
         #expect(try playlist.objectIDs(forRelationshipNamed: "tracks") == [track.objectID])
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(mine.map { $0.albums.contains(album) } == [false, true, false])
         #expect(try stack.stored(Artist.self).map(\.albums.count).sorted() == [0, 3, 3])
     }
@@ -130,10 +130,10 @@ import Testing
         album.title = "New"
         try stack.context.detectConflicts(for: mine)
 
-        #expect(throws: ContextError.self) { try stack.context.save() }
+        #expect(throws: ContextError.self) { try stack.context.saveAndCompare() }
         stack.context.refresh(mine, mergesChanges: false)
         try stack.context.detectConflicts(for: mine)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
     }
 
     @Test func `a save of another context arrives at the next event`() throws {
@@ -149,7 +149,7 @@ import Testing
         theirs[1].name = "Theirs"
         let album = Album(context: other)
         (album.title, album.artist) = ("New", theirs[1])
-        try other.save()
+        try other.saveAndCompare()
 
         #expect(artists[1].name == "Artist 1")
         stack.context.processPendingChanges()
@@ -157,7 +157,7 @@ import Testing
         #expect(artists[1].name == "Theirs" && artists[1].founded == 1)
         #expect(artists[1].albums.count == albums[1] + 1)
         #expect(artists[0].isDeleted && artists[0].name == "Artist 0")
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try stack.stored(Artist.self).map(\.founded) == [1])
     }
 }

@@ -13,7 +13,7 @@ import TestSupport
             model: ManagedObjectModel(for: musicClasses), stores: [.inMemory])
         let artist = Artist(context: container.viewContext)
         artist.name = "Before"
-        try container.viewContext.save()
+        try container.viewContext.saveAndCompare()
         let id = artist.objectID
 
         let count = try await container.performBackgroundTask { context in
@@ -21,7 +21,7 @@ import TestSupport
             artist.name = "After"
             let album = Album(context: context)
             (album.title, album.artist) = ("New", artist)
-            try context.save()
+            try context.saveAndCompare()
             return artist.albums.count
         }
 
@@ -36,11 +36,11 @@ import TestSupport
             let first = try PersistentContainer(for: musicClasses, at: path)
             let artist = Artist(context: first.viewContext)
             artist.name = "Miles"
-            try first.viewContext.save()
+            try first.viewContext.saveAndCompare()
             let uri = artist.objectID.uriRepresentation
             try first.close()
             artist.name = "Other"
-            #expect(throws: ContextError.self) { try first.viewContext.save() }
+            #expect(throws: ContextError.self) { try first.viewContext.saveAndCompare() }
 
             let second = try PersistentContainer(for: musicClasses, at: path)
             let id = try second.persistentStoreCoordinator.managedObjectID(forURIRepresentation: uri)
@@ -63,12 +63,15 @@ import TestSupport
         track.name = "So What"
         let listener = Listener(context: context)
         listener.name = "Ann"
-        try context.save()
+        try context.saveAndCompare()
         #expect(coordinator.persistentStore(for: track.objectID) === music)
         #expect(coordinator.persistentStore(for: listener.objectID) === people)
 
         listener.favourite = track
-        guard case .relationshipAcrossStores(_, "favourite", track.objectID)? = contextError({ try context.save() })
+        guard
+            case .relationshipAcrossStores(_, "favourite", track.objectID)? = contextError({
+                try context.saveAndCompare()
+            })
         else {
             Issue.record("a relationship leads across stores")
             return
@@ -76,7 +79,7 @@ import TestSupport
         context.rollback()
         listener.name = "Bea"
         track.name = "So what"
-        try context.save()
+        try context.saveAndCompare()
         let fresh = ManagedObjectContext(coordinator)
         #expect(try fresh.fetch(FetchRequest<Track>()).map(\.name) == ["So what"])
         #expect(try fresh.fetch(FetchRequest<Listener>()).map(\.name) == ["Bea"])
@@ -93,7 +96,7 @@ import TestSupport
                 let artist = Artist(context: context)
                 artist.name = "\(number * 2 + round)"
             }
-            try context.save()
+            try context.saveAndCompare()
             coordinator.add(store)
         }
 

@@ -16,7 +16,7 @@ import Testing
         #expect(artist.isDeleted && stack.context.deletedObjects == [artist])
         stack.context.processPendingChanges()
         #expect(stack.context.deletedObjects.count == 1 + 2 + 6)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(artist.managedObjectContext == nil && !artist.isDeleted)
         #expect(try stack.stored(Artist.self).map(\.name) == ["Artist 0"])
@@ -34,7 +34,7 @@ import Testing
         stack.context.processPendingChanges()
 
         #expect(album.tracks == [tracks[0], tracks[2]])
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try stack.stored(Album.self).first?.tracks.map(\.name) == ["Track 0.0.0", "Track 0.0.2"])
     }
 
@@ -45,15 +45,15 @@ import Testing
         listener.name = "Ann"
         let playlist = Playlist(context: stack.context)
         (playlist.name, playlist.owner) = ("Evening", listener)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         try stack.context.delete(listener)
-        let found = violations { try stack.context.save() }
+        let found = violations { try stack.context.saveAndCompare() }
         #expect(found.map(\.code) == [1600] && found.first?.property == "playlists")
         #expect(listener.isDeleted && playlist.owner === listener)
 
         try stack.context.delete(playlist)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try stack.stored(Listener.self).isEmpty && stack.stored(Playlist.self).isEmpty)
     }
 
@@ -64,11 +64,11 @@ import Testing
         listener.name = "Ann"
         let playlist = Playlist(context: stack.context)
         (playlist.name, playlist.owner) = ("Evening", listener)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         playlist.owner = nil
         try stack.context.delete(listener)
 
-        #expect(violations { try stack.context.save() }.map(\.property) == ["owner"])
+        #expect(violations { try stack.context.saveAndCompare() }.map(\.property) == ["owner"])
         #expect(listener.isDeleted && listener.managedObjectContext === stack.context)
         #expect(stack.context.deletedObjects == [listener] && stack.context.updatedObjects == [playlist])
         #expect(try stack.stored(Playlist.self).first?.owner != nil)
@@ -89,7 +89,7 @@ import Testing
         #expect(album.managedObjectContext == nil && track.managedObjectContext == nil)
         #expect(stack.context.insertedObjects.isEmpty && stack.context.deletedObjects.isEmpty)
         #expect(artist.albums.count == 1)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try stack.stored(Album.self).count == 1)
     }
 
@@ -101,7 +101,7 @@ import Testing
 
         try stack.context.delete(artists[0])
         album.artist = artists[1]
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(try stack.stored(Artist.self).count == 1 && stack.stored(Album.self).count == 3)
     }
@@ -111,7 +111,7 @@ import Testing
         try stack.makeMusic(artists: 1, tracks: 0)
         let artist = try #require(try stack.context.fetch(FetchRequest<Artist>()).first)
         try stack.context.delete(artist)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         artist.name = "New"
 

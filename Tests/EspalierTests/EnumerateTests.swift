@@ -105,7 +105,7 @@ import Testing
             guard position % 100 == 0 else { return }
             // Objects of rows that were read already, made, changed, saved and let go of before their turn.
             for other in try stack.context.fetch(FetchRequest<Track>()) { other.seconds = Int16(position) }
-            try context.save()
+            try context.saveAndCompare()
         }
         let expected = (100..<540).map { Int16($0 / 100 * 100) }
         #expect(Array(lengths.dropFirst(100)) == expected)
@@ -127,10 +127,10 @@ import Testing
             let copy = Track(context: context)
             (copy.name, copy.seconds) = (track.name, track.seconds)
             if found.count == 1 { for id in doomed { try context.delete(context.object(with: id)) } }
-            if isSaved { try context.save() }
+            if isSaved { try context.saveAndCompare() }
         }
         #expect(found == ids.filter { !doomed.contains($0) })
-        try context.save()
+        try context.saveAndCompare()
         #expect(try context.count(for: FetchRequest<Track>()) == 360 * 2)
     }
 
@@ -145,7 +145,7 @@ import Testing
             guard count == 10 else { return }
             let other = stack.newContext()
             for track in try other.fetch(FetchRequest<Track>()).dropFirst(20) { try other.delete(track) }
-            try other.save()
+            try other.saveAndCompare()
             context.processPendingChanges()
         }
         #expect(count == 20)
@@ -160,7 +160,7 @@ import Testing
             names.append(track.name)
             if count == 50 {
                 for track in try other.fetch(FetchRequest<Track>()) { track.name = "New" }
-                try other.save()
+                try other.saveAndCompare()
             }
         }
         #expect(names.prefix(100).allSatisfy { $0 != "New" } && names.dropFirst(100).allSatisfy { $0 == "New" })

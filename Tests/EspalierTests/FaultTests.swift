@@ -66,7 +66,7 @@ import Testing
         _ = tracks[0].album
         tracks[1].name = "New"
         #expect(albumCount() == 1)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(albumCount() == 0)
         _ = tracks[0].album
         stack.context.reset()
@@ -80,7 +80,7 @@ import Testing
             let (track, album) = (Track(context: writer), Album(context: writer))
             (track.name, album.title, track.album) = ("\(number)", "\(number)", album)
         }
-        try writer.save()
+        try writer.saveAndCompare()
         let tracks = try stack.context.fetch(FetchRequest<Track>(sortedBy: [SortKey("album.title")]))
 
         let titles = tracks.map { $0.album?.title }
@@ -146,7 +146,7 @@ import Testing
         let other = stack.newContext()
         let fault = try #require(try other.object(with: artist.objectID) as? Artist)
         try stack.context.delete(artist)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(fault.name == "" && fault.isDeleted && fault.albums.isEmpty)
         guard
@@ -158,8 +158,8 @@ import Testing
             return
         }
         fault.name = "New"
-        #expect(violations { try other.save() }.count == 1)
-        try other.save()
+        #expect(violations { try other.saveAndCompare() }.count == 1)
+        try other.saveAndCompare()
     }
 
     @Test(arguments: StoreKind.allCases)
@@ -172,12 +172,12 @@ import Testing
         let twin = try #require(try other.existingObject(with: artist.objectID) as? Artist)
         twin.founded = 2000
         twin.name = "Theirs"
-        try other.save()
+        try other.saveAndCompare()
 
         artist.name = "Mine"
         stack.context.refresh(artist, mergesChanges: true)
         #expect(artist.name == "Mine" && artist.founded == 2000)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         stack.context.refresh(artist, mergesChanges: false)
         #expect(artist.isFault && artist.name == "Mine")
     }
@@ -190,7 +190,7 @@ import Testing
         artists[0].founded = 1
         let other = stack.newContext()
         for artist in try other.fetch(FetchRequest<Artist>()) { artist.founded = 2 }
-        try other.save()
+        try other.saveAndCompare()
 
         stack.context.refreshAllObjects()
 
@@ -202,9 +202,9 @@ import Testing
         try stack.makeMusic(artists: 1, tracks: 2)
         let tracks = try stack.context.fetch(FetchRequest<Track>())
         tracks[0].album?.title = "First"
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         tracks[1].album?.title = "Second"
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(tracks[0].album?.title == "Second")
         #expect(try stack.stored(Album.self).map(\.title) == ["Second"])
@@ -220,7 +220,7 @@ import Testing
             (album.title, album.artist) = ("\(number)", artist)
             return artist
         }
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(artists.flatMap { $0.albums.map(\.title) } == artists.map(\.name))
         #expect(stack.context.faultTrips <= 2)
@@ -251,7 +251,7 @@ import Testing
                 (station.number, station.previous) = (number, last)
                 last = station
             }
-            try context.save()
+            try context.saveAndCompare()
         }
         let context = ManagedObjectContext(coordinator)
         let first = try #require(
@@ -274,7 +274,7 @@ extension FaultTests {
             let context = ManagedObjectContext(coordinator)
             let branch = Branch(context: context)
             for _ in 0..<3 { Leaf(context: context).branch = branch }
-            try context.save()
+            try context.saveAndCompare()
         }
         let keeper = Keeper(ManagedObjectContext(coordinator))
         if isToMany {

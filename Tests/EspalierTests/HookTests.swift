@@ -15,13 +15,13 @@ import Testing
         let context = try makeContext()
         let note = Note(context: context)
         note.text = "a"
-        try context.save()
+        try context.saveAndCompare()
         note.text = "b"
-        try context.save()
+        try context.saveAndCompare()
         context.refresh(note, mergesChanges: false)
         _ = note.text
         try context.delete(note)
-        try context.save()
+        try context.saveAndCompare()
 
         #expect(
             note.calls == [
@@ -35,7 +35,7 @@ import Testing
         let context = try makeContext()
         let note = Note(context: context)
         note.text = "four"
-        try context.save()
+        try context.saveAndCompare()
         context.refresh(note, mergesChanges: false)
 
         #expect(note.length == 4 && note.shown == "<four>")
@@ -48,11 +48,11 @@ import Testing
         note.text = "forbidden"
 
         for _ in 0..<2 {
-            #expect(violations { try context.save() }.count == 1)
+            #expect(violations { try context.saveAndCompare() }.count == 1)
             #expect(note.text == "forbidden" && note.length == 0)
         }
         note.text = "fine"
-        try context.save()
+        try context.saveAndCompare()
         #expect(note.text == "fine" && note.length == 4)
     }
 
@@ -63,7 +63,7 @@ import Testing
             note.text = text
         }
 
-        let found = violations { try context.save() }
+        let found = violations { try context.saveAndCompare() }
 
         #expect(found.count == 2 && found.allSatisfy { "\($0)".contains("not allowed") })
     }

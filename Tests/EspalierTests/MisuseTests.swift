@@ -16,7 +16,7 @@ import Testing
         album.artist = foreign
         #expect(album.artist == nil && foreign.albums.isEmpty)
         #expect(stack.context.recordedViolations.count == 1)
-        let found = violations { try stack.context.save() }
+        let found = violations { try stack.context.saveAndCompare() }
         guard found.count == 1, case .objectOfOtherContext(foreign.objectID) = found[0].reason else {
             Issue.record("\(found)")
             return
@@ -24,7 +24,7 @@ import Testing
         #expect(found[0].property == "artist" && found[0].object == album.objectID)
         #expect("\(found[0])".contains("belongs to another context"))
         #expect(stack.context.recordedViolations.isEmpty)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(violations { try album.setValue(.toOne(foreign), forKey: "artist") }.count == 1)
         for body in [
@@ -55,7 +55,7 @@ import Testing
         #expect(
             violations { try artist.setValue(.null, forKey: "nmae") }.first?.description.contains("founded") == true)
         #expect(artist.name == "Miles" && artist.albums.isEmpty)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
     }
 
     @Test func `an entity that is unknown or abstract is refused`() throws {
@@ -76,9 +76,9 @@ import Testing
         let artist = Artist(context: context)
         artist.name = "Miles"
         #expect(artist.managedObjectContext == nil && artist.name == "Miles")
-        let found = violations { try context.save() }
+        let found = violations { try context.saveAndCompare() }
         #expect(found.map(\.entityName) == ["Artist"] && "\(found)".contains("Circle"))
-        try context.save()
+        try context.saveAndCompare()
     }
 
     @Test func `a deleted object takes no values and is no destination`() throws {
@@ -93,7 +93,7 @@ import Testing
         album.artist = artist
 
         #expect(artist.name == "Artist 0" && album.artist == nil)
-        #expect(violations { try stack.context.save() }.map(\.property) == ["name", "artist"])
+        #expect(violations { try stack.context.saveAndCompare() }.map(\.property) == ["name", "artist"])
     }
 
     @Test func `a store that is read-only or missing refuses the save and keeps the changes`() throws {
@@ -103,13 +103,13 @@ import Testing
         let artist = Artist(context: context)
         artist.name = "Miles"
 
-        guard case .noStore(entity: "Artist")? = contextError({ try context.save() }) else {
+        guard case .noStore(entity: "Artist")? = contextError({ try context.saveAndCompare() }) else {
             Issue.record("saved without a store")
             return
         }
         #expect(artist.isInserted)
         try coordinator.addPersistentStore(.inMemory)
-        try context.save()
+        try context.saveAndCompare()
     }
 
     @Test func `a read-only file can be read and not written`() throws {
@@ -122,13 +122,13 @@ import Testing
         let artist = try #require(try context.fetch(FetchRequest<Artist>()).first)
         artist.name = "Changed"
 
-        guard case .readOnlyStore(path: path)? = contextError({ try context.save() }) else {
+        guard case .readOnlyStore(path: path)? = contextError({ try context.saveAndCompare() }) else {
             Issue.record("a read-only store was written")
             return
         }
         #expect(artist.name == "Changed" && artist.isUpdated)
         _ = Artist(context: context)
-        #expect(throws: ContextError.self) { try context.save() }
+        #expect(throws: ContextError.self) { try context.saveAndCompare() }
     }
 
     @Test func `a text that is no URI of an open store is refused`() throws {
@@ -164,7 +164,7 @@ import Testing
         let context = ManagedObjectContext(coordinator)
         let object = Restless(context: context)
 
-        guard case .unsettledSave? = contextError({ try context.save() }) else {
+        guard case .unsettledSave? = contextError({ try context.saveAndCompare() }) else {
             Issue.record("the save came to an end")
             return
         }

@@ -67,6 +67,7 @@ class Track: ManagedObject {
                 EntityDescription._property("plays", Int?.self, options: .init(isTransient: true)),
                 EntityDescription._property("album", Album?.self, options: .init(inverse: "tracks")),
                 EntityDescription._property("playlists", Set<Playlist>.self, options: .init(inverse: "tracks")),
+                EntityDescription._property("bytes", Int.self, defaultValue: 0),
             ])
     }
     var name: String {
@@ -92,6 +93,10 @@ class Track: ManagedObject {
     var playlists: Set<Playlist> {
         get { _get("playlists", at: 5) }
         set { _set("playlists", at: 5, newValue) }
+    }
+    var bytes: Int {
+        get { _get("bytes", at: 6) }
+        set { _set("bytes", at: 6, newValue) }
     }
 }
 

@@ -14,7 +14,7 @@ import Testing
             return track
         }
         let saved = [track("alpha", 22), track("bravo", 25), track("charlie", 10)]
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         saved[0].seconds = 5
         saved[2].seconds = 21
         try stack.context.delete(saved[1])
@@ -58,7 +58,7 @@ import Testing
             try stack.context.fetch(request(offset: window.0, limit: window.1)).map(\.name)
         }
         let countsBefore = try windows.map { try stack.context.count(for: request(offset: $0.0, limit: $0.1)) }
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         let after = try windows.map { window in
             try stack.newContext().fetch(request(offset: window.0, limit: window.1))
                 .map { $0[attribute: "name"] }
@@ -82,7 +82,7 @@ import Testing
         #expect(try stack.context.count(for: named) == 3)
         let before = try stack.context.fetch(request).map(\.name)
         #expect(before.prefix(3) == ["Track 2.0.0", "Track 2.1.0", "Track 2.2.0"])
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try stack.context.fetch(request).map(\.name) == before)
     }
 
@@ -101,7 +101,7 @@ import Testing
             request.includesSubentities = false
             #expect(try stack.context.fetch(request) == [studio])
             #expect(try stack.context.fetch(FetchRequest<LiveTrack>()) == [live])
-            try stack.context.save()
+            try stack.context.saveAndCompare()
         }
     }
 

@@ -69,6 +69,10 @@ private struct RandomRun {
             let seconds = Int.random(in: 0..<20, using: &random)
             graph.nodes[track]?.seconds = seconds
             object(track, Track.self)?.seconds = Int16(seconds)
+            guard Bool.random(using: &random) else { return }
+            let bytes = number()
+            graph.nodes[track]?.bytes = bytes
+            object(track, Track.self)?.bytes = bytes
         case 6:
             guard let album = pick(.album) else { return }
             let artist = Bool.random(using: &random) ? pick(.artist) : nil
@@ -154,7 +158,7 @@ private struct RandomRun {
 
     private mutating func save(_ step: Int) throws {
         if graph.isValid {
-            try context.save()
+            try context.saveAndCompare()
             graph.deletedListeners = []
             saved = graph
             #expect(!context.hasChanges, "seed \(seed), step \(step)")
@@ -163,7 +167,7 @@ private struct RandomRun {
             let artist = pick(.artist)
             if let artist, let object = objects[artist] { try context.delete(object) }
             let sets = [context.insertedObjects, context.updatedObjects, context.deletedObjects]
-            #expect(!violations { try context.save() }.isEmpty, "seed \(seed), step \(step)")
+            #expect(!violations { try context.saveAndCompare() }.isEmpty, "seed \(seed), step \(step)")
             #expect(sets == [context.insertedObjects, context.updatedObjects, context.deletedObjects])
             context.processPendingChanges()
             if let artist { graph.delete(artist, isStored: true) }
@@ -284,7 +288,8 @@ private struct RandomRun {
                 tracks: album.tracks.map(number(of:)))
         case let track as Track:
             return .init(
-                kind: .track, name: track.name, seconds: Int(track.seconds), parent: track.album.map(number(of:)))
+                kind: .track, name: track.name, seconds: Int(track.seconds), bytes: track.bytes,
+                parent: track.album.map(number(of:)))
         case let playlist as Playlist:
             return .init(
                 kind: .playlist, name: playlist.name, parent: playlist.owner.map(number(of:)),
@@ -304,6 +309,12 @@ private struct RandomRun {
     private func made<Object: ManagedObject>(_ object: Object, _ body: (Object) -> Void) -> Object {
         body(object)
         return object
+    }
+
+    /// A number of any width: at an end of one, or in between.
+    private mutating func number() -> Int {
+        let end = Int.max >> Int.random(in: 0..<63, using: &random)
+        return [end, ~end, end &+ 1, end / 3, 0].randomElement(using: &random) ?? 0
     }
 
     private mutating func pick(_ kind: ReferenceGraph.Kind?) -> Int? {

@@ -9,6 +9,8 @@ struct ReferenceGraph: Equatable {
         let kind: Kind
         var name: String
         var seconds = 180
+        /// A number of any width.
+        var bytes = 0
         /// The artist of an album, the album of a track, the owner of a playlist.
         var parent: Int?
         /// The tracks of an album, in order.

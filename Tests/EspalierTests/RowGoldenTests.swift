@@ -78,7 +78,7 @@ enum GoldenRows {
             if let parent = parent(of: position) { try object.setValue(.toOne(objects[parent]), forKey: "parent") }
             objects.append(object)
             // One by one: the first rows are older than the last, and some get more than one version.
-            try context.save()
+            try context.saveAndCompare()
         }
         try store.close()
     }

@@ -28,7 +28,7 @@ import Testing
         playlist.name = "Evening"
         playlist.owner = listener
         playlist.tracks = [tracks[0], live]
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         let fresh = stack.newContext()
         let found = try #require(try fresh.fetch(FetchRequest<Artist>()).first)
@@ -48,7 +48,7 @@ import Testing
         artist.name = "Nina Simone"
         #expect(artist.hasChanges && artist.isInserted && stack.context.hasChanges)
 
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(!artist.objectID.isTemporary && !artist.hasChanges && !artist.isInserted)
         #expect(!stack.context.hasChanges && stack.context.insertedObjects.isEmpty)
@@ -70,7 +70,7 @@ import Testing
         #expect(artist.isUpdated && stack.context.updatedObjects == [artist])
         #expect(artist.changedValues() == ["name": .string("Other")])
         #expect(artist.committedValues()["name"] == .string("Artist 0"))
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(try stack.stored(Artist.self).map(\.name) == ["Other"])
     }
@@ -90,7 +90,7 @@ import Testing
             return track
         }
 
-        let found = violations { try stack.context.save() }
+        let found = violations { try stack.context.saveAndCompare() }
 
         let named = Set(found.map { "\($0.code) \($0.entityName).\($0.property ?? "")" })
         #expect(
@@ -109,7 +109,7 @@ import Testing
         owner.name = "Ann"
         playlist.owner = owner
         playlist.name = "Evening"
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try stack.stored(Artist.self).count == 1)
     }
 
@@ -120,11 +120,11 @@ import Testing
         owner.name = "Ann"
         let first = Playlist(context: stack.context)
         (first.name, first.owner) = ("Evening", owner)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         let second = Playlist(context: stack.context)
         (second.name, second.owner) = ("Evening", owner)
 
-        guard case .constraints(let conflicts)? = contextError({ try stack.context.save() }) else {
+        guard case .constraints(let conflicts)? = contextError({ try stack.context.saveAndCompare() }) else {
             Issue.record("no constraint error")
             return
         }
@@ -133,7 +133,7 @@ import Testing
         #expect(conflicts[0].other == first.objectID)
         #expect(second.objectID.isTemporary && stack.context.insertedObjects == [second])
         second.name = "Night"
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try stack.stored(Playlist.self).count == 2)
     }
 
@@ -169,7 +169,7 @@ import Testing
         let id = artist.objectID
 
         #expect(!id.isTemporary && artist.isInserted && album.artist === artist && artist.albums == [album])
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(artist.objectID == id)
         #expect(try stack.stored(Album.self).first?.artist?.objectID == id)
     }
@@ -200,12 +200,12 @@ import Testing
         let late = newAlbum()
         let orphan = Playlist(context: context)
         orphan.name = "Nobody's"
-        #expect(violations { try context.save() }.map(\.property) == ["owner"])
+        #expect(violations { try context.saveAndCompare() }.map(\.property) == ["owner"])
         #expect(artist.albums == [albums[0], early, late])
 
         try context.delete(orphan)
         let last = newAlbum()
-        try context.save()
+        try context.saveAndCompare()
         #expect(artist.albums == [albums[0], early, late, last])
         #expect(try stack.stored(Artist.self).map(\.albums.count).sorted() == [1, 4])
 
@@ -228,7 +228,7 @@ import Testing
         album.artist = artist
 
         #expect(album.managedObjectContext === stack.context && artist.albums == [album])
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(try stack.stored(Album.self).first?.artist?.name == "Outside")
     }
 
@@ -237,7 +237,7 @@ import Testing
         let track = Track(context: stack.context)
         track.name = "So What"
         track.plays = 7
-        try stack.context.save()
+        try stack.context.saveAndCompare()
 
         #expect(track.plays == 7 && !track.hasChanges)
         #expect(try stack.stored(Track.self).first?.plays == nil)
@@ -252,7 +252,7 @@ import Testing
             #expect(stack.context.registeredObjects.count == 3)
         }
         #expect(stack.context.registeredObjects.count == 1)
-        try stack.context.save()
+        try stack.context.saveAndCompare()
         #expect(stack.context.registeredObjects.isEmpty)
 
         var context: ManagedObjectContext? = stack.newContext()

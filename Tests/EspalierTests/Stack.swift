@@ -65,7 +65,7 @@ final class Stack {
                 }
             }
         }
-        try context.save()
+        try context.saveAndCompare()
     }
 }
 

@@ -218,14 +218,34 @@ struct SaveExecution: ~Copyable {
         guard versionConflicts.isEmpty else { throw .conflict(versionConflicts) }
     }
 
-    /// Checks the version of a row and writes over its bytes, in one visit.
+    /// What came of writing over the bytes of a row.
+    private enum PatchOutcome {
+        case patched
+        /// A value or the version needs more bytes than the row has for it.
+        case needsRewrite
+        /// The row is gone, or at another version than expected.
+        case outdated
+    }
+
+    /// Writes over the bytes of a row, or encodes it anew if it has no room; notes a row at another version.
     private mutating func patch(
         _ save: PreparedSave, _ position: Int, _ versionConflicts: inout [VersionConflict]
     ) throws(StoreError) {
         let (id, version) = (save.updates[position].id, save.updates[position].expectedVersion)
-        let (catalog, path) = (catalog, path)
+        let outcome = try patchInPlace(save.updates[position])
+        if case .patched = outcome { return }
+        let row = try transaction.snapshot(of: id, catalog, path: path)
+        if case .needsRewrite = outcome, let row { return try rewrite(row, save.updates[position]) }
+        versionConflicts.append(VersionConflict(id: id, expectedVersion: version, stored: row))
+    }
+
+    /// Checks the version of a row and writes over its bytes, in one visit.
+    private mutating func patchInPlace(_ update: SaveRequest.Update) throws(StoreError) -> PatchOutcome {
+        let (id, version, catalog) = (update.id, update.expectedVersion, catalog)
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: id)]
-        var (isCurrent, isPatched) = (false, false)
+        var outcome = PatchOutcome.outdated
+        // The visit borrows the transaction, so the rows to report leave `self` until it ends, and no longer:
+        // what is added to `self.updatedRows` meanwhile would be lost.
         var rows = SnapshotBuilder(context: catalog.context)
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }
@@ -234,15 +254,12 @@ struct SaveExecution: ~Copyable {
             guard number == catalog.context.entityNumbers[entity.index],
                 RowReader.version(of: row.bytes) == version
             else { return }
-            isCurrent = true
-            isPatched = RowEncoder(context: catalog.context).patch(
-                &row, entity.index, version: version + 1, values: save.updates[position].values, destinations: [])
+            let isPatched = RowEncoder(context: catalog.context).patch(
+                &row, entity.index, version: version + 1, values: update.values, destinations: [])
             if isPatched { rows.append(row.bytes, id: id) }
+            outcome = isPatched ? .patched : .needsRewrite
         }
-        if isPatched { return }
-        let row = try transaction.snapshot(of: id, catalog, path: path)
-        if isCurrent, let row { return try rewrite(row, save.updates[position]) }
-        versionConflicts.append(VersionConflict(id: id, expectedVersion: version, stored: row))
+        return outcome
     }
 
     /// Replaces a row and its index entries; most rows need not be encoded anew.
@@ -320,7 +337,8 @@ struct SaveExecution: ~Copyable {
         }
         newKey.encode(group, source, catalog.context)
         if !newKey.hasNull,
-            let other = try holder(of: newKey, group, catalog.groupTrees[index], source)
+            let other = try transaction.holder(
+                of: newKey, group, catalog.groupTrees[index], source, catalog, path: path)
         {
             conflicts.append(
                 ConstraintConflict(
@@ -342,35 +360,6 @@ struct SaveExecution: ~Copyable {
                 try transaction.put(value, for: key, in: tree)
             }
         }
-    }
-
-    /// The row with the lowest key that has the values of `key`, if there is one.
-    private func holder(
-        of key: GroupKey, _ group: KeyGroup, _ tree: Tree, _ source: RowSource
-    ) throws(StoreError) -> ObjectID? {
-        var found: ObjectID?
-        let range = KeyRange.beginning(with: key.bytes)
-        try transaction.forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
-            guard entry.byteCount == key.bytes.count + 8, value.byteCount == 3,
-                let id = catalog.context.id(
-                    entityNumber: value.number(at: 0), key: entry.bigEndianKey(at: key.bytes.count))
-            else {
-                throw .damagedContent(
-                    path: path, entity: catalog.model.entities[group.entity].name, key: 0,
-                    reason: "an entry of tree \"\(tree.name)\" is no key of a row")
-            }
-            if key.isCut {
-                guard let row = try transaction.snapshot(of: id, catalog, path: path),
-                    group.elements.allSatisfy({ element in
-                        let stored = RowSource.snapshot(row).value(of: element.property)
-                        return stored.compare(source.value(of: element.property)) == .orderedSame
-                    })
-                else { return true }
-            }
-            found = id
-            return false
-        }
-        return found
     }
 
     // MARK: Links

@@ -1,7 +1,8 @@
-// Rows and links as one transaction sees them.
+// Rows, links and holders of unique values as one transaction sees them.
 
 internal import EspalierEngine
 internal import EspalierModel
+internal import FoundationEssentials
 
 extension StoreTransaction where Base: ~Copyable {
     /// The row `id` names; `nil` if there is none, or if the row with its key is of another entity.
@@ -90,6 +91,35 @@ extension StoreTransaction where Base: ~Copyable {
             try lookup(in: tree), of: tree, keyByteCount: 16, of: relationship, catalog, path: path)
         try cursor.forEachLink(of: destination) { ids.append($1) }
         return ids
+    }
+
+    /// The row with the lowest key that has the values of `key`, taken from `source`, if there is one.
+    func holder(
+        of key: GroupKey, _ group: KeyGroup, _ tree: Tree, _ source: RowSource, _ catalog: StoreCatalog, path: String?
+    ) throws(StoreError) -> ObjectID? {
+        var found: ObjectID?
+        let range = KeyRange.beginning(with: key.bytes)
+        try forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
+            guard entry.byteCount == key.bytes.count + 8, value.byteCount == 3,
+                let id = catalog.context.id(
+                    entityNumber: value.number(at: 0), key: entry.bigEndianKey(at: key.bytes.count))
+            else {
+                throw .damagedContent(
+                    path: path, entity: catalog.model.entities[group.entity].name, key: 0,
+                    reason: "an entry of tree \"\(tree.name)\" is no key of a row")
+            }
+            if key.isCut {
+                guard let row = try snapshot(of: id, catalog, path: path),
+                    group.elements.allSatisfy({ element in
+                        let stored = RowSource.snapshot(row).value(of: element.property)
+                        return stored.compare(source.value(of: element.property)) == .orderedSame
+                    })
+                else { return true }
+            }
+            found = id
+            return false
+        }
+        return found
     }
 
     private func linkCursor(
