@@ -20,7 +20,7 @@ final class Cohort: SharedByObjects {
     /// The rows of `members` as they were fetched, where no objects were made for all of them.
     let fetchedRows: SnapshotList?
     private let cache: RowCache
-    /// The members whose rows are kept.
+    /// The members whose rows are kept; some may be named twice, but all together no more than `keptCountMax` times.
     private var rows: [ObjectID] {
         // SAFETY: no access lasts while another begins: IDs call nobody.
         _read { yield unsafe storedRows }
@@ -85,15 +85,31 @@ final class Cohort: SharedByObjects {
         }
     }
 
-    /// Lets the cache keep the rows of `ids` for as long as this cohort lives.
+    /// How many names of members one list holds at most, besides those of the last trip.
+    private var keptCountMax: Int { 2 * members.count }
+
+    /// Lets the cache keep the rows of `ids`, which are members, for as long as this cohort lives.
+    ///
+    /// - Complexity: O(`ids`), spread over many calls: a member that is refreshed is named once more, and the list is
+    ///   made one of different members before it has `keptCountMax`.
     func keepRows(of ids: [ObjectID]) {
-        if rows.isEmpty { rows = ids } else { rows += ids }
+        if rows.isEmpty { rows = ids } else { rows.name(ids, countMax: keptCountMax) }
     }
 
-    /// Keeps the destinations of a to-many relationship of each owner for as long as this cohort lives.
+    /// Keeps the destinations of a to-many relationship of each owner, a member, for as long as this cohort lives.
+    ///
+    /// - Complexity: as with `keepRows`.
     func keep(_ found: [[ObjectID]], of owners: [ObjectID], at slot: Int) {
         cache.add(found, of: owners, at: slot)
-        if firstLists == nil { firstLists = (slot, owners) } else { otherLists.append((slot, owners)) }
+        if firstLists == nil {
+            firstLists = (slot, owners)
+        } else if firstLists?.slot == slot {
+            firstLists?.owners.name(owners, countMax: keptCountMax)
+        } else if let index = otherLists.firstIndex(where: { $0.slot == slot }) {
+            otherLists[index].owners.name(owners, countMax: keptCountMax)
+        } else {
+            otherLists.append((slot, owners))
+        }
     }
 
     @inline(never)
@@ -150,5 +166,13 @@ final class Cohort: SharedByObjects {
             offset += 1
         }
         return result
+    }
+}
+
+extension [ObjectID] {
+    /// Appends `ids`; names each only once if there are more than `countMax` then.
+    fileprivate mutating func name(_ ids: [ObjectID], countMax: Int) {
+        self += ids
+        if count > countMax { self = ObjectIDSet(self).ids }
     }
 }

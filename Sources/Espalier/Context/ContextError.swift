@@ -23,6 +23,8 @@ public enum ContextError: Error, Sendable {
     case objectOfOtherContext(ObjectID)
     /// The object belongs to no context: it was never inserted, or is deleted, or its context was reset.
     case objectWithoutContext(ObjectID)
+    /// The object's context has ended before the object did.
+    case contextEnded(ObjectID)
     /// No store holds such a row (133000).
     case objectNotFound(ObjectID)
     /// The objects of the entity are not of the class that the request promises.
@@ -59,7 +61,8 @@ public enum ContextError: Error, Sendable {
         case .unsupportedStore: 134000
         case .store: 134030
         case .unsettledSave, .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext,
-            .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore, .relationshipAcrossStores,
+            .contextEnded, .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore,
+            .relationshipAcrossStores,
             .invalidURI:
             134060
         }
@@ -83,6 +86,9 @@ extension ContextError: CustomStringConvertible {
             "\(id) belongs to another context; get it in this one with existingObject(with:)"
         case .objectWithoutContext(let id):
             "\(id) is in no context: it was never inserted, or is deleted, or its context was reset"
+        case .contextEnded(let id):
+            "the context of \(id) has ended; keep a reference to the ManagedObjectContext, or to the "
+                + "PersistentContainer that owns it, for as long as its objects are used"
         case .objectNotFound(let id): "no store holds \(id)"
         case .wrongResultType(let entity, let found, let expected):
             "objects of \(entity) are \(found), but the request asks for \(expected)"

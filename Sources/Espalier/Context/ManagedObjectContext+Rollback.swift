@@ -22,7 +22,7 @@ extension ManagedObjectContext {
     ///
     /// Objects that the application still holds belong to no context afterwards.
     public func reset() {
-        letGo()
+        letGo(isEnding: false)
         // Objects that end from here on do not leave it.
         registry = ObjectRegistry()
         forgetDestinations()

@@ -125,7 +125,7 @@ public final class ManagedObjectContext {
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
     }
 
-    deinit { letGo() }
+    deinit { letGo(isEnding: true) }
 
     /// The model of the coordinator.
     public var model: ManagedObjectModel { persistentStoreCoordinator.managedObjectModel }
@@ -282,9 +282,9 @@ public final class ManagedObjectContext {
     /// Takes the context away from every object, at its end or when it forgets them.
     ///
     /// Calls no hook, and what objects give up keeps no object alive: none ends meanwhile.
-    func letGo() {
+    func letGo(isEnding: Bool) {
         for shape in shapes {
-            shape?.letGo()
+            shape?.letGo(isEnding: isEnding)
             shape?.removeObject()
         }
         (shapes, shapesByTag) = (Array(repeating: nil, count: shapes.count), [])

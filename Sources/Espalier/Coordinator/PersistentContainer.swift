@@ -1,4 +1,7 @@
 // Everything an application needs in one place: model, stores, the main actor's context, background contexts.
+//
+// Invariants
+//   1. The container owns its main context; the context does not need the container, only the coordinator.
 
 public import EspalierModel
 import EspalierStore
@@ -17,9 +20,9 @@ public final class PersistentContainer: Sendable {
         if let context = madeViewContext { return context }
         let context = ManagedObjectContext(persistentStoreCoordinator)
         context.name = "view"
-        context.mergeNotice = { [weak self] in
-            Task { @MainActor in self?.viewContext.processPendingChanges() }
-        }
+        // Not by way of the container: an application may keep the context alone.
+        let follower = ViewContextFollower(context: context)
+        context.mergeNotice = { Task { @MainActor in follower.context?.processPendingChanges() } }
         context.automaticallyMergesChangesFromParent = true
         madeViewContext = context
         return context
@@ -76,4 +79,11 @@ public final class PersistentContainer: Sendable {
         }
         if let failure { throw failure }
     }
+}
+
+/// What leads from a save of another context to the main actor's context, without keeping that alive.
+@MainActor private final class ViewContextFollower {
+    private(set) weak var context: ManagedObjectContext?
+
+    init(context: ManagedObjectContext) { self.context = context }
 }

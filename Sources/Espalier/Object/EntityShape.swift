@@ -40,6 +40,8 @@ struct AttributeRule {
 final class EntityShape: SharedByObjects {
     /// The context whose objects have this shape, until it lets go of them.
     private(set) var context: Unretained<ManagedObjectContext>
+    /// Whether that context has ended.
+    private(set) var isContextEnded = false
     let entity: Entity
     /// `nil` for an object whose entity is of no model of a context (see `ManagedObject.init(context:)`).
     let model: ManagedObjectModel?
@@ -116,7 +118,12 @@ final class EntityShape: SharedByObjects {
     }
 
     /// Makes all objects of this shape objects of no context.
-    func letGo() { context = Unretained(nil) }
+    ///
+    /// - Parameter isEnding: whether the context ends; otherwise it only forgets its objects.
+    func letGo(isEnding: Bool) {
+        context = Unretained(nil)
+        isContextEnded = isEnding
+    }
 
     /// What the property called `name` is; `nil` if the entity has none.
     ///

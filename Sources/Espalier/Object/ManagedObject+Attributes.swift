@@ -110,6 +110,7 @@ extension ManagedObject {
 
     /// Notes a refused change, to be reported by the next save.
     final func refuse(_ property: String?, _ reason: Violation.Reason) {
+        requireContext()
         managedObjectContext?.record(Violation(self, property, reason))
     }
 }

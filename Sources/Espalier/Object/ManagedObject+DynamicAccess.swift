@@ -16,11 +16,15 @@ public enum PropertyValue {
 extension ManagedObject {
     /// The value of the property called `key`; fires the fault.
     ///
-    /// - Throws: `ContextError.violations` if the entity has no such property.
+    /// - Throws: `ContextError.violations` if the entity has no such property; `.contextEnded` if the answer needs the
+    ///   object's context, and that has ended.
     public final func value(forKey key: String) throws(ContextError) -> PropertyValue {
         switch entity.property(named: key) {
-        case .attribute(let slot)?: return .attribute(attributeValue(at: slot))
+        case .attribute(let slot)?:
+            try requireContextOrValues()
+            return .attribute(attributeValue(at: slot))
         case .relationship(let slot)?:
+            if isContextEnded { throw .contextEnded(storedID) }
             return entity.relationships[slot].isToMany
                 ? .toMany(destinations(at: slot)) : .toOne(destination(at: slot))
         case nil: throw .violations([Violation(self, key, .unknownKey(known: entity.propertyNames))])
@@ -30,8 +34,10 @@ extension ManagedObject {
     /// Sets the property called `key`; for a relationship, both sides (MO-20).
     ///
     /// - Throws: `ContextError.violations` if the entity has no such property, the value is of another type, or the
-    ///   change is not allowed; then nothing has changed and nothing is recorded for `save()`.
+    ///   change is not allowed; `.contextEnded` if the object's context has ended. Then nothing has changed and nothing
+    ///   is recorded for `save()`.
     public final func setValue(_ value: PropertyValue, forKey key: String) throws(ContextError) {
+        if isContextEnded { throw .contextEnded(storedID) }
         let reason: Violation.Reason?
         switch (entity.property(named: key), value) {
         case (.attribute(let slot)?, .attribute(let value)): reason = setAttributeValue(value, at: slot)
@@ -63,6 +69,7 @@ extension ManagedObject {
     ///
     /// - Throws: `ContextError.violations` if the entity has no such relationship.
     public final func objectIDs(forRelationshipNamed name: String) throws(ContextError) -> [ObjectID] {
+        if isContextEnded { throw .contextEnded(storedID) }
         guard let relationship = entity.relationship(named: name) else {
             throw .violations([Violation(self, name, .unknownKey(known: entity.relationships.map(\.name)))])
         }
@@ -90,6 +97,7 @@ extension ManagedObject {
     }
 
     private func toManySlot(_ name: String) throws(ContextError) -> Int {
+        if isContextEnded { throw .contextEnded(storedID) }
         guard let relationship = entity.relationship(named: name), relationship.isToMany else {
             let known = entity.relationships.filter(\.isToMany).map(\.name)
             throw .violations([Violation(self, name, .unknownKey(known: known))])
@@ -109,7 +117,7 @@ extension ManagedObject {
 
     /// The attributes and to-one destinations as they were last read or saved (MO-34); empty for a new object.
     public final func committedValues() -> [String: AttributeValue] {
-        if isFault { fireFault() }
+        if !isFulfilled { fireFault() }
         guard let row else { return [:] }
         var result: [String: AttributeValue] = [:]
         for attribute in entity.attributes where !attribute.isTransient {

@@ -9,7 +9,10 @@ extension ManagedObject {
         let former = state
         guard former.contains(.registered),
             former.isDisjoint(with: [.fulfilled, .inserted, .inaccessible, .awakening])
-        else { return }
+        else {
+            if !hasValues { requireContext() }
+            return
+        }
         if !hasRow {
             guard let context = managedObjectContext else { return }
             do {

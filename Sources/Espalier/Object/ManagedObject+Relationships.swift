@@ -59,7 +59,10 @@ extension ManagedObject {
         let known = withContext { $0.registry[id] } ?? nil
         if let known, !known.wantsCohort { return known }
         // Retained: what the class of a new object does in `init`, and those that end do, may let go of the context.
-        guard let context = managedObjectContext else { return nil }
+        guard let context = managedObjectContext else {
+            requireContext()
+            return nil
+        }
         let relationship = withShape { $0.entity.relationships[slot] }
         let object = context.object(for: id, known, from: self, across: relationship)
         context.keepDestination(object)
@@ -76,7 +79,10 @@ extension ManagedObject {
     /// The objects at the other end of a to-many relationship.
     final func destinations(at slot: Int) -> [ManagedObject] {
         // Retained, as above.
-        guard let context = managedObjectContext else { return [] }
+        guard let context = managedObjectContext else {
+            requireContext()
+            return []
+        }
         let relationship = withShape { $0.entity.relationships[slot] }
         return context.objects(for: destinationIDs(at: slot), from: self, across: relationship)
     }

@@ -117,6 +117,7 @@ extension ManagedObject {
     ) {
         guard let slot = relationshipSlot(name, at: index) else { return }
         if let reason = setDestination(newValue, at: slot) {
+            requireContext()
             // An object outside of every context cannot record; the other one's context reports.
             (managedObjectContext ?? newValue?.managedObjectContext)?
                 .record(Violation(self, name.description, reason))
@@ -144,6 +145,7 @@ extension ManagedObject {
     private func setAll(_ name: StaticString, at index: Int, _ objects: [ManagedObject]) {
         guard let slot = relationshipSlot(name, at: index) else { return }
         if let reason = setDestinations(objects, at: slot) {
+            requireContext()
             (managedObjectContext ?? objects.lazy.compactMap(\.managedObjectContext).first)?
                 .record(Violation(self, name.description, reason))
         }

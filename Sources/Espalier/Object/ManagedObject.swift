@@ -19,6 +19,11 @@ import EspalierStore
 /// read, and the next `save()` reports why. Writing a property cannot throw in Swift: what is not allowed (an object
 /// of another context, a deleted object, a wrong type) is refused, leaves everything as it was, and is reported by the
 /// next `save()` of the context as a `Violation`. `setValue(_:forKey:)` does the same and throws at once.
+///
+/// An object does not keep its context alive. Keep the context, or the container that owns it, for as long as you use
+/// its objects: an object of a context that has ended still gives the values that are in memory; reading anything else
+/// of it, and writing, stops the program with a message that says so. Access by name throws
+/// `ContextError.contextEnded`.
 open class ManagedObject {
     /// Where an object stands in its life.
     struct State: OptionSet {
@@ -211,6 +216,8 @@ open class ManagedObject {
         @inline(__always)
         set { storedState = newValue }
     }
+    /// Whether it was in a context until that ended or forgot it, and did not leave by itself.
+    final var wasRegistered: Bool { storedState.contains(.registered) }
     /// Whether its context is gone or has forgotten it, and it does not say so itself.
     @inline(__always)
     private final var isLetGo: Bool {
@@ -272,6 +279,7 @@ extension ManagedObject: CustomStringConvertible {
     public final var description: String {
         let head = "\(entity.name) \(storedID)"
         guard !isFault else { return head + " (fault)" }
+        guard !isContextEnded || hasValues else { return head + " (its context has ended)" }
         return head + " { "
             + entity.attributes.map { "\($0.name): \(attributeValue(at: $0.slot).text)" }.joined(separator: ", ") + " }"
     }

@@ -93,8 +93,8 @@ enum ToolError: Error, CustomStringConvertible {
         case .store(let error): exitCode(of: error)
         case .partlySaved(let error): exitCode(of: error)
         case .violations, .conflicts, .constraints, .unsettledSave, .unknownEntity, .abstractEntity,
-            .objectOfOtherContext, .objectWithoutContext, .objectNotFound, .wrongResultType, .unknownRelationship,
-            .noStore, .unsupportedStore, .readOnlyStore, .relationshipAcrossStores:
+            .objectOfOtherContext, .objectWithoutContext, .contextEnded, .objectNotFound, .wrongResultType,
+            .unknownRelationship, .noStore, .unsupportedStore, .readOnlyStore, .relationshipAcrossStores:
             .unavailable
         case .invalidPredicate, .invalidURI: .usage
         }

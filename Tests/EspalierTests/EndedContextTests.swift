@@ -1,0 +1,142 @@
+// Objects that outlive their context: what is in memory stays readable, anything else is refused aloud.
+
+import Espalier
+import EspalierModel
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct EndedContextTests {
+    /// An album with an artist and a track, of a context that has ended; the album's values are in memory if `isRead`.
+    private static func orphan(isRead: Bool) throws -> Album {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        try coordinator.addPersistentStore(.inMemory)
+        let writer = ManagedObjectContext(coordinator)
+        let (artist, album, track) = (Artist(context: writer), Album(context: writer), Track(context: writer))
+        (artist.name, album.title, track.name) = ("Nina Simone", "Pastel Blues", "Sinnerman")
+        (album.artist, track.album) = (artist, album)
+        try writer.saveAndCompare()
+
+        let context = ManagedObjectContext(coordinator)
+        let found = try #require(try context.fetch(FetchRequest<Album>()).first)
+        if isRead { #expect(found.title == "Pastel Blues") } else { context.refresh(found, mergesChanges: false) }
+        return found
+    }
+
+    @Test func `values in memory are read after the context has ended`() throws {
+        let album = try Self.orphan(isRead: true)
+
+        #expect(album.managedObjectContext == nil)
+        #expect(album.title == "Pastel Blues" && album[attribute: "title"] == .string("Pastel Blues"))
+        #expect(album.description.contains("Pastel Blues"))
+    }
+
+    @Test func `access by name throws what the context was needed for`() throws {
+        let album = try Self.orphan(isRead: false)
+        func isContextEnded(_ body: () throws -> Void) -> Bool {
+            if case .contextEnded(album.objectID)? = contextError(body) { true } else { false }
+        }
+
+        #expect(isContextEnded { _ = try album.value(forKey: "title") })
+        #expect(isContextEnded { _ = try album.value(forKey: "artist") })
+        #expect(isContextEnded { _ = try album.value(forKey: "tracks") })
+        #expect(isContextEnded { _ = try album.objectIDs(forRelationshipNamed: "tracks") })
+        #expect(isContextEnded { try album.setValue(.string("New"), forKey: "title") })
+        #expect(isContextEnded { try album.add([], toRelationshipNamed: "tracks") })
+        #expect(isContextEnded { try album.remove([], fromRelationshipNamed: "tracks") })
+        #expect(album.description.contains("its context has ended"))
+    }
+
+    @Test(arguments: ["attribute", "to-one", "to-many", "committed", "write", "write to-one", "write to-many"])
+    func `typed access that needs an ended context stops with what to keep, and never reads nil`(
+        _ access: String
+    ) async throws {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [access = access as String] in
+            let album = try EndedContextTests.orphan(isRead: access.hasPrefix("to") || access.hasPrefix("write"))
+            switch access {
+            case "attribute": print(album.title)
+            case "to-one": print(album.artist?.name ?? "nobody")
+            case "to-many": print(album.tracks.count)
+            case "committed": print(album.committedValues())
+            case "write": album.title = "New"
+            case "write to-one": album.artist = nil
+            default: album.tracks = []
+            }
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("keep a reference to the ManagedObjectContext"), "\(message)")
+    }
+
+    @Test func `the end of a context that has changes stops nobody`() throws {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        try coordinator.addPersistentStore(.inMemory)
+        var context: ManagedObjectContext? = ManagedObjectContext(coordinator)
+        let artist = try Artist(context: #require(context))
+        artist.name = "Unsaved"
+
+        context = nil
+
+        #expect(artist.name == "Unsaved" && artist.founded == nil)
+        #expect(artist.managedObjectContext == nil && !artist.hasChanges)
+    }
+
+    @MainActor @Test func `a view context follows other contexts though nobody keeps its container`() async throws {
+        let model = try ManagedObjectModel(for: musicClasses)
+        let context = try PersistentContainer(model: model, stores: [.inMemory]).viewContext
+        let artist = Artist(context: context)
+        artist.name = "Before"
+        try context.saveAndCompare()
+        let (id, coordinator) = (artist.objectID, context.persistentStoreCoordinator)
+
+        try await BackgroundContext(coordinator).perform { context in
+            let artist = try #require(try context.existingObject(with: id) as? Artist)
+            artist.name = "After"
+            try context.saveAndCompare()
+        }
+
+        // The context takes the save in when the main actor is free, without being asked for anything.
+        for _ in 0..<1000 where artist.name != "After" { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(artist.name == "After")
+    }
+}
+
+@Suite struct CohortMemoryTests {
+    /// The bytes of this process that are in memory.
+    private static func residentByteCount() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+        return try #require(line.split(separator: " ").compactMap { Int($0) }.first) * 1024
+    }
+
+    /// Refreshes and reads the same objects time and again, with a to-one and a to-many relationship of each.
+    private static func refreshOften(_ roundCount: Int) throws -> Int {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        try coordinator.addPersistentStore(.inMemory)
+        let writer = ManagedObjectContext(coordinator)
+        for number in 0..<500 {
+            let (album, track) = (Album(context: writer), Track(context: writer))
+            (album.title, track.name, track.album) = ("\(number)", "\(number)", album)
+        }
+        try writer.saveAndCompare()
+        let context = ManagedObjectContext(coordinator)
+        let albums = try context.fetch(FetchRequest<Album>())
+        var before = 0
+        for round in 0..<roundCount {
+            if round == roundCount / 10 { before = try residentByteCount() }
+            for album in albums { context.refresh(album, mergesChanges: false) }
+            for album in albums { _ = (album.title, album.tracks.count) }
+        }
+        withExtendedLifetime(albums) {}
+        return try residentByteCount() - before
+    }
+
+    // 2,000 rounds of 500 objects name 2 million rows and lists: 32 MB and more, if each trip were kept in mind.
+    @Test func `a context that refreshes its objects for years keeps its memory`() async throws {
+        guard FileManager.default.fileExists(atPath: "/proc/self/status") else { return }
+        await #expect(processExitsWith: .success) {
+            let growth = try CohortMemoryTests.refreshOften(2000)
+            #expect(growth < 8 << 20, "\(growth) bytes")
+        }
+    }
+}
