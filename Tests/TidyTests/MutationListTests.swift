@@ -1,4 +1,4 @@
-// The list of mutations (`Tests/Mutations/run`) is about the engine as it is: old texts stand there, tests exist.
+// The list of mutations (`Tests/Mutations/run`) is about the sources as they are: old texts stand there, tests exist.
 
 import Testing
 
@@ -36,7 +36,7 @@ private struct Mutation {
         } else if line.hasPrefix("+") {
             new.append(line.dropFirst())
         } else if line.hasPrefix("in ") {
-            file = "Sources/EspalierEngine/" + rest
+            file = "Sources/" + (rest.hasPrefix("Espalier") ? "" : "EspalierEngine/") + rest
         } else if line.hasPrefix("caught ") {
             test = String(rest)
         } else if line.hasPrefix("because ") {
