@@ -150,10 +150,10 @@ final class CareRun {
     }
 
     private func remove(_ path: String) throws(StorageError) {
-        guard try system.identity(of: path) != nil else { return }
+        guard try system.identity(of: path, role: .store) != nil else { return }
         try system.remove(path)
         // The monitor of order knows no name that may be forgotten.
-        try system.syncDirectory(of: path)
+        try system.sync()
     }
 
     // MARK: Examining

@@ -16,10 +16,10 @@
 
 // Outside `Platform`, whose members have the same names.
 // SAFETY: the strings live for the length of the calls.
-private func openFile(_ path: String, _ flags: Int32) -> Int32 { unsafe open(path, flags, 0o644) }
+private func openFile(_ folder: Int32, _ path: String, _ flags: Int32) -> Int32 {
+    unsafe openat(folder, path, flags, 0o644)
+}
 private func closeFile(_ descriptor: Int32) -> Int32 { close(descriptor) }
-private func linkFile(_ path: String, _ newPath: String) -> Int32 { unsafe link(path, newPath) }
-private func renameFile(_ path: String, _ newPath: String) -> Int32 { unsafe rename(path, newPath) }
 
 /// The operating system, as far as the engine knows it.
 package enum Platform {
@@ -30,6 +30,7 @@ package enum Platform {
     package static let noEntry = ENOENT, exists = EEXIST, noSpace = ENOSPC, quotaExceeded = EDQUOT, fileTooBig = EFBIG
     package static let ioError = EIO, isDirectory = EISDIR, accessDenied = EACCES, readOnlyFileSystem = EROFS
     package static let tryAgain = EAGAIN, notSupported = EOPNOTSUPP, invalid = EINVAL
+    package static let notADirectory = ENOTDIR, linkLoop = ELOOP
 
     /// The operating system's words for error number `errno`.
     package static func message(of errno: Int32) -> String {
@@ -49,10 +50,48 @@ package enum Platform {
 
     // MARK: Files
 
-    /// Opens `path`; answers a descriptor.
-    package static func open(_ path: String, writable: Bool, createExclusively: Bool) -> Int {
-        let flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | (createExclusively ? O_CREAT | O_EXCL : 0)
-        return retrying { Int(openFile(path, flags)) }
+    /// Stands for the directory that the process works in, where a directory's descriptor is asked for.
+    package static let workingDirectory = Int32(AT_FDCWD)
+
+    /// Opens `name` in a directory, and follows no symbolic link; answers a descriptor.
+    ///
+    /// Never waits for another process, as the open of a pipe does, and never makes a terminal this process's own.
+    package static func open(
+        _ name: String, in directory: Int32, writable: Bool, createExclusively: Bool
+    ) -> Int {
+        let creating = createExclusively ? O_CREAT | O_EXCL : 0
+        let flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | creating
+        return retrying { Int(openFile(directory, name, flags)) }
+    }
+
+    /// Opens the directory at `path`, which may be relative to another one; answers a descriptor.
+    package static func openDirectory(_ path: String, in directory: Int32) -> Int {
+        let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+        let code = retrying { Int(openFile(directory, path, flags)) }
+        #if os(Linux)
+            // One that may be passed through but not listed: good enough for the names in it, not for a sync.
+            let pathOnly: Int32 = 0o10000000
+            if code == -Int(EACCES) { return retrying { Int(openFile(directory, path, flags | pathOnly)) } }
+        #endif
+        return code
+    }
+
+    /// Reads what a symbolic link in a directory leads to; `nil` with an error number if it is none.
+    package static func target(ofLink name: String, in directory: Int32, into result: inout String?) -> Int {
+        result = nil
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        // SAFETY: the kernel writes at most `count` bytes to the buffer.
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+            let start = buffer.baseAddress?.assumingMemoryBound(to: CChar.self)
+            guard let start = unsafe start else { return -Int(EINVAL) }
+            return retrying { unsafe readlinkat(directory, name, start, buffer.count) }
+        }
+        guard count >= 0 else { return count }
+        let text = String(decoding: bytes[..<count], as: UTF8.self)
+        // Names that are not UTF-8 cannot be told as text, and a repaired one is another file's.
+        guard text.utf8.elementsEqual(bytes[..<count]) else { return -Int(EILSEQ) }
+        result = text
+        return count
     }
 
     /// Closes a descriptor.
@@ -85,18 +124,14 @@ package enum Platform {
         #endif
     }
 
-    /// Makes a directory's entries durable.
-    package static func syncDirectory(_ path: String) -> Int {
-        let descriptor = retrying { Int(openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) }
-        guard descriptor >= 0 else { return descriptor }
-        let result = retrying { Int(fsync(Int32(descriptor))) }
-        let closed = close(Int32(descriptor))
-        return result < 0 ? result : closed
-    }
+    /// Makes the entries of an open directory durable.
+    package static func syncDirectory(_ descriptor: Int32) -> Int { retrying { Int(fsync(descriptor)) } }
 
     /// What the file system says about a file.
     package struct FileStatus {
         package let device: UInt64, inode: UInt64, byteCount: UInt64
+        /// How many names the file has.
+        package let linkCount: UInt64
         package let isRegular: Bool, isDirectory: Bool
     }
 
@@ -109,11 +144,14 @@ package enum Platform {
         return code
     }
 
-    /// The status of the file at `path`.
-    package static func status(of path: String, into result: inout FileStatus?) -> Int {
+    /// The status of `name` in a directory; of a symbolic link itself unless it is to be followed.
+    package static func status(
+        of name: String, in directory: Int32, followsLink: Bool = false, into result: inout FileStatus?
+    ) -> Int {
         var raw = stat()
+        let flags = followsLink ? 0 : AT_SYMLINK_NOFOLLOW
         // SAFETY: the kernel fills the structure it is given.
-        let code = retrying { Int(unsafe stat(path, &raw)) }
+        let code = retrying { Int(unsafe fstatat(directory, name, &raw, flags)) }
         result = code < 0 ? nil : FileStatus(raw)
         return code
     }
@@ -132,20 +170,51 @@ package enum Platform {
         }
     }
 
-    /// Gives `path` a second name, which must not exist yet.
-    package static func link(_ path: String, _ newPath: String) -> Int {
-        retrying { Int(linkFile(path, newPath)) }
+    /// Renames a file within a directory unless the new name is taken (EEXIST).
+    ///
+    /// In one step where the system and the file system can: else by a second name, which a process that is killed in
+    /// between leaves behind.
+    package static func renameExclusively(_ name: String, to newName: String, in directory: Int32) -> Int {
+        #if os(Linux)
+            // SAFETY: the strings live for the length of the call.
+            if let renameInOneStep = unsafe renameInOneStep {
+                let noReplace: UInt32 = 1
+                let code = retrying { Int(unsafe renameInOneStep(directory, name, directory, newName, noReplace)) }
+                if code != -Int(EINVAL), code != -Int(ENOSYS) { return code }
+            }
+        #endif
+        // SAFETY: the strings live for the length of the calls.
+        let linked = retrying { Int(unsafe linkat(directory, name, directory, newName, 0)) }
+        if linked >= 0 { return remove(name, in: directory) }
+        if linked == -Int(EEXIST) { return linked }
+        // File systems without second names: the window between the look and the rename is the price.
+        var status: FileStatus?
+        let code = Self.status(of: newName, in: directory, into: &status)
+        if code != -Int(ENOENT) { return code < 0 ? code : -Int(EEXIST) }
+        return rename(name, to: newName, in: directory)
     }
 
-    /// Renames a file, replacing what has the new name.
-    package static func rename(_ path: String, _ newPath: String) -> Int {
-        retrying { Int(renameFile(path, newPath)) }
+    #if os(Linux)
+        private typealias RenameInOneStep =
+            @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
+
+        // SAFETY: the C library declares `renameat2` with these arguments; `nil` in one that does not have it.
+        /// `renameat2`, which is invisible to Swift without _GNU_SOURCE.
+        private static let renameInOneStep: RenameInOneStep? = unsafe dlsym(nil, "renameat2").map {
+            unsafe unsafeBitCast($0, to: RenameInOneStep.self)
+        }
+    #endif
+
+    /// Renames a file within a directory, replacing what has the new name.
+    package static func rename(_ name: String, to newName: String, in directory: Int32) -> Int {
+        // SAFETY: the strings live for the length of the call.
+        retrying { Int(unsafe renameat(directory, name, directory, newName)) }
     }
 
-    /// Removes a file's name.
-    package static func remove(_ path: String) -> Int {
+    /// Removes a name from a directory.
+    package static func remove(_ name: String, in directory: Int32) -> Int {
         // SAFETY: the string lives for the length of the call.
-        retrying { Int(unsafe unlink(path)) }
+        retrying { Int(unsafe unlinkat(directory, name, 0)) }
     }
 
     // MARK: Locks
@@ -198,6 +267,11 @@ package enum Platform {
         range.l_len = 1
         return range
     }
+
+    // MARK: Processes
+
+    /// The number of this process.
+    package static var processID: Int32 { getpid() }
 
     // MARK: Time, chance and threads
 
@@ -266,6 +340,7 @@ extension Platform.FileStatus {
         device = UInt64(raw.st_dev)
         inode = UInt64(raw.st_ino)
         byteCount = UInt64(max(raw.st_size, 0))
+        linkCount = UInt64(raw.st_nlink)
         isRegular = raw.st_mode & S_IFMT == S_IFREG
         isDirectory = raw.st_mode & S_IFMT == S_IFDIR
     }

@@ -15,11 +15,14 @@ extension StorageError: CustomStringConvertible {
         case .unsupportedFeatures(let bits):
             "The store uses features this engine does not know (bits 0x\(String(bits, radix: 16))); "
                 + "open it with the newer version that wrote it."
-        case .noSuchStore: "There is no file at this path, and the options forbid creating one."
+        case .noSuchStore: "There is no file at this path."
+        case .path(let fault): fault.description
         case .storeBusy(let pid):
-            pid == 0
-                ? "Another process has the store open; close it there first."
-                : "Process \(pid) has the store open; close it there first."
+            switch pid {
+            case 0: "Another process has the store open; close it there first."
+            case Platform.processID: "This process has the store open; close it first."
+            default: "Process \(pid) has the store open; close it there first."
+            }
         case .readOnly: "The store was opened for reading only; open it with access .readWrite to change it."
         case .closed: "The database was closed; open it again to use it."
         case .transactionsOpen(let count):
@@ -42,6 +45,9 @@ extension StorageError: CustomStringConvertible {
         case .logCorrupt(let lsn):
             "The log is damaged at position \(lsn), before commits that were acknowledged; "
                 + "open the store read-only or salvage it."
+        case .logMissing:
+            "The store was not closed cleanly, and its log is missing: there is no file with the store's name and "
+                + "\"-wal\" at its end beside it; if the store was moved or renamed, do the same with the log."
         case .notClean: "The store was not closed cleanly, so it cannot be opened as immutable; open it .readOnly."
         case .keyTooLong(let byteCount, let maximum):
             "The key has \(byteCount) bytes; a key of this store has at most \(maximum)."
@@ -62,7 +68,17 @@ extension StorageError: CustomStringConvertible {
         case .backup(let fault): fault.description
         case .changesGone:
             "The log no longer holds all commits after this position; bring the copy forward by an increment first."
-        case .storeReplaced: "Another file has taken the store's name, so this one is outdated; open the store again."
+        case .storeReplaced:
+            "The file that was opened no longer has the store's name: it was renamed or removed, or another one took "
+                + "its place; open the store again."
+        case .removed(.log):
+            "The store's log was removed while the store was open; close the database, which moves all commits into "
+                + "the store file."
+        case .removed:
+            "The store file was removed while the store was open; back it up to keep what is in it, and open that copy."
+        case .forked(let pid):
+            "The database was opened by process \(pid), and this one is a fork of it; open the store anew here, after "
+                + "that process has closed it."
         }
     }
 }

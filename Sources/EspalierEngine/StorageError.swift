@@ -20,9 +20,11 @@ public enum StorageError: Error, Equatable, Sendable {
     case unsupportedFormat(found: UInt32, supported: UInt32)
     /// The store uses incompatible features this engine does not know (their bits).
     case unsupportedFeatures(UInt64)
-    /// There is no file at the path and the options forbid creating one.
+    /// There is no file at the path, and none was to be created.
     case noSuchStore
-    /// Another process holds the store; `pid` is 0 when it is unknown.
+    /// The path, or what it leads to, cannot be the place of a store.
+    case path(PathFault)
+    /// A process, perhaps this one, holds the store; `pid` is 0 when it is unknown.
     case storeBusy(pid: Int32)
     /// The operation writes and the store was opened for reading only.
     case readOnly
@@ -47,6 +49,8 @@ public enum StorageError: Error, Equatable, Sendable {
     case logFull
     /// Acknowledged commits in the log are damaged from this logical position on.
     case logCorrupt(lsn: UInt64)
+    /// The store was not closed cleanly, and there is no log beside it.
+    case logMissing
     /// `immutable` was asked for, but the store was not closed cleanly: its log holds commits.
     case notClean
     /// The key is longer than the tree's limit.
@@ -77,8 +81,12 @@ public enum StorageError: Error, Equatable, Sendable {
     case backup(BackupFault)
     /// The log no longer holds all commits after the position; go on from an increment.
     case changesGone
-    /// Another file has taken the store's name since it was opened: it was compacted or restored.
+    /// The store's name is no longer that of the file that was opened: it was renamed, removed, compacted or restored.
     case storeReplaced
+    /// The store file, or the log, was removed while the database was open: a commit would be lost.
+    case removed(FileRole)
+    /// The database was opened by another process (its number), of which this one is a fork.
+    case forked(from: Int32)
 
     /// Whether the error is about what the caller asked for: it is found before anything changes.
     var isAboutArguments: Bool {

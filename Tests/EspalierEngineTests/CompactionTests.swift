@@ -129,20 +129,15 @@ private final class SwappingFileSystem: FileSystem {
 
     init(path: String) { self.path = path }
 
-    func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
-        let file = try base.open(path, role: role, mode: mode)
-        guard path == self.path, !hasSwapped else { return file }
-        swapped.withLock { $0 = true }
-        try Database.compact(at: path)
-        return file
+    func entry(at path: String) throws(StorageError) -> DirectoryEntry {
+        let name = try base.entry(at: self.path).name
+        return try WrappedDirectory.entry(at: path, of: base) { [self] opened, file throws(StorageError) in
+            guard opened == name, !hasSwapped else { return file }
+            swapped.withLock { $0 = true }
+            try Database.compact(at: self.path)
+            return file
+        }
     }
-    func identity(of path: String) throws(StorageError) -> FileIdentity? { try base.identity(of: path) }
-    func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
-        try base.renameExclusively(path, to: newPath)
-    }
-    func rename(_ path: String, to newPath: String) throws(StorageError) { try base.rename(path, to: newPath) }
-    func remove(_ path: String) throws(StorageError) { try base.remove(path) }
-    func syncDirectory(of path: String) throws(StorageError) { try base.syncDirectory(of: path) }
     func now() -> UInt64 { base.now() }
     func random() -> UInt64 { base.random() }
 }

@@ -49,17 +49,18 @@ private final class HaltingFile: StorageFile {
 
     @Test func `a name that is taken is not given to another file`() throws {
         try withTemporaryFolder { folder in
-            let system = PosixFileSystem.shared
-            let (old, new) = (folder.appending(path: "old").path, folder.appending(path: "new").path)
-            try Data([1]).write(to: URL(filePath: old))
-            try Data([2]).write(to: URL(filePath: new))
+            let paths = ["old", "new"].map { folder.appending(path: $0).path }
+            let old = try PosixFileSystem.shared.entry(at: paths[0])
+            let new = DirectoryEntry(old.directory, "new")
+            try Data([1]).write(to: URL(filePath: paths[0]))
+            try Data([2]).write(to: URL(filePath: paths[1]))
 
-            #expect(try !system.renameExclusively(old, to: new))
-            #expect(try Data(contentsOf: URL(filePath: new)) == Data([2]))
-            try system.remove(new)
-            #expect(try system.renameExclusively(old, to: new))
-            #expect(try Data(contentsOf: URL(filePath: new)) == Data([1]))
-            #expect(try system.identity(of: old) == nil)
+            #expect(try !old.renameExclusively(to: new, role: .store))
+            #expect(try Data(contentsOf: URL(filePath: paths[1])) == Data([2]))
+            try new.remove(role: .store)
+            #expect(try old.renameExclusively(to: new, role: .store))
+            #expect(try Data(contentsOf: URL(filePath: paths[1])) == Data([1]))
+            #expect(try old.identity(role: .store) == nil)
         }
     }
 

@@ -2,6 +2,7 @@
 
 import EspalierEngine
 import Synchronization
+import TestSupport
 
 /// Files with a hook before each read, write, sync and reservation.
 final class HookedFileSystem: FileSystem {
@@ -26,19 +27,10 @@ final class HookedFileSystem: FileSystem {
         if let hook = hook.withLock({ $0 }) { try hook(call, role) }
     }
 
-    func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
-        HookedFile(try files.open(path, role: role, mode: mode), in: self)
+    func entry(at path: String) throws(StorageError) -> DirectoryEntry {
+        try WrappedDirectory.entry(at: path, of: files) { [self] _, file in HookedFile(file, in: self) }
     }
 
-    func identity(of path: String) throws(StorageError) -> FileIdentity? { try files.identity(of: path) }
-
-    func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
-        try files.renameExclusively(path, to: newPath)
-    }
-
-    func rename(_ path: String, to newPath: String) throws(StorageError) { try files.rename(path, to: newPath) }
-    func remove(_ path: String) throws(StorageError) { try files.remove(path) }
-    func syncDirectory(of path: String) throws(StorageError) { try files.syncDirectory(of: path) }
     func now() -> UInt64 { files.now() }
     func random() -> UInt64 { files.random() }
 }
@@ -80,6 +72,7 @@ private final class HookedFile: StorageFile {
         try file.allocate(to: byteCount)
     }
 
+    func linkCount() throws(StorageError) -> UInt64 { try file.linkCount() }
     func lockForWriting() throws(StorageError) { try file.lockForWriting() }
     var isLockedByWriter: Bool { system.isLockedByWriter ?? file.isLockedByWriter }
     func close() throws(StorageError) { try file.close() }

@@ -23,14 +23,10 @@ import Testing
             try Data([1]).write(to: URL(filePath: file))
             _ = try memory.open("file", role: .log, mode: .createExclusively)
             let reading = try disk.open(file, role: .store, mode: .readOnly)
-            let notAFolder: Int32 = 20
+            let missing = try disk.entry(at: none)
             expectRefused([
-                (
-                    "open below a file", Self.failure(.open, .log, notAFolder),
-                    {
-                        _ = try disk.open(file + "/x", role: .log, mode: .readOnly)
-                    }
-                ),
+                ("look below a file", .path(.notAFolder), { _ = try disk.entry(at: file + "/x") }),
+                ("look in no folder", .path(.noFolder), { _ = try disk.entry(at: none + "/x") }),
                 (
                     "open a folder", .notAStore(.directory),
                     {
@@ -38,24 +34,12 @@ import Testing
                     }
                 ),
                 (
-                    "identity below a file", Self.failure(.open, .store, notAFolder),
+                    "rename nothing", Self.failure(.rename, .log, Platform.noEntry),
                     {
-                        _ = try disk.identity(of: file + "/x")
+                        try missing.rename(to: DirectoryEntry(missing.directory, "file"), role: .log)
                     }
                 ),
-                (
-                    "rename nothing", Self.failure(.rename, .directory, Platform.noEntry),
-                    {
-                        try disk.rename(none, to: file)
-                    }
-                ),
-                ("remove nothing", Self.failure(.remove, .directory, Platform.noEntry), { try disk.remove(none) }),
-                (
-                    "sync no folder", Self.failure(.sync, .directory, Platform.noEntry),
-                    {
-                        try disk.syncDirectory(of: none + "/x")
-                    }
-                ),
+                ("remove nothing", Self.failure(.remove, .log, Platform.noEntry), { try missing.remove(role: .log) }),
                 ("cut what is read", Self.failure(.truncate, .store, 22), { try reading.truncate(to: 0) }),
                 ("lock what is read", Self.failure(.lock, .store, 9), { try reading.lockForWriting() }),
                 (
@@ -65,15 +49,15 @@ import Testing
                     }
                 ),
                 (
-                    "rename nothing in memory", Self.failure(.rename, .directory, Platform.noEntry),
+                    "rename nothing in memory", Self.failure(.rename, .log, Platform.noEntry),
                     {
-                        try memory.rename("none", to: "file")
+                        try memory.rename("none", to: "file", role: .log)
                     }
                 ),
                 (
-                    "remove nothing in memory", Self.failure(.remove, .directory, Platform.noEntry),
+                    "remove nothing in memory", Self.failure(.remove, .log, Platform.noEntry),
                     {
-                        try memory.remove("none")
+                        try memory.remove("none", role: .log)
                     }
                 ),
             ])

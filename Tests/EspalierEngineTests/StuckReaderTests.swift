@@ -84,7 +84,7 @@ import Testing
 
     private static func byteCount(of path: String) throws -> UInt64 {
         var status: Platform.FileStatus?
-        let code = Platform.status(of: path, into: &status)
+        let code = Platform.status(of: path, in: Platform.workingDirectory, into: &status)
         return try #require(status, "error \(code)").byteCount
     }
 }

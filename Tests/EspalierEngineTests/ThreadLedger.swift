@@ -162,22 +162,12 @@ final class DisguisedFileSystem: FileSystem {
         FileIdentity(device: identity.device ^ device, inode: identity.inode)
     }
 
-    func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
-        let file = try system.open(path, role: role, mode: mode)
-        return DisguisedFile(file, identity: disguise(file.identity), syncDelay: syncDelay)
+    func entry(at path: String) throws(StorageError) -> DirectoryEntry {
+        try WrappedDirectory.entry(at: path, of: system, identity: { [self] in disguise($0) }) { [self] _, file in
+            DisguisedFile(file, identity: disguise(file.identity), syncDelay: syncDelay)
+        }
     }
 
-    func identity(of path: String) throws(StorageError) -> FileIdentity? {
-        try system.identity(of: path).map(disguise)
-    }
-
-    func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
-        try system.renameExclusively(path, to: newPath)
-    }
-
-    func rename(_ path: String, to newPath: String) throws(StorageError) { try system.rename(path, to: newPath) }
-    func remove(_ path: String) throws(StorageError) { try system.remove(path) }
-    func syncDirectory(of path: String) throws(StorageError) { try system.syncDirectory(of: path) }
     func now() -> UInt64 { system.now() }
     func random() -> UInt64 { system.random() }
 }
@@ -214,6 +204,7 @@ private final class DisguisedFile: StorageFile {
 
     func truncate(to byteCount: UInt64) throws(StorageError) { try file.truncate(to: byteCount) }
     func allocate(to byteCount: UInt64) throws(StorageError) { try file.allocate(to: byteCount) }
+    func linkCount() throws(StorageError) -> UInt64 { try file.linkCount() }
     func lockForWriting() throws(StorageError) { try file.lockForWriting() }
     var isLockedByWriter: Bool { file.isLockedByWriter }
     func close() throws(StorageError) { try file.close() }

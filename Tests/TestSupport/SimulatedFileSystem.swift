@@ -36,7 +36,7 @@ package struct SimulatedFault: Sendable {
 }
 
 /// A file system for tests of crashes and faults.
-package final class SimulatedFileSystem: FileSystem {
+package final class SimulatedFileSystem: FileSystem, StorageDirectory {
     struct State: ~Copyable {
         var disk = SimulatedDisk()
         var chance: SeededGenerator
@@ -127,6 +127,9 @@ package final class SimulatedFileSystem: FileSystem {
 
     // MARK: FileSystem
 
+    /// There is one directory, and a path is a name in it.
+    package func entry(at path: String) throws(StorageError) -> DirectoryEntry { DirectoryEntry(self, path) }
+
     package func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
         try perform(.open, role, path.utf8.count, changes: mode == .createExclusively) { state throws(StorageError) in
             if let file = state.disk.names[path] {
@@ -140,7 +143,7 @@ package final class SimulatedFileSystem: FileSystem {
         }
     }
 
-    package func identity(of path: String) throws(StorageError) -> FileIdentity? {
+    package func identity(of path: String, role: FileRole) throws(StorageError) -> FileIdentity? {
         try perform(.open, .directory, path.utf8.count, changes: false) { state throws(StorageError) in
             state.disk.names[path].map(identity(ofFile:))
         }
@@ -148,35 +151,39 @@ package final class SimulatedFileSystem: FileSystem {
 
     func identity(ofFile file: Int) -> FileIdentity { FileIdentity(device: device, inode: UInt64(file)) }
 
-    package func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
+    package func renameExclusively(
+        _ path: String, to newPath: String, role: FileRole
+    ) throws(StorageError) -> Bool {
         try perform(.rename, .directory, path.utf8.count, changes: true) { state throws(StorageError) in
             guard state.disk.names[newPath] == nil else { return false }
-            return try Self.rename(path, to: newPath, &state)
+            return try Self.rename(path, to: newPath, role, &state)
         }
     }
 
-    package func rename(_ path: String, to newPath: String) throws(StorageError) {
+    package func rename(_ path: String, to newPath: String, role: FileRole) throws(StorageError) {
         _ = try perform(.rename, .directory, path.utf8.count, changes: true) { state throws(StorageError) in
-            try Self.rename(path, to: newPath, &state)
+            try Self.rename(path, to: newPath, role, &state)
         }
     }
 
-    private static func rename(_ path: String, to newPath: String, _ state: inout State) throws(StorageError) -> Bool {
+    private static func rename(
+        _ path: String, to newPath: String, _ role: FileRole, _ state: inout State
+    ) throws(StorageError) -> Bool {
         guard state.disk.rename(path, to: newPath) else {
-            throw .io(IOFailure(operation: .rename, file: .directory, errno: Platform.noEntry))
+            throw .io(IOFailure(operation: .rename, file: role, errno: Platform.noEntry))
         }
         return true
     }
 
-    package func remove(_ path: String) throws(StorageError) {
+    package func remove(_ path: String, role: FileRole = .store) throws(StorageError) {
         try perform(.remove, .directory, path.utf8.count, changes: true) { state throws(StorageError) in
             guard state.disk.remove(path) else {
-                throw .io(IOFailure(operation: .remove, file: .directory, errno: Platform.noEntry))
+                throw .io(IOFailure(operation: .remove, file: role, errno: Platform.noEntry))
             }
         }
     }
 
-    package func syncDirectory(of path: String) throws(StorageError) {
+    package func sync() throws(StorageError) {
         try perform(.sync, .directory, 0, changes: true) { state throws(StorageError) in
             state.disk.syncNames()
         }

@@ -50,7 +50,8 @@ public final class Database: Sendable {
     public static func inMemory(options: DatabaseOptions = .init()) throws(StorageError) -> Database {
         var options = options
         options.access = .readWrite
-        let engine = try Registry.open("memory", in: MemoryFileSystem(), options: options)
+        let files = MemoryFileSystem()
+        let engine = try Registry.open(try files.entry(at: "memory"), in: files, options: options)
         return Database(engine, path: "", isReadOnly: false)
     }
 
@@ -71,8 +72,16 @@ public final class Database: Sendable {
     package static func open(
         _ path: String, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> Database {
-        let engine = try Registry.open(path, in: fileSystem, options: options)
+        let engine = try Registry.open(try fileSystem.entry(at: path), in: fileSystem, options: options)
         return Database(engine, path: path, isReadOnly: engine.isReadOnly || options.access != .readWrite)
+    }
+
+    /// Opens a store whose path was looked up before.
+    static func open(
+        _ entry: DirectoryEntry, in fileSystem: any FileSystem, options: DatabaseOptions
+    ) throws(StorageError) -> Database {
+        let engine = try Registry.open(entry, in: fileSystem, options: options)
+        return Database(engine, path: entry.name, isReadOnly: engine.isReadOnly || options.access != .readWrite)
     }
 
     /// Moves everything into the store file, marks it as cleanly closed and releases it.

@@ -19,13 +19,15 @@ extension Engine {
             // Only a forged file has such numbers: it can be read, and has none left for writing.
             guard max(slot.sequence, slot.transactionID, slot.checkpointLSN) < CheckpointSlotLayout.counterEnd / 2
             else { throw StorageError.diskFull }
+            // The log would be that of another store, or of none, as soon as this process ends.
+            guard try entry.identity(role: .store) == files.store.identity else { throw StorageError.storeReplaced }
             let (file, header) = try openLogForWriting()
             let start = slot.logStartSegment.multipliedReportingOverflow(by: UInt64(header.segmentByteCount))
             guard !start.overflow, start.partialValue < CheckpointSlotLayout.counterEnd / 2 else {
                 throw StorageError.diskFull
             }
             // Also for names that are there already: who made them may not have got as far as this.
-            try fileSystem.syncDirectory(of: logPath)
+            try entry.directory.sync()
             var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
             let used = try scan.findSequenceMax()
             let stride = UInt64(header.segmentByteCount)
@@ -60,16 +62,52 @@ extension Engine {
 
     /// The log file with a header that fits this store, made if need be.
     private func openLogForWriting() throws(StorageError) -> (any StorageFile, LogHeader) {
-        if let file = try Self.openIfPresent(logPath, role: .log, mode: .readWrite, in: fileSystem) {
-            if let header = try Self.readLogHeader(of: file), header.pageSize == superblock.pageSize,
-                header.storeIdentifier == superblock.storeIdentifier, fitsBelowCap(header)
-            {
-                return (file, header)
+        if let file = try entry.log.openIfPresent(role: .log, mode: .readWrite) {
+            try lock(log: file)
+            let header = try Self.readLogHeader(of: file)
+            if let header, header.storeIdentifier != superblock.storeIdentifier {
+                try setAside(header)
+                try file.close()
+                return try makeLogFile()
             }
+            if let header, header.pageSize == superblock.pageSize, fitsBelowCap(header) { return (file, header) }
             return (file, try writeLogHeader(to: file))
         }
-        let file = try fileSystem.open(logPath, role: .log, mode: .createExclusively)
+        return try makeLogFile()
+    }
+
+    private func makeLogFile() throws(StorageError) -> (any StorageFile, LogHeader) {
+        let file = try entry.log.open(role: .log, mode: .createExclusively)
+        try lock(log: file)
         return (file, try writeLogHeader(to: file))
+    }
+
+    /// Takes the lock of a log file.
+    ///
+    /// A store that was renamed while it was open goes on with its log under the old name, where another store may
+    /// have been made meanwhile.
+    private func lock(log file: any StorageFile) throws(StorageError) {
+        do throws(StorageError) {
+            try file.lockForWriting()
+        } catch .storeBusy {
+            throw .path(.logInUse)
+        }
+    }
+
+    /// Gives the log of another store, which may hold the only copy of commits, a name that says whose it is.
+    private func setAside(_ header: LogHeader) throws(StorageError) {
+        let digits = header.storeIdentifier.prefix(8).map { byte in
+            String(UInt16(byte) | 0x100, radix: 16).dropFirst()
+        }
+        let place = DirectoryEntry(entry.directory, entry.log.name + "-of-" + digits.joined())
+        try entry.log.rename(to: place, role: .log)
+    }
+
+    /// Removes the log's name, unless it has become another file's.
+    func removeLog(_ file: any StorageFile) throws(StorageError) {
+        guard try entry.log.identity(role: .log) == file.identity else { return }
+        try entry.log.remove(role: .log)
+        try entry.directory.sync()
     }
 
     /// Whether a log of such segments can ever hold two: with greater ones every commit would find the log full.
@@ -97,17 +135,6 @@ extension Engine {
         return header
     }
 
-    /// Opens a file, or says that there is none.
-    static func openIfPresent(
-        _ path: String, role: FileRole, mode: OpenMode, in fileSystem: any FileSystem
-    ) throws(StorageError) -> (any StorageFile)? {
-        do throws(StorageError) {
-            return try fileSystem.open(path, role: role, mode: mode)
-        } catch .noSuchStore {
-            return nil
-        }
-    }
-
     /// The header of a log file; `nil` if there is no valid one.
     static func readLogHeader(of file: any StorageFile) throws(StorageError) -> LogHeader? {
         let bytes = ScratchBytes(byteCount: LogHeaderLayout.byteCount)
@@ -128,8 +155,7 @@ extension Engine {
             files.log = nil
             // Not closed here: a reader may be reading a version that it finds in the store file next. The last user
             // closes it, and what closing could report is of no interest for a log that is not needed any more.
-            try fileSystem.remove(logPath)
-            try fileSystem.syncDirectory(of: logPath)
+            try removeLog(log.file)
         }
     }
 }

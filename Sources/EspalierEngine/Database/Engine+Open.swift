@@ -1,25 +1,26 @@
 // Opening a store: creation, the superblock and the choice of the slot.
 
 extension Engine {
-    /// Opens the store at `path`, making it if the options allow.
+    /// Opens the store at `entry`, making it if the options allow.
     static func open(
-        _ path: String, in fileSystem: any FileSystem, options: DatabaseOptions
+        _ entry: DirectoryEntry, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> Engine {
         try check(options)
-        guard options.access == .readWrite else { return try openReadOnly(path, in: fileSystem, options: options) }
-        var store = try openOrCreate(path, in: fileSystem, options: options)
+        guard options.access == .readWrite else { return try openReadOnly(entry, in: fileSystem, options: options) }
+        var store = try openOrCreate(entry, in: fileSystem, options: options)
         try store.lockForWriting()
         // Another process may have put another file in this one's place before the lock was free.
-        while try fileSystem.identity(of: path) != store.identity {
+        while try entry.identity(role: .store) != store.identity {
             try store.close()
-            store = try openOrCreate(path, in: fileSystem, options: options)
+            store = try openOrCreate(entry, in: fileSystem, options: options)
             try store.lockForWriting()
         }
+        try checkSingleName(of: store)
         let (superblock, slot) = try readSuperblock(of: store)
         if try hasDamagedSuperblock(store) { throw .superblockDamaged }
         if superblock.isReadOnlyForUs { throw .readOnly }
         let engine = Engine(
-            path: path, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
+            entry: entry, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
             follower: nil)
         try engine.checkSize(of: store)
         try engine.checkNothingNewer(than: slot)
@@ -27,15 +28,22 @@ extension Engine {
         return engine
     }
 
+    /// Refuses to write a file with several names: each of them would have a log of its own.
+    ///
+    /// Reading needs no such rule, because a log counts only if it names the store and the store names it.
+    static func checkSingleName(of store: any StorageFile) throws(StorageError) {
+        guard try store.linkCount() <= 1 else { throw .path(.hardLinked) }
+    }
+
     private static func openReadOnly(
-        _ path: String, in fileSystem: any FileSystem, options: DatabaseOptions
+        _ entry: DirectoryEntry, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> Engine {
-        let store = try fileSystem.open(path, role: .store, mode: .readOnly)
+        let store = try entry.open(role: .store, mode: .readOnly)
         let (superblock, slot) = try readSuperblock(of: store)
         if options.access == .immutable, !slot.isClean { throw .notClean }
-        let follower = options.access == .immutable ? nil : LogFollower(path: logPath(of: path))
+        let follower = options.access == .immutable ? nil : LogFollower()
         let engine = Engine(
-            path: path, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
+            entry: entry, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
             follower: follower)
         if let follower {
             try follower.follow(engine)
@@ -60,24 +68,24 @@ extension Engine {
     }
 
     private static func openOrCreate(
-        _ path: String, in fileSystem: any FileSystem, options: DatabaseOptions
+        _ entry: DirectoryEntry, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> any StorageFile {
-        if let store = try openIfPresent(path, role: .store, mode: .readWrite, in: fileSystem) { return store }
+        if let store = try entry.openIfPresent(role: .store, mode: .readWrite) { return store }
         guard options.createIfMissing else { throw .noSuchStore }
-        let temporary = path + ".tmp-" + String(fileSystem.random(), radix: 36)
-        let store = try fileSystem.open(temporary, role: .store, mode: .createExclusively)
+        let temporary = entry.temporary(fileSystem.random())
+        let store = try temporary.open(role: .store, mode: .createExclusively)
         do throws(StorageError) {
             try NewStore(options: options, fileSystem: fileSystem).write(to: store)
-            guard try fileSystem.renameExclusively(temporary, to: path) else {
+            guard try temporary.renameExclusively(to: entry, role: .store) else {
                 // Another process made it in the meantime.
-                try fileSystem.remove(temporary)
+                try temporary.remove(role: .store)
                 try store.close()
-                return try fileSystem.open(path, role: .store, mode: .readWrite)
+                return try entry.open(role: .store, mode: .readWrite)
             }
-            try fileSystem.syncDirectory(of: path)
+            try entry.directory.sync()
         } catch {
             // The file has no name that counts; what cannot be removed does no harm.
-            do throws(StorageError) { try fileSystem.remove(temporary) } catch {}
+            do throws(StorageError) { try temporary.remove(role: .store) } catch {}
             throw error
         }
         return store
@@ -122,6 +130,7 @@ extension Engine {
     static func repair(_ path: String, in fileSystem: any FileSystem) throws(StorageError) -> Bool {
         let store = try fileSystem.open(path, role: .store, mode: .readWrite)
         try store.lockForWriting()
+        try checkSingleName(of: store)
         let bytes = ScratchBytes(byteCount: 4096)
         let count = try bytes.read(0..<4096, from: store, at: 0)
         let (superblock, _) = try readSuperblock(of: store)
@@ -143,7 +152,7 @@ extension Engine {
     /// If it is not, a newer slot is damaged, and to go by the older one would silently drop acknowledged commits.
     func checkNothingNewer(than slot: CheckpointSlot) throws(StorageError) {
         guard slot.isClean,
-            let file = try Self.openIfPresent(logPath, role: .log, mode: .readOnly, in: fileSystem)
+            let file = try entry.log.openIfPresent(role: .log, mode: .readOnly)
         else { return }
         let header = try Self.readLogHeader(of: file)
         if let header, header.pageSize == superblock.pageSize, header.storeIdentifier == superblock.storeIdentifier {

@@ -46,8 +46,7 @@ extension Engine {
         queue.reset(to: appended.state.commitLSN)
         files.log = nil
         // The store is whole without it, and it may have become twice as large as it may be while it is written.
-        try fileSystem.remove(logPath)
-        try fileSystem.syncDirectory(of: logPath)
+        try removeLog(file)
         try file.close()
     }
 
@@ -61,10 +60,8 @@ extension Engine {
     }
 
     private func openLogForRecovery() throws(StorageError) -> (any StorageFile, LogHeader) {
-        guard
-            let file = try Self.openIfPresent(logPath, role: .log, mode: .readWrite, in: fileSystem),
-            let header = try Self.readLogHeader(of: file)
-        else { throw .corrupt(.logHeader, page: 0, file: .log) }
+        guard let file = try entry.log.openIfPresent(role: .log, mode: .readWrite) else { throw .logMissing }
+        guard let header = try Self.readLogHeader(of: file) else { throw .corrupt(.logHeader, page: 0, file: .log) }
         guard header.logIdentifier == slot.logIdentifier, header.storeIdentifier == superblock.storeIdentifier,
             header.pageSize == superblock.pageSize
         else { throw .corrupt(.logForeign, page: 0, file: .log) }

@@ -15,7 +15,8 @@ import Synchronization
 // SAFETY: @unchecked Sendable, because the variables are guarded as invariant 1 says, or by `Mutex`.
 /// An open store.
 package final class Engine: @unchecked Sendable {
-    let path: String
+    /// The store file's entry, as it was found when the store was opened.
+    let entry: DirectoryEntry
     let fileSystem: any FileSystem
     let options: DatabaseOptions
     let superblock: Superblock
@@ -57,10 +58,10 @@ package final class Engine: @unchecked Sendable {
     let isAbandoned = Atomic(false)
 
     init(
-        path: String, fileSystem: any FileSystem, options: DatabaseOptions, superblock: Superblock,
+        entry: DirectoryEntry, fileSystem: any FileSystem, options: DatabaseOptions, superblock: Superblock,
         store: any StorageFile, slot: CheckpointSlot, follower: LogFollower?
     ) {
-        self.path = path
+        self.entry = entry
         self.fileSystem = fileSystem
         self.options = options
         self.superblock = superblock
@@ -84,11 +85,6 @@ package final class Engine: @unchecked Sendable {
         get { armedLog.withLock { $0 } }
         set { armedLog.withLock { $0 = newValue } }
     }
-
-    /// The log file's path.
-    var logPath: String { Self.logPath(of: path) }
-
-    static func logPath(of path: String) -> String { path + "-wal" }
 
     /// How many private copies of pages a write transaction keeps in memory: half of the cache.
     var privateCopyMax: Int { pool.frameCount / 2 }

@@ -9,7 +9,7 @@ enum Page0Check {
     /// What is wrong with page 0 of the store of `engine`.
     static func findings(_ engine: Engine) throws(StorageError) -> [Corruption] {
         let page = ScratchBytes(byteCount: engine.superblock.pageSize)
-        let hasLog = try engine.fileSystem.identity(of: engine.logPath) != nil
+        let hasLog = try engine.entry.log.identity(role: .log) != nil
         // Another process that is just writing a slot is soon done with it; in this one, the lock keeps slots whole.
         var patience = Patience(engine.files.store)
         while true {

@@ -42,12 +42,12 @@ enum Registry {
         return try body()
     }
 
-    /// The engine of the store at `path`: the one that is open already, or a new one.
+    /// The engine of the store at `entry`: the one that is open already, or a new one.
     static func open(
-        _ path: String, in fileSystem: any FileSystem, options: DatabaseOptions
+        _ entry: DirectoryEntry, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> Engine {
         try alone(in: fileSystem) { () throws(StorageError) in
-            if let identity = try fileSystem.identity(of: path),
+            if let identity = try entry.identity(role: .store),
                 let engine = monitor.withLock({ shared.entries[identity]?.engine })
             {
                 // A read-only engine follows another process; it cannot become the writer.
@@ -56,7 +56,7 @@ enum Registry {
                 engine.isAbandoned.store(false, ordering: .sequentiallyConsistent)
                 return engine
             }
-            let engine = try Engine.open(path, in: fileSystem, options: options)
+            let engine = try Engine.open(entry, in: fileSystem, options: options)
             engine.handleCount = 1
             monitor.withLock { shared.entries[engine.files.store.identity] = Entry(engine: engine) }
             return engine

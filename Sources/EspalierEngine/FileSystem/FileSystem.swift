@@ -1,10 +1,12 @@
-// The seam to the operating system: everything the engine asks of files, clocks and chance goes through these two
+// The seam to the operating system: everything the engine asks of files, clocks and chance goes through these three
 // protocols, so that a simulated file system can stand in and a store can live in memory.
 //
 // Invariants
 //   1. Nothing in the engine calls the operating system, a clock or a random generator otherwise.
 //   2. One dynamic call per file operation (8 ns of at least 645 ns), never one per page in the cache.
 //   3. `read` and `write` may do less than asked; `readFully` and `writeFully` are what the engine uses.
+//   4. A path is looked up once, by `entry(at:)`. What follows goes by the directory that was found, which is held
+//      open: neither `chdir` nor a renamed folder nor a changed symbolic link leads it to another file.
 
 /// A file's identity within the running system: two paths with equal identity name the same file.
 package struct FileIdentity: Hashable, Sendable {
@@ -35,26 +37,45 @@ package enum SyncLevel: UInt8, Sendable {
 
 /// A place to keep files.
 package protocol FileSystem: AnyObject, Sendable {
-    /// Opens the file at `path`.
+    /// Finds the directory entry that `path` names now, whether there is a file yet or not.
     ///
-    /// Throws `noSuchStore` if it is missing and not to be created.
-    func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile
-    /// The identity of the file at `path`, or `nil` if there is none.
-    func identity(of path: String) throws(StorageError) -> FileIdentity?
-    /// Gives the file at `path` the name `newPath`, which must not exist, and takes the old name away.
+    /// Symbolic links are followed to their end, so that what is kept beside the file lies beside the file itself.
     ///
-    /// Returns `false` if `newPath` exists.
-    func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool
-    /// Gives the file at `path` the name `newPath`, replacing what has that name.
-    func rename(_ path: String, to newPath: String) throws(StorageError)
-    /// Removes the file's name.
-    func remove(_ path: String) throws(StorageError)
-    /// Makes the names in the directory of `path` durable.
-    func syncDirectory(of path: String) throws(StorageError)
+    /// - Throws: `path`, `notAStore(.directory)` if the path can name nothing but a directory, `io`.
+    func entry(at path: String) throws(StorageError) -> DirectoryEntry
     /// Nanoseconds since 1970.
     func now() -> UInt64
     /// 64 random bits.
     func random() -> UInt64
+}
+
+extension FileSystem {
+    /// Opens the file at `path`, for a caller that needs nothing else of its directory.
+    ///
+    /// Throws `noSuchStore` if it is missing and not to be created.
+    package func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
+        try entry(at: path).open(role: role, mode: mode)
+    }
+}
+
+/// A directory that is held open: it stays this one, whatever becomes of its name.
+package protocol StorageDirectory: AnyObject, Sendable {
+    /// Opens the file `name`, without following a symbolic link.
+    ///
+    /// Throws `noSuchStore` if it is missing and not to be created.
+    func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile
+    /// The identity of what has the name `name`, or `nil` if there is nothing.
+    func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity?
+    /// Gives the file `name` the name `newName`, unless that is taken.
+    ///
+    /// Returns `false` if it is.
+    func renameExclusively(_ name: String, to newName: String, role: FileRole) throws(StorageError) -> Bool
+    /// Gives the file `name` the name `newName`, replacing what has that name.
+    func rename(_ name: String, to newName: String, role: FileRole) throws(StorageError)
+    /// Removes the name `name`.
+    func remove(_ name: String, role: FileRole) throws(StorageError)
+    /// Makes the names in the directory durable.
+    func sync() throws(StorageError)
 }
 
 /// An open file.
@@ -80,6 +101,8 @@ package protocol StorageFile: AnyObject, Sendable {
     /// Throws `diskFull`, and then changes nothing
     /// that matters.
     func allocate(to byteCount: UInt64) throws(StorageError)
+    /// How many names the file has: 0 after it was removed, more than 1 if there are hard links.
+    func linkCount() throws(StorageError) -> UInt64
     /// Takes the lock that a writing process holds.
     ///
     /// Throws `storeBusy`.
@@ -91,6 +114,9 @@ package protocol StorageFile: AnyObject, Sendable {
 }
 
 extension StorageFile {
+    /// Where files have one name each.
+    package func linkCount() throws(StorageError) -> UInt64 { 1 }
+
     /// Where no other process can be, nobody holds the lock.
     package var isLockedByWriter: Bool { false }
 

@@ -3,11 +3,12 @@
 // Invariants
 //   1. A file is a list of chunks of equal size; bytes that were never written are zero.
 //   2. Syncs do nothing: such a store ends with its process.
+//   3. There is one directory, and a path is a name in it.
 
 import Synchronization
 
 /// Files in memory.
-package final class MemoryFileSystem: FileSystem {
+package final class MemoryFileSystem: FileSystem, StorageDirectory {
     private let files = Mutex<[String: MemoryFile]>([:])
     private static let instanceCount = Atomic<UInt64>(0)
     private static let fileCount = Atomic<UInt64>(0)
@@ -19,13 +20,15 @@ package final class MemoryFileSystem: FileSystem {
         device = ~Self.instanceCount.wrappingAdd(1, ordering: .relaxed).oldValue
     }
 
-    package func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
+    package func entry(at path: String) throws(StorageError) -> DirectoryEntry { DirectoryEntry(self, path) }
+
+    package func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
         let found = files.withLock { files -> MemoryFile? in
-            if let file = files[path] { return mode == .createExclusively ? nil : file }
+            if let file = files[name] { return mode == .createExclusively ? nil : file }
             guard mode == .createExclusively else { return nil }
             let inode = Self.fileCount.wrappingAdd(1, ordering: .relaxed).newValue
             let file = MemoryFile(role: role, identity: FileIdentity(device: device, inode: inode))
-            files[path] = file
+            files[name] = file
             return file
         }
         if let found { return found }
@@ -33,31 +36,33 @@ package final class MemoryFileSystem: FileSystem {
         throw .io(IOFailure(operation: .open, file: role, errno: Platform.exists))
     }
 
-    package func identity(of path: String) throws(StorageError) -> FileIdentity? {
-        files.withLock { $0[path]?.identity }
+    package func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity? {
+        files.withLock { $0[name]?.identity }
     }
 
-    package func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
-        guard files.withLock({ $0[newPath] == nil }) else { return false }
-        try rename(path, to: newPath)
+    package func renameExclusively(
+        _ name: String, to newName: String, role: FileRole
+    ) throws(StorageError) -> Bool {
+        guard files.withLock({ $0[newName] == nil }) else { return false }
+        try rename(name, to: newName, role: role)
         return true
     }
 
-    package func rename(_ path: String, to newPath: String) throws(StorageError) {
+    package func rename(_ name: String, to newName: String, role: FileRole) throws(StorageError) {
         let found = files.withLock { files -> Bool in
-            guard let file = files.removeValue(forKey: path) else { return false }
-            files[newPath] = file
+            guard let file = files.removeValue(forKey: name) else { return false }
+            files[newName] = file
             return true
         }
-        if !found { throw .io(IOFailure(operation: .rename, file: .directory, errno: Platform.noEntry)) }
+        if !found { throw .io(IOFailure(operation: .rename, file: role, errno: Platform.noEntry)) }
     }
 
-    package func remove(_ path: String) throws(StorageError) {
-        let found = files.withLock { $0.removeValue(forKey: path) != nil }
-        if !found { throw .io(IOFailure(operation: .remove, file: .directory, errno: Platform.noEntry)) }
+    package func remove(_ name: String, role: FileRole) throws(StorageError) {
+        let found = files.withLock { $0.removeValue(forKey: name) != nil }
+        if !found { throw .io(IOFailure(operation: .remove, file: role, errno: Platform.noEntry)) }
     }
 
-    package func syncDirectory(of path: String) throws(StorageError) {}
+    package func sync() throws(StorageError) {}
 
     package func now() -> UInt64 { Platform.now() }
 

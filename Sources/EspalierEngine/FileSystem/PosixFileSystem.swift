@@ -14,63 +14,8 @@ package final class PosixFileSystem: FileSystem {
 
     private init() {}
 
-    package func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
-        let code = Platform.open(path, writable: mode != .readOnly, createExclusively: mode == .createExclusively)
-        guard code >= 0 else {
-            let errno = Int32(-code)
-            if errno == Platform.noEntry { throw .noSuchStore }
-            if errno == Platform.isDirectory { throw .notAStore(.directory) }
-            throw .io(IOFailure(operation: .open, file: role, errno: errno))
-        }
-        let descriptor = Int32(code)
-        var status: Platform.FileStatus?
-        let answer = Platform.status(descriptor, into: &status)
-        guard let status else {
-            _ = Platform.close(descriptor)
-            throw .io(IOFailure(operation: .open, file: role, errno: Int32(-answer)))
-        }
-        guard status.isRegular else {
-            _ = Platform.close(descriptor)
-            throw .notAStore(status.isDirectory ? .directory : .notAFile)
-        }
-        return PosixFile(
-            descriptor: descriptor, role: role, identity: FileIdentity(device: status.device, inode: status.inode))
-    }
-
-    package func identity(of path: String) throws(StorageError) -> FileIdentity? {
-        var status: Platform.FileStatus?
-        let code = Platform.status(of: path, into: &status)
-        if code == -Int(Platform.noEntry) { return nil }
-        guard let status else { throw .io(IOFailure(operation: .open, file: .store, errno: Int32(-code))) }
-        return FileIdentity(device: status.device, inode: status.inode)
-    }
-
-    package func renameExclusively(_ path: String, to newPath: String) throws(StorageError) -> Bool {
-        let linked = Platform.link(path, newPath)
-        if linked == -Int(Platform.exists) { return false }
-        if linked < 0 {
-            // File systems without hard links: the window between the look and the rename is the price.
-            guard try identity(of: newPath) == nil else { return false }
-            try rename(path, to: newPath)
-            return true
-        }
-        try remove(path)
-        return true
-    }
-
-    package func rename(_ path: String, to newPath: String) throws(StorageError) {
-        let code = Platform.rename(path, newPath)
-        guard code >= 0 else { throw .io(IOFailure(operation: .rename, file: .directory, errno: Int32(-code))) }
-    }
-
-    package func remove(_ path: String) throws(StorageError) {
-        let code = Platform.remove(path)
-        guard code >= 0 else { throw .io(IOFailure(operation: .remove, file: .directory, errno: Int32(-code))) }
-    }
-
-    package func syncDirectory(of path: String) throws(StorageError) {
-        let code = Platform.syncDirectory(Self.directory(of: path))
-        guard code >= 0 else { throw .io(IOFailure(operation: .sync, file: .directory, errno: Int32(-code))) }
+    package func entry(at path: String) throws(StorageError) -> DirectoryEntry {
+        try PosixDirectory.entry(at: path)
     }
 
     package func now() -> UInt64 { Platform.now() }
@@ -78,12 +23,6 @@ package final class PosixFileSystem: FileSystem {
     package func random() -> UInt64 {
         var generator = SystemRandomNumberGenerator()
         return generator.next()
-    }
-
-    /// The directory part of `path`.
-    private static func directory(of path: String) -> String {
-        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
-        return slash == path.utf8.startIndex ? "/" : String(path[..<slash])
     }
 }
 
@@ -123,6 +62,13 @@ final class PosixFile: StorageFile {
         let code = Platform.status(descriptor, into: &status)
         guard let status else { throw failure(.size, errno: Int32(-code)) }
         return status.byteCount
+    }
+
+    func linkCount() throws(StorageError) -> UInt64 {
+        var status: Platform.FileStatus?
+        let code = Platform.status(descriptor, into: &status)
+        guard let status else { throw failure(.size, errno: Int32(-code)) }
+        return status.linkCount
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {

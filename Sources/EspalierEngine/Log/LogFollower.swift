@@ -18,15 +18,12 @@ package final class LogFollower: @unchecked Sendable {
     /// So many walks in a row may be outrun by checkpoints: each reads at most what lies between two of them.
     private static let outrunMax = 1000
 
-    private let path: String
     private let lock = Monitor()
     private var scan: LogScan?
     private var slot: CheckpointSlot?
 
     /// Whether transactions go on seeing the commit that was the newest one, whatever is committed meanwhile.
     let isHeld = Atomic(false)
-
-    init(path: String) { self.path = path }
 
     /// Shows the newest commit on the engine's board.
     ///
@@ -64,14 +61,14 @@ package final class LogFollower: @unchecked Sendable {
     /// Whether an error may come from a write that is going on (invariant 3).
     private static func mayPass(_ error: StorageError) -> Bool {
         switch error {
-        case .corruption, .logCorrupt: true
+        case .corruption, .logCorrupt, .logMissing: true
         default: false
         }
     }
 
     /// The slot that counts now, in the file that is the store now.
     private func newestSlot(_ engine: Engine) throws(StorageError) -> CheckpointSlot {
-        guard try engine.fileSystem.identity(of: engine.path) == engine.files.store.identity else {
+        guard try engine.entry.identity(role: .store) == engine.files.store.identity else {
             throw .storeReplaced
         }
         let (superblock, newest) = try Engine.readSuperblock(of: engine.files.store)
@@ -111,9 +108,8 @@ package final class LogFollower: @unchecked Sendable {
         engine.checkpointLSN.store(newest.checkpointLSN, ordering: .releasing)
         engine.files.log = nil
         if newest.isClean { return try engine.checkNothingNewer(than: newest) }
-        guard let file = try Engine.openIfPresent(path, role: .log, mode: .readOnly, in: engine.fileSystem),
-            let header = try Engine.readLogHeader(of: file)
-        else { throw .corrupt(.logHeader, page: 0, file: .log) }
+        guard let file = try engine.entry.log.openIfPresent(role: .log, mode: .readOnly) else { throw .logMissing }
+        guard let header = try Engine.readLogHeader(of: file) else { throw .corrupt(.logHeader, page: 0, file: .log) }
         guard header.logIdentifier == newest.logIdentifier, header.pageSize == engine.superblock.pageSize,
             header.storeIdentifier == engine.superblock.storeIdentifier
         else {

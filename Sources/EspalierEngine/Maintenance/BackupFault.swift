@@ -14,6 +14,8 @@ public enum BackupFault: UInt8, Sendable {
     case otherBase
     /// The copy was left half updated; apply the same increment, or a later one with the same base, again.
     case unfinished
+    /// The store was not closed cleanly, so part of it is in its log: it was written to, or is open.
+    case notClosed
 }
 
 extension BackupFault: CustomStringConvertible {
@@ -26,6 +28,8 @@ extension BackupFault: CustomStringConvertible {
         case .missingIncrement: "The increment begins after the end of the copy; apply the increments between first."
         case .otherBase: "The increment does not begin where the copy ends."
         case .unfinished: "An update of this copy was interrupted; apply the same increment, or a later one, again."
+        case .notClosed:
+            "The backup is a store that was not closed cleanly; open it and close it, or make a backup of it."
         }
     }
 }

@@ -90,8 +90,9 @@ extension Database {
         let pages = try engine.beginRead(label: "compaction")
         defer { pages.end() }
         let superblock = engine.superblock.copied(in: engine.fileSystem)
-        return try Self.compact(
-            pages, to: path, as: superblock, replacing: false, in: engine.copyFileSystem, progress: progress)
+        return try WholeFile.write(path, in: engine.copyFileSystem) { file throws(StorageError) in
+            try Self.compact(pages, to: file, as: superblock, progress: progress)
+        }
     }
 
     /// Replaces the store at `path`, which nobody may have open for writing, by a compact one.
@@ -116,13 +117,16 @@ extension Database {
         var options = options
         (options.access, options.createIfMissing) = (.readWrite, false)
         // Holds the lock of the old file until the new one has its name; recovers and so leaves no log that counts.
-        let engine = try Engine.open(path, in: fileSystem, options: options)
+        let engine = try Engine.open(try fileSystem.entry(at: path), in: fileSystem, options: options)
         let receipt: CopyReceipt
         do throws(StorageError) {
             let pages = try engine.beginRead(label: "compaction")
             defer { pages.end() }
-            receipt = try compact(
-                pages, to: path, as: engine.superblock, replacing: true, in: fileSystem, progress: progress)
+            receipt = try WholeFile.write(
+                engine.entry, replacing: engine.files.store.identity, in: fileSystem
+            ) { file throws(StorageError) in
+                try compact(pages, to: file, as: engine.superblock, progress: progress)
+            }
         } catch {
             do throws(StorageError) { try engine.close() } catch {}
             throw error
@@ -132,13 +136,10 @@ extension Database {
     }
 
     private static func compact(
-        _ pages: ReadPages, to path: String, as superblock: Superblock, replacing: Bool,
-        in fileSystem: any FileSystem, progress: CopyWatcher?
+        _ pages: ReadPages, to file: any StorageFile, as superblock: Superblock, progress: CopyWatcher?
     ) throws(StorageError) -> CopyReceipt {
         var superblock = superblock
         superblock.hashSeed = pages.versions.engine.fileSystem.random()
-        return try WholeFile.write(path, replacing: replacing, in: fileSystem) { file throws(StorageError) in
-            try Compaction(pages: pages, watcher: progress).write(to: file, superblock: superblock)
-        }
+        return try Compaction(pages: pages, watcher: progress).write(to: file, superblock: superblock)
     }
 }

@@ -24,6 +24,7 @@ struct CopyUpdate {
         let file = try fileSystem.open(path, role: .copy, mode: .readWrite)
         do throws(StorageError) {
             try file.lockForWriting()
+            try Engine.checkSingleName(of: file)
             try apply(to: file, writePages)
         } catch {
             do throws(StorageError) { try file.close() } catch {}

@@ -23,7 +23,7 @@ extension Database {
         let head = CopyHead(
             superblock: engine.superblock.copied(in: engine.fileSystem), state: state,
             origin: engine.superblock.storeIdentifier)
-        let written = try WholeFile.write(path, replacing: false, in: engine.copyFileSystem) {
+        let written = try WholeFile.write(path, in: engine.copyFileSystem) {
             file throws(StorageError) in
             try pages.writeCopy(to: file, head: head, watcher: progress)
         }

@@ -24,7 +24,7 @@ extension Database {
             point.lsn < here.lsn || point.transactionID == here.transactionID, point.increments < .max - 1
         else { throw .backup(.otherBase) }
         let report = CopyReport(watcher: progress, pageCount: UInt64(state.pageCount))
-        return try WholeFile.write(path, replacing: false, in: engine.copyFileSystem) { file throws(StorageError) in
+        return try WholeFile.write(path, in: engine.copyFileSystem) { file throws(StorageError) in
             let writer = IncrementWriter(file, IncrementHeader(base: point, state: state))
             let sweep = PageSweep(pages)
             try sweep.run { first, isInUse throws(StorageError) in
@@ -50,7 +50,7 @@ extension Database {
     ///   application keeps of it outside stays valid. Then the original must be gone, and backups that were made of it
     ///   later than this one must not be continued with increments of the new store: nothing would notice.
     /// - Parameter progress: called now and then; returning `false` ends the work with `cancelled`.
-    /// - Throws: `backup`, `destinationExists`, `cancelled`, `notClean`, `corruption`, `noSuchStore`, `diskFull`, `io`.
+    /// - Throws: `backup`, `destinationExists`, `cancelled`, `corruption`, `noSuchStore`, `diskFull`, `io`.
     /// - Complexity: O(pages of the backup and of the increments).
     @discardableResult
     public static func restore(
@@ -70,7 +70,12 @@ extension Database {
     ) throws(StorageError) -> CopyReceipt {
         var options = DatabaseOptions()
         options.access = .immutable
-        let engine = try Engine.open(backup, in: fileSystem, options: options)
+        let engine: Engine
+        do throws(StorageError) {
+            engine = try Engine.open(try fileSystem.entry(at: backup), in: fileSystem, options: options)
+        } catch .notClean {
+            throw .backup(.notClosed)
+        }
         defer { do throws(StorageError) { try engine.close() } catch {} }
         guard engine.slot.isUntouchedCopy || increments.isEmpty && !keepsIdentifier else { throw .backup(.notABackup) }
         let files = try follow(increments, engine, in: fileSystem)
@@ -79,7 +84,7 @@ extension Database {
             state: files.last?.header.state ?? StoreState(engine.slot),
             origin: engine.slot.logIdentifier)
         if keepsIdentifier { head.superblock.storeIdentifier = engine.slot.logIdentifier }
-        return try WholeFile.write(path, replacing: false, in: fileSystem) { file throws(StorageError) in
+        return try WholeFile.write(path, in: fileSystem) { file throws(StorageError) in
             let pages = try engine.beginRead()
             defer { pages.end() }
             var written = try pages.writeCopy(to: file, head: head, watcher: progress)

@@ -8,32 +8,43 @@
 
 /// Writing files that are there completely or not at all.
 enum WholeFile {
-    /// Writes a file by `body`, and gives it the name `path`.
+    /// Writes a new file by `body`, and gives it the name that `path` leads to.
     ///
-    /// - Parameter replacing: whether a file that has the name is replaced.
-    /// - Throws: `destinationExists`, what `body` throws, `diskFull`, `io`.
+    /// - Throws: `destinationExists`, `path`, what `body` throws, `diskFull`, `io`.
     static func write<R>(
-        _ path: String, replacing: Bool, in fileSystem: any FileSystem,
+        _ path: String, in fileSystem: any FileSystem, _ body: (any StorageFile) throws(StorageError) -> R
+    ) throws(StorageError) -> R {
+        try write(try fileSystem.entry(at: path), replacing: nil, in: fileSystem, body)
+    }
+
+    /// Writes a file by `body`, and gives it the name `entry`.
+    ///
+    /// - Parameter replacing: the file that has the name and is replaced; `nil`: none may have it.
+    /// - Throws: `destinationExists`, `storeReplaced` if another file than `replacing` has the name, what `body`
+    ///   throws, `diskFull`, `io`.
+    static func write<R>(
+        _ entry: DirectoryEntry, replacing: FileIdentity?, in fileSystem: any FileSystem,
         _ body: (any StorageFile) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         // Asked before the work as well as after it.
-        if !replacing, try fileSystem.identity(of: path) != nil { throw .destinationExists }
-        let temporary = path + ".tmp-" + String(fileSystem.random(), radix: 36)
-        let file = try fileSystem.open(temporary, role: .copy, mode: .createExclusively)
+        if replacing == nil, try entry.identity(role: .copy) != nil { throw .destinationExists }
+        let temporary = entry.temporary(fileSystem.random())
+        let file = try temporary.open(role: .copy, mode: .createExclusively)
         do throws(StorageError) {
             let result = try body(file)
             try file.sync(.durable)
-            if replacing {
-                try fileSystem.rename(temporary, to: path)
-            } else if try !fileSystem.renameExclusively(temporary, to: path) {
+            if let replacing {
+                guard try entry.identity(role: .copy) == replacing else { throw StorageError.storeReplaced }
+                try temporary.rename(to: entry, role: .copy)
+            } else if try !temporary.renameExclusively(to: entry, role: .copy) {
                 throw StorageError.destinationExists
             }
-            try fileSystem.syncDirectory(of: path)
+            try entry.directory.sync()
             try file.close()
             return result
         } catch {
             // What cannot be removed does no harm (invariant 3).
-            do throws(StorageError) { try fileSystem.remove(temporary) } catch {}
+            do throws(StorageError) { try temporary.remove(role: .copy) } catch {}
             do throws(StorageError) { try file.close() } catch {}
             throw error
         }

@@ -40,10 +40,10 @@ final class DamagedStore {
 
     /// Opens the files of the store at `path` for reading, and finds out how to read them.
     init(_ path: String, in fileSystem: any FileSystem, _ options: SalvageOptions) throws(StorageError) {
-        store = try fileSystem.open(path, role: .store, mode: .readOnly)
+        let entry = try fileSystem.entry(at: path)
+        store = try entry.open(role: .store, mode: .readOnly)
         let head = try Head(store)
-        let logFile = try Engine.openIfPresent(
-            Engine.logPath(of: path), role: .log, mode: .readOnly, in: fileSystem)
+        let logFile = try entry.log.openIfPresent(role: .log, mode: .readOnly)
         var layout: DamagedLog.Layout?
         if let logFile { layout = try DamagedLog.Layout(of: logFile) }
         superblock = head.superblock

@@ -33,27 +33,27 @@ extension Database {
         storeOptions: DatabaseOptions = .init()
     ) throws(StorageError) -> SalvageReport {
         let exists = IOFailure(operation: .rename, file: .store, errno: Platform.exists)
-        guard try fileSystem.identity(of: newPath) == nil else { throw .io(exists) }
+        let entry = try fileSystem.entry(at: newPath)
+        guard try entry.identity(role: .store) == nil else { throw .io(exists) }
         let damaged = try DamagedStore(path, in: fileSystem, options)
         let survey = try SalvageSurvey(damaged, options)
-        let temporary = newPath + ".tmp-" + String(fileSystem.random(), radix: 36)
+        let temporary = entry.temporary(fileSystem.random())
         do throws(StorageError) {
             let report = try write(survey, of: damaged, to: temporary, fileSystem, options, storeOptions)
-            guard try fileSystem.renameExclusively(temporary, to: newPath) else { throw .io(exists) }
-            try fileSystem.syncDirectory(of: newPath)
+            guard try temporary.renameExclusively(to: entry, role: .store) else { throw .io(exists) }
+            try entry.directory.sync()
             return report
         } catch {
             // Files that have no name that counts; what cannot be removed does no harm.
-            for name in [temporary, Engine.logPath(of: temporary)] {
-                do throws(StorageError) { try fileSystem.remove(name) } catch {}
-            }
+            do throws(StorageError) { try temporary.remove(role: .store) } catch {}
+            do throws(StorageError) { try temporary.log.remove(role: .log) } catch {}
             throw error
         }
     }
 
     private static func write(
-        _ survey: SalvageSurvey, of damaged: DamagedStore, to path: String, _ fileSystem: any FileSystem,
-        _ options: SalvageOptions, _ storeOptions: DatabaseOptions
+        _ survey: SalvageSurvey, of damaged: DamagedStore, to entry: DirectoryEntry,
+        _ fileSystem: any FileSystem, _ options: SalvageOptions, _ storeOptions: DatabaseOptions
     ) throws(StorageError) -> SalvageReport {
         var storeOptions = storeOptions
         storeOptions.pageSize = damaged.geometry.pageSize
@@ -65,7 +65,7 @@ extension Database {
         storeOptions.logByteCountMax = .max
         storeOptions.applicationID = options.applicationID ?? damaged.superblock?.applicationID ?? 0
         storeOptions.applicationVersion = options.applicationVersion ?? damaged.superblock?.applicationVersion ?? 0
-        let database = try Database.open(path, in: fileSystem, options: storeOptions)
+        let database = try Database.open(entry, in: fileSystem, options: storeOptions)
         do throws(StorageError) {
             let report = try SalvageWriter(survey, damaged, database, options).write()
             try database.close()

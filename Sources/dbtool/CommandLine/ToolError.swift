@@ -112,17 +112,20 @@ enum ToolError: Error, CustomStringConvertible {
     /// Damage is 1 in every verb, not only in `check`; a lock is 4; all other failures of a file are 3.
     static func exitCode(of error: StorageError) -> ExitCode {
         switch error {
-        case .corruption, .logCorrupt, .superblockDamaged, .notAStore(.damagedSuperblock), .notAStore(.textMangled),
+        case .corruption, .logCorrupt, .logMissing, .superblockDamaged, .notAStore(.damagedSuperblock),
+            .notAStore(.textMangled),
             .backup(.damaged):
             .difference
-        case .storeBusy, .snapshotExpired, .storeReplaced: .locked
+        case .storeBusy, .snapshotExpired, .storeReplaced, .path(.logInUse): .locked
         case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noSuchSavepoint, .treeNotEmpty,
             .keysNotAscending, .noEntry, .invalidOption, .backup(.notABackup), .backup(.otherStore),
             .backup(.otherBase), .backup(.missingIncrement):
             .usage
         case .io, .notAStore, .unsupportedFormat, .unsupportedFeatures, .noSuchStore, .readOnly, .closed,
             .transactionsOpen, .transactionEnded, .transactionFailed, .poisoned, .commitOutcomeUnknown,
-            .diskFull, .logFull, .notClean, .destinationExists, .cancelled, .backup(.unfinished), .changesGone:
+            .diskFull, .logFull, .notClean, .destinationExists, .cancelled, .backup(.unfinished), .backup(.notClosed),
+            .changesGone,
+            .path, .removed, .forked:
             .unavailable
         }
     }
