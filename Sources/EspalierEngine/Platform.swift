@@ -6,6 +6,8 @@
 //      descriptors of one process exclude each other. F_OFD_SETLK is invisible to Swift without _GNU_SOURCE: its
 //      number is spelled here and tested.
 
+import Synchronization
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -20,6 +22,7 @@ private func openFile(_ folder: Int32, _ path: String, _ flags: Int32) -> Int32 
     unsafe openat(folder, path, flags, 0o644)
 }
 private func closeFile(_ descriptor: Int32) -> Int32 { close(descriptor) }
+private func atFork(_ body: @escaping @convention(c) () -> Void) -> Int32 { pthread_atfork(nil, nil, body) }
 
 /// The operating system, as far as the engine knows it.
 package enum Platform {
@@ -80,10 +83,9 @@ package enum Platform {
     package static func target(ofLink name: String, in directory: Int32, into result: inout String?) -> Int {
         result = nil
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        // SAFETY: the kernel writes at most `count` bytes to the buffer.
-        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
-            let start = buffer.baseAddress?.assumingMemoryBound(to: CChar.self)
-            guard let start = unsafe start else { return -Int(EINVAL) }
+        // SAFETY: the kernel writes at most `count` bytes to the buffer, which is not empty.
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer -> Int in
+            guard let start = unsafe buffer.baseAddress?.assumingMemoryBound(to: CChar.self) else { return -Int(EINVAL) }
             return retrying { unsafe readlinkat(directory, name, start, buffer.count) }
         }
         guard count >= 0 else { return count }
@@ -270,8 +272,25 @@ package enum Platform {
 
     // MARK: Processes
 
-    /// The number of this process.
+    /// The number of this process; a call of the system.
     package static var processID: Int32 { getpid() }
+
+    /// Raised by the child of each fork, before anything else runs in it.
+    private static let forks = Atomic<Int>(0)
+
+    /// Whether forks are counted, which begins here.
+    private static let countsForks: Bool = {
+        // The counter is made before a child can need it.
+        forks.store(0, ordering: .relaxed)
+        return atFork { Platform.forks.add(1, ordering: .relaxed) } == 0
+    }()
+
+    /// How many forks lie between the first process that asked for this number and this one; one load.
+    @inline(__always)
+    static var forkCount: Int { forks.load(ordering: .relaxed) }
+
+    /// Makes `forkCount` count from now on.
+    static func countForks() { _ = countsForks }
 
     // MARK: Time, chance and threads
 

@@ -105,6 +105,7 @@ extension Corruption: CustomStringConvertible {
         let place =
             switch file {
             case .store: "Page \(page)\(tree) is damaged at byte \(byteOffset)"
+            case .log where rule == .logForeign: "The log beside the store cannot be used"
             case .log:
                 page == 0
                     ? "The log is damaged at byte \(byteOffset)"

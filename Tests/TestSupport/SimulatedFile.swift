@@ -81,6 +81,8 @@ final class SimulatedFile: StorageFile {
         }
     }
 
+    func linkCount() throws(StorageError) -> UInt64 { UInt64(system.nameCount(ofFile: file)) }
+
     func lockForWriting() throws(StorageError) {
         try system.lock(file)
         holdsLock.store(true, ordering: .relaxed)

@@ -149,6 +149,10 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
         }
     }
 
+    func nameCount(ofFile file: Int) -> Int {
+        state.withLock { state in state.disk.names.values.count { $0 == file } }
+    }
+
     func identity(ofFile file: Int) -> FileIdentity { FileIdentity(device: device, inode: UInt64(file)) }
 
     package func renameExclusively(

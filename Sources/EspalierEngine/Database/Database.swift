@@ -7,11 +7,21 @@
 import Synchronization
 
 /// An open store: an embedded, transactional, ordered key-value store in one file and its log.
+///
+/// A store is the file that was opened: symbolic links are followed and the folder is held open then, so neither
+/// `chdir` nor a renamed or moved folder leads this database to another file. If the store file itself is renamed or
+/// moved, commits go on into it and its log, which keeps its old name and folder until the database is closed; what
+/// would need the name again, the first write after opening among it, throws `storeReplaced`. After the store file or
+/// the log was removed, commits throw `removed`.
+///
+/// A database belongs to the process that opened it. In a child that `fork` made without running another program,
+/// beginning a transaction, commit, checkpoint and close throw `forked` and touch nothing; transactions that are open
+/// at that moment must not be used there. Dropping the handle in the child leaves file and lock as they are.
 public final class Database: Sendable {
     let engine: Engine
     private let closed = Atomic(false)
 
-    /// The path the store was opened with; empty for a store in memory.
+    /// The path the store was opened with, as it was given; empty for a store in memory.
     public let path: String
     /// Whether nothing can be written through this database.
     public let isReadOnly: Bool
@@ -38,9 +48,11 @@ public final class Database: Sendable {
     ///
     /// A store that was not closed cleanly is recovered first: every commit that was acknowledged as durable is there.
     ///
-    /// - Throws: `noSuchStore`, `notAStore`, `superblockDamaged` (only if it is to be written: reading goes by the
-    ///   copy), `storeBusy`, `unsupportedFormat`, `unsupportedFeatures`, `logCorrupt`, `notClean`, `corruption`,
-    ///   `invalidOption`, `diskFull`, `io`.
+    /// A file with several names (hard links) can only be read, since each name would have a log of its own.
+    ///
+    /// - Throws: `noSuchStore`, `path`, `notAStore`, `superblockDamaged` (only if it is to be written: reading goes by
+    ///   the copy), `storeBusy`, `unsupportedFormat`, `unsupportedFeatures`, `logMissing`, `logCorrupt`, `notClean`,
+    ///   `corruption`, `invalidOption`, `diskFull`, `io`.
     /// - Complexity: O(1) for a store that was closed cleanly, else O(log bytes).
     public static func open(_ path: String, options: DatabaseOptions = .init()) throws(StorageError) -> Database {
         try open(path, in: PosixFileSystem.shared, options: options)
@@ -88,7 +100,8 @@ public final class Database: Sendable {
     ///
     /// If other databases of this process have the same file open, only this handle is closed.
     ///
-    /// - Throws: `transactionsOpen` (then the database stays open), `closed`, `poisoned`, `diskFull`, `io`.
+    /// - Throws: `transactionsOpen` (then the database stays open), `closed`, `removed`, `forked`, `poisoned`,
+    ///   `diskFull`, `io`.
     public func close() throws(StorageError) {
         try Registry.close(engine, closing: closed)
     }
@@ -104,7 +117,7 @@ public final class Database: Sendable {
     /// Never waits.
     ///
     /// - Parameter label: what `LogPressure` calls the transaction if it holds the log for too long.
-    /// - Throws: `closed`; for a store that another process writes also what reading its log can throw, and
+    /// - Throws: `closed`, `forked`; for a store that another process writes also what reading its log can throw, and
     ///   `snapshotExpired` if its checkpoints are faster than the log can be read.
     /// - Complexity: O(1); without a label, and without a commit since the last one of this thread ended, it makes no
     ///   object and takes no lock.
@@ -122,7 +135,7 @@ public final class Database: Sendable {
 
     /// Begins the write transaction; waits until the one before it has ended.
     ///
-    /// - Throws: `readOnly`, `closed`, `poisoned`, `diskFull`, `io`.
+    /// - Throws: `readOnly`, `closed`, `forked`, `storeReplaced`, `path`, `poisoned`, `diskFull`, `io`.
     public func beginWrite() throws(StorageError) -> WriteTransaction {
         try checkOpen()
         guard !isReadOnly else { throw .readOnly }
@@ -134,7 +147,7 @@ public final class Database: Sendable {
     /// Moves committed pages from the log into the store file.
     ///
     /// - Throws: `logFull` if the mode is not passive and an older snapshot keeps part of the log; `readOnly`,
-    ///   `closed`, `poisoned`, `diskFull`, `corruption`, `io`.
+    ///   `closed`, `removed`, `forked`, `poisoned`, `diskFull`, `corruption`, `io`.
     @discardableResult
     public func checkpoint(_ mode: CheckpointMode = .passive) throws(StorageError) -> CheckpointResult {
         try checkOpen()

@@ -33,8 +33,10 @@ extension Engine {
 
     /// Makes a checkpoint as `Database.checkpoint` promises it.
     func checkpoint(_ mode: CheckpointMode) throws(StorageError) -> CheckpointResult {
+        try owner.check()
         guard !isReadOnly else { throw .readOnly }
         try syncs.check()
+        if log != nil { guard try files.store.linkCount() > 0 else { throw .removed(.store) } }
         switch mode {
         case .passive:
             return try runCheckpoint()

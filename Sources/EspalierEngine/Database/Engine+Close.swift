@@ -7,8 +7,8 @@ extension Engine {
     ///
     /// No transaction is open or can begin.
     ///
-    /// - Throws: `poisoned` after a failed sync: then nothing is written, and the next open recovers. Other errors
-    ///   leave the store to be recovered, too. The files are let go in any case.
+    /// - Throws: `poisoned` after a failed sync: then nothing is written, and the next open recovers. `removed` if the
+    ///   store file is gone. Other errors leave the store to be recovered, too. The files are let go in any case.
     func close() throws(StorageError) {
         checkpointThread.withLock { $0.take() }?.stop()
         restingReads.empty { $0.leaveBoard() }
@@ -16,6 +16,7 @@ extension Engine {
         do throws(StorageError) {
             if log != nil {
                 try syncs.check()
+                guard try files.store.linkCount() > 0 else { throw StorageError.removed(.store) }
                 try runCheckpoint()
                 try disarmLog()
             }

@@ -21,6 +21,8 @@ package final class Engine: @unchecked Sendable {
     let options: DatabaseOptions
     let superblock: Superblock
     let isReadOnly: Bool
+    /// The process that opened the store: no other may use this engine.
+    let owner = ProcessMark()
     let files: StoreFiles
     let pool: BufferPool
     let board: SnapshotBoard
@@ -41,6 +43,8 @@ package final class Engine: @unchecked Sendable {
     var freeCounts: [Int]?
     /// The trees that writers have looked up, as of the newest append (invariant 1); empty while one is at work.
     private var trees = TreeTable()
+    /// When a commit last saw that the files have names, in nanoseconds (invariant 1).
+    var namesChecked: UInt64 = 0
     /// The newest slot (invariant 1).
     var slot: CheckpointSlot
     /// Ended read transactions that can begin again.
@@ -92,6 +96,7 @@ package final class Engine: @unchecked Sendable {
     // MARK: Transactions
 
     func beginRead(label: String? = nil) throws(StorageError) -> ReadPages {
+        if owner.isForked { throw .forked(from: owner.processID) }
         if let follower, !follower.isHeld.load(ordering: .relaxed) { try follower.follow(self) }
         if label == nil, let pages = restingReads.take(), pages.resume() { return pages }
         return try ReadPages(self, label: label)
@@ -99,6 +104,7 @@ package final class Engine: @unchecked Sendable {
 
     /// Begins to write; nobody asks for it who may only read.
     func beginWrite() throws(StorageError) -> WritePages {
+        if owner.isForked { throw .forked(from: owner.processID) }
         try syncs.check()
         try board.beginWriter()
         gate.enter()
@@ -133,6 +139,10 @@ package final class Engine: @unchecked Sendable {
             board.endWriter()
             closeIfAbandoned()
         }
+        if owner.isForked {
+            giveUp(pages)
+            throw .forked(from: owner.processID)
+        }
         guard !writes.isEmpty, let log else {
             giveUp(pages)
             return CommitReceipt(transactionID: pages.versions.state.transactionID, lsn: pages.versions.state.commitLSN)
@@ -164,13 +174,15 @@ package final class Engine: @unchecked Sendable {
         _ writes: WriteSet, to log: Log, pages: WritePages, durability: Durability
     ) throws(StorageError) -> StoreState {
         try syncs.check()
+        let now = fileSystem.now()
+        try checkNames(log, at: now)
         let copies = writes.copies.sorted { $0.page < $1.page }
         let logged = copies.map { LoggedPage(number: $0.page, view: $0.view) }
         try reserve(logged.reduce(Log.commitByteCount) { $0 + $1.frameByteCount }, in: log)
         let record = CommitRecord(
             transactionID: pages.versions.state.transactionID + 1, commitLSN: 0, durableLSN: queue.durablePosition,
             pageCount: writes.state.pageCount, freeCount: writes.state.freeCount,
-            catalogRoot: writes.state.catalogRoot, frameCount: 0, wallClock: fileSystem.now(), userTag: 0,
+            catalogRoot: writes.state.catalogRoot, frameCount: 0, wallClock: now, userTag: 0,
             nextTreeID: writes.state.nextTreeID)
         let result = try log.commit(
             logged, after: writes.spilled, record: record,
@@ -189,6 +201,7 @@ package final class Engine: @unchecked Sendable {
     /// Writes pages of an unfinished transaction to the log.
     func spill(_ pages: [LoggedPage]) throws(StorageError) -> [LogPlace] {
         guard let log else { preconditionFailure("a write transaction has a log") }
+        try owner.check()
         try syncs.check()
         try reserve(pages.reduce(0) { $0 + $1.frameByteCount }, in: log)
         return try log.append(pages)

@@ -2,7 +2,9 @@
 //
 // Invariants
 //   1. Stores are known by device and inode, so a link or another spelling of the path finds the same engine.
-//   2. Within one file system, opening and closing follow each other: no store is opened while it is being closed. The
+//   2. An engine is of use only in the process that opened it: after `fork` the child opens anew, and gives up none of
+//      its parent's.
+//   3. Within one file system, opening and closing follow each other: no store is opened while it is being closed. The
 //      lock itself is not held meanwhile.
 
 import Synchronization
@@ -18,6 +20,7 @@ enum Registry {
     private final class Shared: @unchecked Sendable {
         var entries: [FileIdentity: Entry] = [:]
         var busy: Set<ObjectIdentifier> = []
+        var owner = ProcessMark()
     }
 
     // Common to all stores of the process, so no test's schedule may govern it.
@@ -30,6 +33,11 @@ enum Registry {
     ) throws(E) -> R {
         let name = ObjectIdentifier(fileSystem)
         monitor.withLock {
+            if shared.owner.isForked {
+                // Threads of the parent that were opening or closing a store do not exist here.
+                shared.busy.removeAll()
+                shared.owner = ProcessMark()
+            }
             while shared.busy.contains(name) { monitor.wait() }
             shared.busy.insert(name)
         }
@@ -48,7 +56,7 @@ enum Registry {
     ) throws(StorageError) -> Engine {
         try alone(in: fileSystem) { () throws(StorageError) in
             if let identity = try entry.identity(role: .store),
-                let engine = monitor.withLock({ shared.entries[identity]?.engine })
+                let engine = monitor.withLock({ shared.entries[identity]?.engine }), !engine.owner.isForeign
             {
                 // A read-only engine follows another process; it cannot become the writer.
                 guard options.access != .readWrite || !engine.isReadOnly else { throw .readOnly }
@@ -65,8 +73,9 @@ enum Registry {
 
     /// Gives one use of an engine up, and marks its handle as closed; the last one closes the engine.
     ///
-    /// - Throws: `closed` if another thread was faster; `transactionsOpen`, and then the handle stays open.
+    /// - Throws: `closed` if another thread was faster; `transactionsOpen`, and then the handle stays open; `forked`.
     static func close(_ engine: Engine, closing isClosed: borrowing Atomic<Bool>) throws(StorageError) {
+        try engine.owner.check()
         try alone(in: engine.fileSystem) { () throws(StorageError) in
             if isClosed.load(ordering: .relaxed) { throw .closed }
             guard engine.handleCount == 1 else {
@@ -82,6 +91,7 @@ enum Registry {
 
     /// Gives up the use of a handle that was dropped while transactions were open; their end closes the engine.
     static func abandon(_ engine: Engine) {
+        guard !engine.owner.isForeign else { return }
         alone(in: engine.fileSystem) {
             engine.handleCount -= 1
             if engine.handleCount == 0 { engine.isAbandoned.store(true, ordering: .sequentiallyConsistent) }
@@ -92,6 +102,7 @@ enum Registry {
 
     /// Closes an engine that nobody has a handle of any more, unless a transaction is open.
     static func closeAbandoned(_ engine: Engine) {
+        guard !engine.owner.isForeign else { return }
         alone(in: engine.fileSystem) {
             guard engine.handleCount == 0 else { return }
             // Nobody is left to be interested in an error; the next open recovers what is left.

@@ -246,7 +246,7 @@ public struct WriteTransaction: ~Copyable {
     ///
     /// - Parameter durability: what to wait for; `nil` takes the database's default.
     /// - Throws: `commitOutcomeUnknown` if the sync failed; otherwise nothing was committed: `transactionFailed`,
-    ///   `diskFull`, `logFull`, `poisoned`, `io`.
+    ///   `diskFull`, `logFull`, `removed` (if it happened more than a millisecond ago), `forked`, `poisoned`, `io`.
     @discardableResult
     public consuming func commit(_ durability: Durability? = nil) throws(StorageError) -> CommitReceipt {
         try pages.checkUsable()

@@ -30,8 +30,13 @@ package final class PosixFileSystem: FileSystem {
 final class PosixFile: StorageFile {
     let role: FileRole
     let identity: FileIdentity
+    /// Files that this process has locked: the system does not tell a process of its own locks.
+    private static let locked = Mutex<Set<FileIdentity>>([])
+
     private let descriptor: Int32
+    private let owner = ProcessMark()
     private let isClosed = Atomic(false)
+    private let holdsLock = Atomic(false)
 
     init(descriptor: Int32, role: FileRole, identity: FileIdentity) {
         self.descriptor = descriptor
@@ -46,9 +51,15 @@ final class PosixFile: StorageFile {
     /// Gives up lock and descriptor.
     ///
     /// The lock goes first and by itself: a child process that was forked and does not yet run its own program has the
-    /// same open file, and would keep the lock beyond this process's close.
+    /// same open file, and would keep the lock beyond this process's close. Such a child in turn leaves the lock alone:
+    /// it is its parent's.
     private func release() -> Int {
-        _ = Platform.unlock(descriptor, byte: LockByte.writer)
+        if !owner.isForeign {
+            _ = Platform.unlock(descriptor, byte: LockByte.writer)
+            if holdsLock.exchange(false, ordering: .relaxed) {
+                Self.locked.withLock { _ = $0.remove(identity) }
+            }
+        }
         return Platform.close(descriptor)
     }
 
@@ -108,8 +119,12 @@ final class PosixFile: StorageFile {
             // EAGAIN and EACCES both say "held by someone else".
             let isHeld = code == -Int(Platform.tryAgain) || code == -Int(Platform.accessDenied)
             guard isHeld else { throw failure(.lock, errno: Int32(-code)) }
-            throw .storeBusy(pid: Platform.markedProcess(descriptor, byte: LockByte.processMark))
+            let marked = Platform.markedProcess(descriptor, byte: LockByte.processMark)
+            let isOurs = marked == 0 && Self.locked.withLock { $0.contains(identity) }
+            throw .storeBusy(pid: isOurs ? Platform.processID : marked)
         }
+        holdsLock.store(true, ordering: .relaxed)
+        Self.locked.withLock { _ = $0.insert(identity) }
         // Only for the message others get; the lock above is what excludes them.
         _ = Platform.markProcess(descriptor, byte: LockByte.processMark)
     }

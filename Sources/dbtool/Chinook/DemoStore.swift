@@ -4,6 +4,7 @@
 //   1. A file is removed only if it is a store that carries exactly the demo's model.
 
 import Espalier
+import EspalierEngine
 import EspalierModel
 import Foundation
 
@@ -72,10 +73,10 @@ struct DemoStore {
         guard FileManager.default.fileExists(atPath: path) else { return }
         // Whoever can open it for writing is alone with it.
         try open(path).close()
-        for file in [path, path + "-wal"] where FileManager.default.fileExists(atPath: file) {
-            do { try FileManager.default.removeItem(atPath: file) } catch {
-                throw .file(path: file, reason: FileFailure.reason(error))
-            }
+        try naming(path) { () throws(StorageError) in
+            let store = try PosixFileSystem.shared.entry(at: path)
+            if try store.log.identity(role: .log) != nil { try store.log.remove(role: .log) }
+            try store.remove(role: .store)
         }
     }
 

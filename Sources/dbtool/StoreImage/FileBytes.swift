@@ -8,36 +8,49 @@ import Foundation
 final class FileBytes {
     /// The path as it was given.
     let path: String
-    private let file: FileHandle
+    private let entry: DirectoryEntry
+    private let file: any StorageFile
 
-    /// Opens the file.
+    /// Opens the file that `path` leads to, symbolic links followed.
     ///
-    /// - Throws: `ToolError.storage` if it is missing, a directory or empty.
-    init(path: String) throws(ToolError) {
-        self.path = path
-        guard FileManager.default.fileExists(atPath: path) else { throw .storage(.noSuchStore, path: path) }
-        let kind = try? URL(fileURLWithPath: path).resourceValues(forKeys: [.isDirectoryKey])
-        guard kind?.isDirectory != true else { throw .storage(.notAStore(.directory), path: path) }
-        do {
-            file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-        } catch {
-            throw .file(path: path, reason: FileFailure.reason(error))
+    /// - Throws: `ToolError.storage` if it is missing, empty or no regular file.
+    convenience init(path: String) throws(ToolError) {
+        let entry = try naming(path) { () throws(StorageError) in try PosixFileSystem.shared.entry(at: path) }
+        let file = try naming(path) { () throws(StorageError) in try entry.open(role: .store, mode: .readOnly) }
+        self.init(file, entry, path: path)
+        if try count() == 0 { throw .storage(.notAStore(.empty), path: path) }
+    }
+
+    private init(_ file: any StorageFile, _ entry: DirectoryEntry, path: String) {
+        (self.file, self.entry, self.path) = (file, entry, path)
+    }
+
+    /// The log beside the file, and not beside a link that led to it; `nil` if there is none.
+    ///
+    /// An empty log is one that a crash left behind.
+    func log() throws(ToolError) -> FileBytes? {
+        let log = try naming(path) { () throws(StorageError) in
+            try entry.log.openIfPresent(role: .log, mode: .readOnly)
         }
-        guard try count() > 0 else { throw .storage(.notAStore(.empty), path: path) }
+        return log.map { FileBytes($0, entry.log, path: path + "-wal") }
+    }
+
+    /// Whether there is a log beside the file.
+    func hasLog() throws(ToolError) -> Bool {
+        try naming(path) { () throws(StorageError) in try entry.log.identity(role: .log) != nil }
     }
 
     /// How many bytes the file has now.
     func count() throws(ToolError) -> UInt64 {
-        do { return try file.seekToEnd() } catch { throw .file(path: path, reason: FileFailure.reason(error)) }
+        try naming(path) { () throws(StorageError) in try file.size() }
     }
 
     /// Up to `count` bytes from `offset` on.
     func bytes(from offset: UInt64, count: Int) throws(ToolError) -> [UInt8] {
-        do {
-            try file.seek(toOffset: offset)
-            return [UInt8](try file.read(upToCount: count) ?? Data())
-        } catch {
-            throw .file(path: path, reason: FileFailure.reason(error))
+        try naming(path) { () throws(StorageError) in
+            let scratch = ScratchBytes(byteCount: count)
+            let found = try scratch.read(0..<count, from: file, at: offset)
+            return scratch.with(0..<found) { $0.loadBytes(at: 0, count: found) }
         }
     }
 }

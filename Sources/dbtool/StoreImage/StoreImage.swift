@@ -7,7 +7,6 @@
 //   3. Pages are as of the last checkpoint: newer versions may lie in the log.
 
 import EspalierEngine
-import Foundation
 
 /// A store file as bytes.
 final class StoreImage {
@@ -29,7 +28,7 @@ final class StoreImage {
         file = try FileBytes(path: path)
         byteCount = try file.count()
         let head = try file.bytes(from: 0, count: StoreGeometry.pageSizes.upperBound)
-        let hasLog = FileManager.default.fileExists(atPath: path + "-wal")
+        let hasLog = try file.hasLog()
         page0 = try naming(path) { () throws(StorageError) in try Page0(head, hasLog: hasLog) }
         pageSize = page0.superblock?.pageSize ?? 4096
     }

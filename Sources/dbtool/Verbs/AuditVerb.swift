@@ -43,18 +43,12 @@ enum AuditVerb: Verb {
 
     private static func audit(_ path: String) throws(ToolError) -> AuditReport {
         let store = try FileBytes(path: path)
+        let log = try store.log()
         do throws(AuditFailure) {
-            return try StoreAudit.run(store: store, log: log(beside: path))
+            return try StoreAudit.run(store: store, log: log)
         } catch {
             throw .file(path: path, reason: "\(error)")
         }
-    }
-
-    private static func log(beside path: String) -> (any ByteSource)? {
-        guard FileManager.default.fileExists(atPath: path + "-wal") else { return nil }
-        // An empty log is one that a crash left behind; the audit says what it means.
-        guard let file = try? FileBytes(path: path + "-wal") else { return [UInt8]() }
-        return file
     }
 
     private static func print(_ report: AuditReport, _ path: String, _ console: Console) {

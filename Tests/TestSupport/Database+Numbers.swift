@@ -1,0 +1,27 @@
+// The simplest content a store can have: numbers, one in each transaction.
+
+package import EspalierEngine
+
+extension Database {
+    /// Commits `number`.
+    package func append(_ number: UInt64) throws(StorageError) {
+        var write = try beginWrite()
+        let tree = try write.tree(named: "numbers", orCreate: .integer)
+        try write.put([UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 100), for: number, in: tree)
+        try write.commit()
+    }
+
+    /// The numbers that were committed, in ascending order.
+    package func numbers() throws(StorageError) -> [UInt64] {
+        let read = try beginRead()
+        guard let tree = try read.tree(named: "numbers") else { return [] }
+        var cursor = try read.cursor(over: tree)
+        var found: [UInt64] = []
+        var isOnEntry = try cursor.first()
+        while isOnEntry {
+            found.append(cursor.integerKey)
+            isOnEntry = try cursor.next()
+        }
+        return found
+    }
+}
