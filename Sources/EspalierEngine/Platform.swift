@@ -85,8 +85,9 @@ package enum Platform {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
         // SAFETY: the kernel writes at most `count` bytes to the buffer, which is not empty.
         let count = unsafe bytes.withUnsafeMutableBytes { buffer -> Int in
-            guard let start = unsafe buffer.baseAddress?.assumingMemoryBound(to: CChar.self) else { return -Int(EINVAL) }
-            return retrying { unsafe readlinkat(directory, name, start, buffer.count) }
+            let text = unsafe buffer.assumingMemoryBound(to: CChar.self)
+            guard let start = text.baseAddress else { return -Int(EINVAL) }
+            return retrying { unsafe readlinkat(directory, name, start, text.count) }
         }
         guard count >= 0 else { return count }
         let text = String(decoding: bytes[..<count], as: UTF8.self)

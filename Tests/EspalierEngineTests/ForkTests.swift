@@ -77,7 +77,7 @@ import Testing
                 #expect(try ForkTests.files(path) == before)
                 // The lock is still held, the log still counts.
                 #expect(throws: StorageError.storeBusy(pid: parent)) {
-                    _ = try Database.open(path, in: DisguisedFileSystem(device: 3))
+                    _ = try Database.open(path, in: DisguisedFileSystem(device: 3), options: .init())
                 }
                 try database?.append(2)
                 try database?.close()

@@ -32,18 +32,18 @@ import Testing
 
     @Test func `a log that cannot be removed is called the log`() throws {
         let system = SimulatedFileSystem(seed: 3)
-        let database = try Database.open("store", in: system)
+        let database = try Database.open("store", in: system, options: .init())
         try database.append(1)
         let counted = system.operationCount
         let twin = SimulatedFileSystem(seed: 3)
-        let failing = try Database.open("store", in: twin)
+        let failing = try Database.open("store", in: twin, options: .init())
         try failing.append(1)
         try #require(twin.operationCount == counted)
         try database.close()
         var errors: [StorageError] = []
         for number in counted + 1...system.operationCount {
             let machine = SimulatedFileSystem(seed: 3)
-            let store = try Database.open("store", in: machine)
+            let store = try Database.open("store", in: machine, options: .init())
             try store.append(1)
             machine.arm(SimulatedFault(operation: number, kind: .inputOutput))
             do throws(StorageError) { try store.close() } catch { errors.append(error) }

@@ -132,7 +132,8 @@ import Testing
         }
     }
 
-    @Test func `a store whose file was removed says so at the next commit, and can still be read and backed up`() throws {
+    @Test func `a store whose file was removed says so at the next commit, and can still be read and backed up`() throws
+    {
         try withTemporaryFolder { folder in
             let place = folder.path + "/place"
             try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
@@ -154,7 +155,8 @@ import Testing
         }
     }
 
-    @Test func `a store whose log was removed says so at the next commit, and closing saves what was committed`() throws {
+    @Test func `a store whose log was removed says so at the next commit, and closing saves what was committed`() throws
+    {
         try withTemporaryFolder { folder in
             let path = folder.path + "/x.esp"
             let database = try Database.open(path)

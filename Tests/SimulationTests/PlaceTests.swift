@@ -1,0 +1,43 @@
+// Names and places: whatever happens to paths, every acknowledged commit is in the store that it was made to, and no
+// other store changes.
+//
+// Each walk is a row of processes (exit tests), since the working directory belongs to a whole process; each of them is
+// killed in the end, and the next one finds what it left. `ESPALIER_PLACE_SEEDS` says how many walks there are.
+
+import EspalierEngine
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct PlaceTests {
+    @Test func `commits stay in their store whatever becomes of names, links, folders and the working directory`()
+        async throws
+    {
+        let seed = testSeed(default: 300)
+        for number in 0..<UInt64(campaignCount("ESPALIER_PLACE_SEEDS", default: 2)) {
+            let root = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
+                .appending(path: "espalier-\(UUID().uuidString)").path
+            defer { for end in ["", ".ledger"] { try? FileManager.default.removeItem(atPath: root + end) } }
+            let ledger = PlaceLedger(root: root)
+            for folder in ledger.folders {
+                try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
+            }
+            try ledger.save()
+            var chance = SeededGenerator(seed: seed &+ number)
+            for _ in 0..<4 {
+                let part = chance.next()
+                await #expect(processExitsWith: .signal(SIGKILL), "seed \(seed &+ number)") {
+                    [root = root as String, part = part as UInt64] in
+                    var walk = try PlaceWalk(root: root, seed: part)
+                    try walk.runUntilKilled(steps: 100)
+                }
+            }
+            let last = try PlaceLedger(of: root)
+            #expect(last.stores.contains { $0.numbers.count > 3 }, "seed \(seed &+ number)")
+            await #expect(processExitsWith: .success, "seed \(seed &+ number)") { [root = root as String] in
+                var walk = try PlaceWalk(root: root, seed: 0)
+                try walk.settle()
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+// A random walk over names and places: stores opened by paths of every kind, with `chdir` between any two calls, while
+// files and folders are renamed, moved, linked and removed. Runs in a process of its own, which it kills in the end.
+
+import EspalierEngine
+import Foundation
+import TestSupport
+import Testing
+
+/// One process of a walk.
+struct PlaceWalk {
+    /// An open store, and what the engine knows of its place.
+    private struct Handle {
+        let database: Database
+        let entry: PlaceLedger.Place
+        var hasLog = false
+    }
+
+    private var ledger: PlaceLedger
+    private var chance: SeededGenerator
+    private var handles: [Int: Handle] = [:]
+    /// The folder the process works in; `nil`: the root.
+    private var workingFolder: Int?
+    private let label: String
+
+    /// Goes on where the process before was killed, which left `root` and a ledger beside it.
+    init(root: String, seed: UInt64) throws {
+        ledger = try PlaceLedger(of: root)
+        chance = SeededGenerator(seed: seed)
+        label = "seed \(seed)"
+        try enter(nil)
+    }
+
+    // MARK: The walk
+
+    /// Does `count` steps, and ends the process by a signal.
+    mutating func runUntilKilled(steps count: Int) throws {
+        try settle()
+        for _ in 0..<count { try step() }
+        try verifyAll()
+        try ledger.save()
+        kill(getpid(), SIGKILL)
+    }
+
+    /// What a crash left: logs go where their stores are by now, as an error text told, and every store is whole.
+    mutating func settle() throws {
+        let displaced = ledger.liveStores.filter { number in
+            let store = ledger.stores[number]
+            return store.log != nil && store.log != ledger.logPlace(store.place)
+        }
+        for number in displaced {
+            let path = ledger.path(ledger.stores[number].place)
+            let found = Result { () throws(StorageError) in _ = try Database.open(path) }
+            // Nothing, or the log of another store that was renamed.
+            try #require([.logMissing, .corrupt(.logForeign, page: 0, file: .log)].contains(found.failure), "\(label)")
+        }
+        // All away first: one may have the name that another is to get.
+        for number in displaced {
+            guard let log = ledger.stores[number].log else { continue }
+            try FileManager.default.moveItem(atPath: ledger.path(log), toPath: ledger.root + "/log-\(number)")
+        }
+        for number in displaced {
+            let place = ledger.logPlace(ledger.stores[number].place)
+            try FileManager.default.moveItem(atPath: ledger.root + "/log-\(number)", toPath: ledger.path(place))
+        }
+        for number in ledger.liveStores {
+            let database = try Database.open(ledger.path(ledger.stores[number].place))
+            try #require(try database.numbers() == ledger.stores[number].numbers, "\(label), store \(number)")
+            try #require(try database.check().isOK, "\(label), store \(number)")
+            try database.close()
+            ledger.stores[number].log = nil
+        }
+    }
+
+    private mutating func step() throws {
+        if Int.random(in: 0..<2, using: &chance) == 0 { try enter(pick(ledger.liveFolders + [-1])) }
+        guard let number = pick(ledger.liveStores) else { return }
+        switch Int.random(in: 0..<32, using: &chance) {
+        case 0..<5: try open(number)
+        case 5..<15: try append(to: number)
+        case 15: try shrink(number)
+        case 16..<18: try checkpoint(number)
+        case 18..<20: try close(number)
+        case 20: try compact(number)
+        case 21: try backUp(number)
+        case 22..<25: try move(number, withLog: Bool.random(using: &chance))
+        case 25..<27: try renameFolder()
+        case 27..<29: try makeStore()
+        case 29: if Int.random(in: 0..<4, using: &chance) == 0 { try removeFolder() }
+        default: try verifyAll()
+        }
+    }
+
+    private mutating func pick<T>(_ choices: [T]) -> T? { choices.randomElement(using: &chance) }
+
+    private mutating func enter(_ folder: Int?) throws {
+        workingFolder = folder == -1 ? nil : folder
+        let path = workingFolder.map { ledger.folders[$0].path } ?? ledger.root
+        try #require(FileManager.default.changeCurrentDirectoryPath(path), "\(label)")
+    }
+
+    /// A path to a place, spelled in one of many ways.
+    private mutating func spelling(of place: PlaceLedger.Place) throws -> String {
+        let path = ledger.path(place)
+        let files = FileManager.default
+        switch Int.random(in: 0..<5, using: &chance) {
+        case 0: return path
+        case 1:
+            let link = ledger.root + "/" + ledger.newName("link")
+            // Relative links begin at the link's own folder.
+            let target = Bool.random(using: &chance) ? path : "." + path.dropFirst(ledger.root.utf8.count)
+            try files.createSymbolicLink(atPath: link, withDestinationPath: target)
+            return relative(link) ?? link
+        case 2:
+            let link = ledger.root + "/" + ledger.newName("folder")
+            try files.createSymbolicLink(atPath: link, withDestinationPath: ledger.folders[place.folder].path)
+            return link + "/" + place.name
+        default: return relative(path) ?? path
+        }
+    }
+
+    /// A path below the root as seen from the working folder; `nil` in one that was removed.
+    private func relative(_ path: String) -> String? {
+        let rest = path.dropFirst(ledger.root.utf8.count + 1)
+        guard let workingFolder else { return String(rest) }
+        let folder = ledger.folders[workingFolder]
+        guard !folder.isRemoved else { return nil }
+        let depth = folder.path.dropFirst(ledger.root.utf8.count).split(separator: "/").count
+        return String(repeating: "../", count: depth) + rest
+    }
+
+    // MARK: Uses of a store
+
+    private mutating func open(_ number: Int) throws {
+        let store = ledger.stores[number]
+        let database = try Database.open(try spelling(of: store.place))
+        try #require(try database.numbers() == store.numbers, "\(label), store \(number)")
+        // A second handle is of the same engine, by whatever name.
+        if handles[number] != nil { return try database.close() }
+        handles[number] = Handle(database: database, entry: store.place)
+    }
+
+    /// The error with which a write must fail now, if it must.
+    private func refusal(of number: Int, _ handle: Handle) -> StorageError? {
+        let log = ledger.logPlace(handle.entry)
+        if handle.hasLog { return nil }
+        if ledger.stores[number].place != handle.entry { return .storeReplaced }
+        let isInUse = handles.contains { $0.key != number && $0.value.hasLog && ledger.stores[$0.key].log == log }
+        return isInUse ? .path(.logInUse) : nil
+    }
+
+    /// Runs a write transaction, which must succeed or fail as the places say.
+    private mutating func write(
+        to number: Int, _ body: (Database, UInt64) throws(StorageError) -> UInt64?
+    ) throws {
+        guard let handle = handles[number] else { return try open(number) }
+        let expected = refusal(of: number, handle)
+        var failure: StorageError?
+        ledger.nextNumber += 1
+        do throws(StorageError) {
+            if let added = try body(handle.database, ledger.nextNumber) { ledger.stores[number].numbers.append(added) }
+        } catch {
+            failure = error
+        }
+        try #require(failure == expected, "\(label), store \(number)")
+        guard failure == nil, !handle.hasLog else { return }
+        handles[number]?.hasLog = true
+        ledger.stores[number].log = ledger.logPlace(handle.entry)
+    }
+
+    private mutating func append(to number: Int) throws {
+        try write(to: number) { database, value throws(StorageError) in
+            try database.append(value)
+            return value
+        }
+    }
+
+    private mutating func shrink(_ number: Int) throws {
+        try write(to: number) { database, _ throws(StorageError) in
+            var write = try database.beginWrite()
+            _ = try write.shrink(movingAtMost: 8)
+            try write.commit()
+            return nil
+        }
+    }
+
+    private mutating func checkpoint(_ number: Int) throws {
+        guard let handle = handles[number] else { return }
+        let modes: [CheckpointMode] = [.passive, .full, .truncate]
+        let mode = modes.randomElement(using: &chance) ?? .full
+        try handle.database.checkpoint(mode)
+        if mode == .truncate { forgetLog(of: number) }
+    }
+
+    private mutating func forgetLog(of number: Int) {
+        handles[number]?.hasLog = false
+        ledger.stores[number].log = nil
+    }
+
+    private mutating func close(_ number: Int) throws {
+        guard let handle = handles[number] else { return }
+        try handle.database.close()
+        forgetLog(of: number)
+        handles[number] = nil
+    }
+
+    private mutating func compact(_ number: Int) throws {
+        let path = try spelling(of: ledger.stores[number].place)
+        guard handles[number] == nil else {
+            try #require(throws: StorageError.storeBusy(pid: getpid()), "\(label)") { try Database.compact(at: path) }
+            return
+        }
+        try Database.compact(at: path)
+    }
+
+    private mutating func backUp(_ number: Int) throws {
+        guard let handle = handles[number], let folder = pick(ledger.liveFolders) else { return }
+        let place = PlaceLedger.Place(folder: folder, name: ledger.newName("copy"))
+        try handle.database.backUp(to: try spelling(of: place))
+        let copy = try Database.open(ledger.path(place))
+        try #require(try copy.numbers() == ledger.stores[number].numbers, "\(label), store \(number)")
+        try copy.close()
+        try FileManager.default.removeItem(atPath: ledger.path(place))
+    }
+
+    /// All stores hold what they must: open ones by their handles, others by a reader.
+    private func verifyAll() throws {
+        var options = DatabaseOptions()
+        options.access = .readOnly
+        for number in ledger.liveStores {
+            let store = ledger.stores[number]
+            if let handle = handles[number] {
+                try #require(try handle.database.numbers() == store.numbers, "\(label), store \(number)")
+            } else {
+                let reader = try Database.open(ledger.path(store.place), options: options)
+                try #require(try reader.numbers() == store.numbers, "\(label), store \(number)")
+                try reader.close()
+            }
+        }
+    }
+
+    // MARK: Changes of places
+
+    private mutating func move(_ number: Int, withLog: Bool) throws {
+        guard let folder = pick(ledger.liveFolders) else { return }
+        let store = ledger.stores[number]
+        let isHome = handles[number].map { $0.entry != store.place && !ledger.isTaken($0.entry) } ?? false
+        // Now and then back to where it was opened.
+        let target =
+            isHome && Bool.random(using: &chance)
+            ? handles[number]?.entry : PlaceLedger.Place(folder: folder, name: ledger.newName("m"))
+        guard let target, !ledger.folders[target.folder].isRemoved else { return }
+        try FileManager.default.moveItem(atPath: ledger.path(store.place), toPath: ledger.path(target))
+        ledger.stores[number].place = target
+        guard withLog, let log = store.log, log != ledger.logPlace(target) else { return }
+        let path = ledger.path(ledger.logPlace(target))
+        guard !FileManager.default.fileExists(atPath: path) else { return }
+        try FileManager.default.moveItem(atPath: ledger.path(log), toPath: path)
+        ledger.stores[number].log = ledger.logPlace(target)
+    }
+
+    private mutating func renameFolder() throws {
+        guard let folder = pick(ledger.liveFolders) else { return }
+        let old = ledger.folders[folder].path
+        let new = ledger.root + "/" + ledger.newName("f")
+        try FileManager.default.moveItem(atPath: old, toPath: new)
+        ledger.folders[folder].path = new
+        guard Bool.random(using: &chance) else { return }
+        // Another folder takes the name, with a store of a name that the first one may have, too.
+        try FileManager.default.createDirectory(atPath: old, withIntermediateDirectories: true)
+        ledger.folders.append(PlaceLedger.Folder(path: old))
+        try addStore(at: PlaceLedger.Place(folder: ledger.folders.count - 1, name: "x"))
+    }
+
+    /// Makes a store at the old place of one that was renamed, or anywhere.
+    private mutating func makeStore() throws {
+        guard ledger.liveStores.count < 12, let folder = pick(ledger.liveFolders) else { return }
+        let left = handles.values.map(\.entry).filter {
+            !ledger.isTaken($0) && !ledger.folders[$0.folder].isRemoved
+        }
+        let place = left.min { ledger.path($0) < ledger.path($1) }
+        try addStore(at: place ?? PlaceLedger.Place(folder: folder, name: ledger.newName("s")))
+    }
+
+    private mutating func addStore(at place: PlaceLedger.Place) throws {
+        ledger.stores.append(PlaceLedger.Store(place: place))
+        handles[ledger.stores.count - 1] = Handle(
+            database: try Database.open(try spelling(of: place)), entry: place)
+    }
+
+    /// Removes a folder with all that is in it, and sees that the stores whose files are gone say so.
+    private mutating func removeFolder() throws {
+        guard ledger.liveFolders.count > 1, let folder = pick(ledger.liveFolders) else { return }
+        try FileManager.default.removeItem(atPath: ledger.folders[folder].path)
+        ledger.folders[folder].isRemoved = true
+        // Later than the next look of a commit.
+        usleep(3000)
+        for (number, handle) in handles.sorted(by: { $0.key < $1.key }) {
+            let store = ledger.stores[number]
+            let isGone = store.place.folder == folder
+            guard isGone || store.log?.folder == folder else { continue }
+            let expected: StorageError = handle.hasLog ? .removed(isGone ? .store : .log) : .storeReplaced
+            try #require(throws: expected, "\(label), store \(number)") { try handle.database.append(1) }
+            try #require(try handle.database.numbers() == store.numbers, "\(label), store \(number)")
+            if isGone {
+                if handle.hasLog {
+                    try #require(throws: expected, "\(label), store \(number)") { try handle.database.close() }
+                } else {
+                    try handle.database.close()
+                }
+                handles[number] = nil
+            } else {
+                // Saves what was committed.
+                try close(number)
+            }
+        }
+        for number in ledger.stores.indices where ledger.stores[number].place.folder == folder {
+            ledger.stores[number].isRemoved = true
+            ledger.stores[number].log = nil
+        }
+    }
+}
+
+extension Result {
+    /// The error, if it is one.
+    fileprivate var failure: Failure? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+}
