@@ -71,7 +71,7 @@ import Testing
                 try database.append(2)
                 try other.append(3)
                 try database.backUp(to: "copy.esp")
-                kill(getpid(), SIGKILL)
+                withExtendedLifetime((database, other)) { _ = kill(getpid(), SIGKILL) }
             }
 
             let left = try ["/x.esp", "/sub/x.esp", "/sub/copy.esp"].map { try Database.open(folder + $0).numbers() }
@@ -91,14 +91,16 @@ import Testing
                 atPath: folder + "/link.esp", withDestinationPath: folder + "/next")
             try FileManager.default.createSymbolicLink(atPath: folder + "/next", withDestinationPath: "real/x.esp")
             await #expect(processExitsWith: .signal(SIGKILL)) { [folder = folder as String] in
-                try Database.open(folder + "/link.esp").append(1)
-                kill(getpid(), SIGKILL)
+                let database = try Database.open(folder + "/link.esp")
+                try database.append(1)
+                withExtendedLifetime(database) { _ = kill(getpid(), SIGKILL) }
             }
             #expect(exists(folder + "/real/x.esp-wal"))
             #expect(!exists(folder + "/link.esp-wal"))
             await #expect(processExitsWith: .signal(SIGKILL)) { [folder = folder as String] in
-                try Database.open(folder + "/real/x.esp").append(2)
-                kill(getpid(), SIGKILL)
+                let database = try Database.open(folder + "/real/x.esp")
+                try database.append(2)
+                withExtendedLifetime(database) { _ = kill(getpid(), SIGKILL) }
             }
             #expect(try Database.open(folder + "/link.esp", options: Self.readOnly).numbers() == [1, 2])
             #expect(try Database.open(folder + "/link.esp").numbers() == [1, 2])

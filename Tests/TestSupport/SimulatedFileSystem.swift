@@ -144,7 +144,7 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
     }
 
     package func identity(of path: String, role: FileRole) throws(StorageError) -> FileIdentity? {
-        try perform(.open, .directory, path.utf8.count, changes: false) { state throws(StorageError) in
+        try perform(.open, role, path.utf8.count, changes: false) { state throws(StorageError) in
             state.disk.names[path].map(identity(ofFile:))
         }
     }
@@ -158,14 +158,14 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
     package func renameExclusively(
         _ path: String, to newPath: String, role: FileRole
     ) throws(StorageError) -> Bool {
-        try perform(.rename, .directory, path.utf8.count, changes: true) { state throws(StorageError) in
+        try perform(.rename, role, path.utf8.count, changes: true) { state throws(StorageError) in
             guard state.disk.names[newPath] == nil else { return false }
             return try Self.rename(path, to: newPath, role, &state)
         }
     }
 
     package func rename(_ path: String, to newPath: String, role: FileRole) throws(StorageError) {
-        _ = try perform(.rename, .directory, path.utf8.count, changes: true) { state throws(StorageError) in
+        _ = try perform(.rename, role, path.utf8.count, changes: true) { state throws(StorageError) in
             try Self.rename(path, to: newPath, role, &state)
         }
     }
@@ -180,7 +180,7 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
     }
 
     package func remove(_ path: String, role: FileRole = .store) throws(StorageError) {
-        try perform(.remove, .directory, path.utf8.count, changes: true) { state throws(StorageError) in
+        try perform(.remove, role, path.utf8.count, changes: true) { state throws(StorageError) in
             guard state.disk.remove(path) else {
                 throw .io(IOFailure(operation: .remove, file: role, errno: Platform.noEntry))
             }

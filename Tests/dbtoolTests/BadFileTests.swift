@@ -32,6 +32,39 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: ["info", "check", "audit", "pages", "schema", "dump"])
+    func `a pipe is no store, and no verb waits for it`(verb: String) throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appendingPathComponent("pipe").path
+            // SAFETY: the string lives for the length of the call.
+            try #require(unsafe mkfifo(path, 0o644) == 0)
+
+            let run = ToolRun(verb, path)
+
+            #expect(run.code == 3, "\(run.errors)")
+            #expect(run.errors.contains("not a regular file"), "\(run.errors)")
+        }
+    }
+
+    @Test func `audit and info see the log of a store that a symbolic link leads to`() throws {
+        try withTemporaryFolder { folder in
+            let (path, link) = (folder.path + "/real.espalier", folder.path + "/link.espalier")
+            let database = try Database.open(path)
+            var write = try database.beginWrite()
+            _ = try write.createTree(named: "numbers", kind: .integer)
+            try write.commit()
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "real.espalier")
+
+            for verb in ["audit", "info", "check"] {
+                let (direct, linked) = (ToolRun(verb, path), ToolRun(verb, link))
+
+                #expect(linked.code == 0 && direct.code == 0, "\(verb): \(linked.output)\(linked.errors)")
+                #expect(linked.output.replacing(link, with: path) == direct.output)
+            }
+            try database.close()
+        }
+    }
+
     @Test func `a store of another format version is named with both versions, with code 3`() throws {
         try withTemporaryFolder { folder in
             let path = folder.appendingPathComponent("future.espalier").path

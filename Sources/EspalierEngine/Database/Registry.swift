@@ -55,9 +55,7 @@ enum Registry {
         _ entry: DirectoryEntry, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> Engine {
         try alone(in: fileSystem) { () throws(StorageError) in
-            if let identity = try entry.identity(role: .store),
-                let engine = monitor.withLock({ shared.entries[identity]?.engine }), !engine.owner.isForeign
-            {
+            if let engine = try openEngine(at: entry) {
                 // A read-only engine follows another process; it cannot become the writer.
                 guard options.access != .readWrite || !engine.isReadOnly else { throw .readOnly }
                 engine.handleCount += 1
@@ -69,6 +67,17 @@ enum Registry {
             monitor.withLock { shared.entries[engine.files.store.identity] = Entry(engine: engine) }
             return engine
         }
+    }
+
+    /// The engine that has the file at `entry` open already.
+    ///
+    /// A reader whose store was renamed has come to its end: the new name needs another one.
+    private static func openEngine(at entry: DirectoryEntry) throws(StorageError) -> Engine? {
+        guard let identity = try entry.identity(role: .store),
+            let engine = monitor.withLock({ shared.entries[identity]?.engine }), !engine.owner.isForeign
+        else { return nil }
+        guard engine.isReadOnly else { return engine }
+        return try engine.entry.identity(role: .store) == identity ? engine : nil
     }
 
     /// Gives one use of an engine up, and marks its handle as closed; the last one closes the engine.
@@ -116,7 +125,7 @@ enum Registry {
     private static func closeForGood(_ engine: Engine) throws(StorageError) {
         engine.handleCount = 0
         let identity = engine.files.store.identity
-        monitor.withLock { shared.entries[identity] = nil }
+        monitor.withLock { if shared.entries[identity]?.engine === engine { shared.entries[identity] = nil } }
         try engine.close()
     }
 }

@@ -30,8 +30,9 @@ package final class PosixFileSystem: FileSystem {
 final class PosixFile: StorageFile {
     let role: FileRole
     let identity: FileIdentity
-    /// Files that this process has locked: the system does not tell a process of its own locks.
-    private static let locked = Mutex<Set<FileIdentity>>([])
+    /// Files that this process, or one that it was forked from, has locked, with the number of the process: the system
+    /// does not tell a process of its own locks.
+    private static let locked = Mutex<[FileIdentity: Int32]>([:])
 
     private let descriptor: Int32
     private let owner = ProcessMark()
@@ -57,7 +58,7 @@ final class PosixFile: StorageFile {
         if !owner.isForeign {
             _ = Platform.unlock(descriptor, byte: LockByte.writer)
             if holdsLock.exchange(false, ordering: .relaxed) {
-                Self.locked.withLock { _ = $0.remove(identity) }
+                Self.locked.withLock { $0[identity] = nil }
             }
         }
         return Platform.close(descriptor)
@@ -120,11 +121,11 @@ final class PosixFile: StorageFile {
             let isHeld = code == -Int(Platform.tryAgain) || code == -Int(Platform.accessDenied)
             guard isHeld else { throw failure(.lock, errno: Int32(-code)) }
             let marked = Platform.markedProcess(descriptor, byte: LockByte.processMark)
-            let isOurs = marked == 0 && Self.locked.withLock { $0.contains(identity) }
-            throw .storeBusy(pid: isOurs ? Platform.processID : marked)
+            let known = Self.locked.withLock { $0[identity] } ?? 0
+            throw .storeBusy(pid: marked == 0 ? known : marked)
         }
         holdsLock.store(true, ordering: .relaxed)
-        Self.locked.withLock { _ = $0.insert(identity) }
+        Self.locked.withLock { $0[identity] = owner.processID }
         // Only for the message others get; the lock above is what excludes them.
         _ = Platform.markProcess(descriptor, byte: LockByte.processMark)
     }
