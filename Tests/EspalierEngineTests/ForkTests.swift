@@ -1,7 +1,7 @@
 // A database in a child that `fork` made: every use is an error, and the parent's files, log and lock stay its own.
 //
-// Swift does not let programs call `fork`, but C code in the same process can; the tests look it up by name. They fork in
-// a process of their own (exit tests), in which nothing else runs.
+// Swift does not let programs call `fork`, but C code in the same process can; the tests look it up by name. They fork
+// in a process of their own (exit tests), in which nothing else runs.
 
 import EspalierEngine
 import Foundation

@@ -1,5 +1,5 @@
-// Which process something belongs to: after `fork` the child has copies of all objects, and must not use those that stand
-// for files which both now write.
+// Which process something belongs to: after `fork` the child has copies of all objects, and must not use those that
+// stand for files which both could write now.
 //
 // Invariants
 //   1. `isForked` is one load: the C library counts forks as they happen. `isForeign` also asks the system for the
