@@ -70,13 +70,47 @@ struct EntityClass {
     /// The modelled properties in source order; what is none and looks like one is reported.
     private func properties(in context: some MacroExpansionContext) -> [ModelledProperty] {
         declaration.memberBlock.members.compactMap { item in
+            check(item.decl, in: context)
             guard let variable = item.decl.as(VariableDeclSyntax.self) else { return nil }
             switch ModelledProperty.read(variable) {
-            case .modelled(let property): return property
+            case .modelled(let property):
+                if Self.reservedNames.contains(property.name), let binding = variable.bindings.first {
+                    context.report(.reservedName(property.name), at: binding.pattern)
+                    return nil
+                }
+                return property
             case .ignored: return nil
             case .rejected(let diagnostic, let place, let fix):
                 context.report(diagnostic, at: place, fix: fix)
                 return nil
+            }
+        }
+    }
+
+    /// The properties of `ManagedObject` itself, and of every class that can be hashed.
+    private static let reservedNames: Set = [
+        "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted", "isFault",
+        "hasPersistentChangedValues", "description", "hashValue",
+    ]
+
+    /// Reports a member that is no property and that an entity's class cannot have.
+    private func check(_ member: DeclSyntax, in context: some MacroExpansionContext) {
+        if let initializer = member.as(InitializerDeclSyntax.self) {
+            let labels = initializer.signature.parameterClause.parameters.map(\.firstName.text)
+            let isConvenience = initializer.modifiers.contains { $0.name.text == "convenience" }
+            if !isConvenience, labels != ["entity", "insertInto"] {
+                context.report(.ownInitializer, at: initializer.initKeyword)
+            }
+        }
+        guard let conditional = member.as(IfConfigDeclSyntax.self) else { return }
+        for clause in conditional.clauses {
+            guard case .decls(let members)? = clause.elements else { continue }
+            for item in members {
+                check(item.decl, in: context)
+                guard let variable = item.decl.as(VariableDeclSyntax.self) else { continue }
+                if case .ignored = ModelledProperty.read(variable) { continue }
+                let name = variable.bindings.first?.pattern.trimmedDescription ?? ""
+                context.report(.conditional(name: name), at: variable.bindingSpecifier)
             }
         }
     }

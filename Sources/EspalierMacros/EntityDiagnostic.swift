@@ -15,6 +15,9 @@ enum EntityDiagnostic: DiagnosticMessage {
     case modified(name: String, modifier: String)
     case severalInOneDeclaration
     case momentaryDefault(name: String)
+    case conditional(name: String)
+    case reservedName(String)
+    case ownInitializer
     case contradictingMarks(name: String, other: String)
     case relationshipMarkOnAttribute(name: String, type: String)
     case optionNotLiteral
@@ -35,6 +38,13 @@ enum EntityDiagnostic: DiagnosticMessage {
         case .observed: "a property of the model has no observers; override willSave(), or use a computed property"
         case .modified(let name, let modifier): "\(name) is a property of the model and cannot be '\(modifier)'"
         case .severalInOneDeclaration: "declare one property of the model in each 'var'"
+        case .conditional(let name):
+            "\(name) stands within #if, and the model would differ from build to build; declare it outside"
+        case .reservedName(let name):
+            "every ManagedObject has '\(name)' already; give the property another name"
+        case .ownInitializer:
+            "contexts make objects by ManagedObject's initializers; write a 'convenience init' that calls "
+                + "self.init(context:), or a static function"
         case .momentaryDefault(let name):
             "the default of \(name) is computed once for the model, not for each object; set it in awakeFromInsert()"
         case .contradictingMarks(let name, let other):

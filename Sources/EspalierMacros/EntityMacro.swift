@@ -36,7 +36,8 @@ extension EntityMacro: MemberAttributeMacro {
             guard case .modelled(let property) = ModelledProperty.read(variable) else { return nil }
             return property.name
         }
-        guard let index = names.firstIndex(of: property.name) else { return [] }
+        // One within #if is reported; with accessors it is not reported again as a property without a value.
+        let index = names.firstIndex(of: property.name) ?? 0
         return ["@_EntityProperty(at: \(raw: index))"]
     }
 }

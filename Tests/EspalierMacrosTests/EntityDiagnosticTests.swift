@@ -97,6 +97,61 @@ import Testing
                 """)
     }
 
+    @Test func `a property within #if is an error at the property, and at nothing else`() throws {
+        try expectFaults(
+            inTrack: """
+                var name: String
+                #if DEBUG
+                var note: String // error: note stands within #if, and the model would differ from build to build
+                #else
+                var rating: Int // error: rating stands within #if, and the model would differ from build to build
+                var half: Int { 0 }
+                #endif
+                """)
+    }
+
+    @Test func `a name that every object has is refused in words`() throws {
+        let names = [
+            "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted",
+            "isFault", "hasPersistentChangedValues", "description", "hashValue",
+        ]
+        let snippet = try Snippet(
+            """
+            import Espalier
+            @Entity final class Track: ManagedObject {
+            \(names.map { "var \($0): String" }.joined(separator: "\n"))
+            }
+            """)
+
+        for (index, name) in names.enumerated() {
+            let expected = "\(index + 3): every ManagedObject has '\(name)' already; give the property another name"
+            #expect(snippet.faults.map(\.description).contains(expected), "\(snippet.log)")
+        }
+    }
+
+    @Test func `an initializer of its own is an error where it stands, a convenience one is none`() throws {
+        let snippet = try Snippet(
+            """
+            import Espalier
+            @Entity final class Track: ManagedObject {
+                var name: String
+                convenience init(named name: String, in context: ManagedObjectContext) {
+                    self.init(context: context)
+                    self.name = name
+                }
+            }
+            @Entity final class Album: ManagedObject {
+                var title: String
+                init(title: String) {}
+            }
+            """)
+
+        #expect(
+            snippet.faults.contains { $0.line == 11 && $0.text.contains("write a 'convenience init' that calls") },
+            "\(snippet.log)")
+        #expect(!snippet.faults.contains { $0.line < 9 }, "\(snippet.log)")
+    }
+
     @Test func `a fix is offered where there is one`() throws {
         let snippet = try Snippet(
             """

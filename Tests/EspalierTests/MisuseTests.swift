@@ -147,14 +147,16 @@ import Testing
         }
     }
 
-    @Test func `an ID of a store that is not open leads to nothing`() throws {
+    @Test func `an ID of a store that is not open leads to nothing, and the next save says so`() throws {
         let (stack, stranger) = (try Stack(.inMemory), try Stack(.inMemory))
         try stranger.makeMusic(artists: 1, tracks: 0)
         let id = try #require(try stranger.context.fetchIDs(FetchRequest<Artist>()).first)
 
         #expect(throws: ContextError.self) { try stack.context.existingObject(with: id) }
         let artist = try #require(try stack.context.object(with: id) as? Artist)
-        #expect(artist.name == "" && artist.isDeleted)
+        #expect(artist.name == "" && !artist.isDeleted)
+        let found = violations { try stack.context.save() }
+        #expect("\(found)".contains("no open store takes objects of Artist"))
     }
 
     @Test func `a willSave that never comes to rest is reported`() throws {

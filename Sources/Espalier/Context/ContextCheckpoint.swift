@@ -28,6 +28,9 @@ struct ContextCheckpoint {
     private let unpropagated: [ManagedObject]
     private let unreadInverses: UnreadInverses
     private let recorded: [Violation]
+    /// Unchanged objects that have taken a newer row since.
+    private var refreshed: [(object: ManagedObject, row: ObjectSnapshot?, changes: ObjectChanges?, isFulfilled: Bool)] =
+        []
 
     init(_ context: ManagedObjectContext) {
         var objects: [ObjectState] = []
@@ -58,6 +61,12 @@ struct ContextCheckpoint {
         recorded = context.recorded
     }
 
+    /// Notes an unchanged object that is about to take a newer row.
+    mutating func note(_ object: ManagedObject) {
+        object.changes?.isShared = true
+        refreshed.append((object, object.row, object.changes, object.isFulfilled))
+    }
+
     /// Puts everything back.
     func restore(_ context: ManagedObjectContext) {
         let known = Set(objects.compactMap(\.object.object))
@@ -69,6 +78,10 @@ struct ContextCheckpoint {
             } else {
                 object.state.subtract([.updated, .deleted, .propagated])
             }
+        }
+        for (object, row, changes, isFulfilled) in refreshed where object.state.contains(.registered) {
+            (object.row, object.changes) = (row, changes)
+            if isFulfilled { object.state.insert(.fulfilled) }
         }
         for (position, saved) in objects.enumerated() {
             guard let object = saved.object.object else { continue }

@@ -33,7 +33,7 @@ public enum ContextError: Error, Sendable {
     case invalidPredicate(FetchPredicateError)
     /// A relationship named for prefetching does not exist.
     case unknownRelationship(String, entity: String)
-    /// No store takes objects of this entity.
+    /// No open store takes or holds objects of this entity: none was added, or it was closed.
     case noStore(entity: String)
     /// There is no built-in store of this kind.
     case unsupportedStore(StoreType)
@@ -94,7 +94,9 @@ extension ContextError: CustomStringConvertible {
             "objects of \(entity) are \(found), but the request asks for \(expected)"
         case .invalidPredicate(let error): "\(error)"
         case .unknownRelationship(let name, let entity): "\(entity) has no relationship \"\(name)\""
-        case .noStore(let entity): "no store takes objects of \(entity); add one to the coordinator first"
+        case .noStore(let entity):
+            "no open store takes objects of \(entity): add one to the coordinator first, or open the container again "
+                + "if it was closed"
         case .unsupportedStore(let type):
             "there is no built-in store of type \(type.rawValue); open it and add it to the coordinator"
         case .readOnlyStore(let path): "the store \(path ?? "in memory") is open for reading only"
@@ -125,6 +127,7 @@ extension ContextError {
         switch error {
         case .readOnly(let path): self = .readOnlyStore(path: path)
         case .constraint(let conflicts): self = .constraints(conflicts)
+        case .invalidPredicate(let error): self = .invalidPredicate(error)
         case .conflict, .closed, .storage, .incompatibleModel, .otherFormat, .damagedContent, .invalidRequest:
             self = .store(error)
         }

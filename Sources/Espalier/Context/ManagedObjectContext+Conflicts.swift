@@ -5,6 +5,7 @@
 //   2. If both sides have deleted an object there is no conflict, whatever the policy.
 //   3. A deletion against a changed row, under `storeTrump` and `rollback`, fails: its delete rules have already run
 //      on other objects, and taking back half of that would break the graph.
+// Not here: how an object takes a newer row (+NewerRows).
 
 import EspalierModel
 import EspalierStore
@@ -29,18 +30,11 @@ extension ManagedObjectContext {
     /// Changes the objects in conflict as the merge policy says.
     ///
     /// - Throws: `ContextError.conflicts` with all conflicts if the policy is `error` or cannot resolve one.
-    func resolve(_ conflicts: [VersionConflict]) throws(ContextError) {
-        let isUnresolvable = conflicts.contains { conflict in
-            guard let object = registry[conflict.id] else { return true }
-            let isDeletedHere = object.state.contains(.deleted)
-            if conflict.stored == nil { return !isDeletedHere && mergePolicy == .error }
-            switch mergePolicy {
-            case .error: return true
-            case .storeTrump, .rollback: return isDeletedHere
-            case .objectTrump, .overwrite: return false
-            }
-        }
-        guard !isUnresolvable else { throw .conflicts(conflicts.map(described)) }
+    func resolve(_ found: [VersionConflict], _ checkpoint: inout ContextCheckpoint) throws(ContextError) {
+        try checkResolvable(found)
+        for conflict in found { cache.invalidate(conflict.id) }
+        let conflicts = try withOtherEnds(found, &checkpoint)
+        try checkResolvable(conflicts)
         for conflict in conflicts {
             guard let object = registry[conflict.id] else { continue }
             cache.invalidate(conflict.id)
@@ -52,37 +46,46 @@ extension ManagedObjectContext {
         }
     }
 
+    private func checkResolvable(_ conflicts: [VersionConflict]) throws(ContextError) {
+        let isUnresolvable = conflicts.contains { conflict in
+            guard let object = registry[conflict.id] else { return true }
+            let isDeletedHere = object.state.contains(.deleted)
+            if conflict.stored == nil { return !isDeletedHere && mergePolicy == .error }
+            switch mergePolicy {
+            case .error: return true
+            case .storeTrump, .rollback: return isDeletedHere
+            case .objectTrump, .overwrite: return false
+            }
+        }
+        guard !isUnresolvable else { throw .conflicts(conflicts.map(described)) }
+    }
+
     private func resolve(_ object: ManagedObject, _ stored: ObjectSnapshot) {
         let base = object.row
         switch mergePolicy {
         case .error:
             return
+        case _ where object.state.contains(.deleted):
+            // Only the version that the deletion expects: what it did to other objects stands.
+            object.row = stored
         case .objectTrump:
-            object.row = stored
-            object.relateAgain()
+            object.rebase(
+                onto: stored, attributes: { _, isChanged in isChanged }, destinations: { _, isChanged in isChanged },
+                keepsOtherEnds: true)
         case .overwrite:
-            let values = object.changeable()
-            for attribute in object.entity.attributes where !attribute.isTransient {
-                let value = object.attributeValue(at: attribute.slot)
-                if value != stored.value(at: attribute.slot) { values.values.attributes[attribute.slot] = value }
-            }
-            for relationship in object.entity.relationships where !relationship.isToMany {
-                let id = object.destinationID(at: relationship.slot)
-                if id != stored.destination(at: relationship.slot) {
-                    values.values.destinations[relationship.slot] = .some(id)
-                }
-            }
-            object.row = stored
-            object.relateAgain()
+            object.rebase(
+                onto: stored, attributes: { _, _ in true }, destinations: { _, _ in true }, keepsOtherEnds: true)
         case .storeTrump:
-            object.takeStored(stored) { slot in
-                base?.value(at: slot) != stored.value(at: slot)
-            } destinations: { slot in
-                base?.destination(at: slot) != stored.destination(at: slot)
-            }
+            object.rebase(
+                onto: stored,
+                attributes: { slot, isChanged in isChanged && base?.value(at: slot) == stored.value(at: slot) },
+                destinations: { slot, isChanged in
+                    isChanged && base?.destination(at: slot) == stored.destination(at: slot)
+                }, keepsOtherEnds: false)
         case .rollback:
-            object.takeStored(stored, attributes: { _ in true }, destinations: { _ in true })
-            object.undoToManyChanges()
+            object.rebase(
+                onto: stored, attributes: { _, _ in false }, destinations: { _, _ in false }, keepsOtherEnds: false)
+            object.undoToManyChanges(isGone: false)
         }
     }
 
@@ -98,7 +101,8 @@ extension ManagedObjectContext {
         case .error:
             return
         case .storeTrump, .rollback:
-            object.undoToManyChanges()
+            object.undoToManyChanges(isGone: true)
+            object.leaveDestinations()
             updated.remove(object)
             object.changes = nil
             object.state.remove(.updated)
@@ -114,6 +118,12 @@ extension ManagedObjectContext {
             object.state.formUnion([.inserted, .fulfilled])
             updated.remove(object)
             inserted.insert(object)
+            for relationship in object.entity.relationships where !relationship.isToMany {
+                guard let id = object.destinationID(at: relationship.slot),
+                    object.withShape({ $0.inverses[relationship.slot]?.isToMany }) == false
+                else { continue }
+                object.relateOtherEnd(id, across: relationship, isRelated: true, isStored: false)
+            }
         }
     }
 
@@ -147,39 +157,5 @@ extension ManagedObjectContext {
             object: conflict.id, isDeletedHere: object.state.contains(.deleted),
             oldVersion: conflict.expectedVersion, newVersion: conflict.stored?.version,
             properties: conflict.stored == nil ? [] : properties)
-    }
-}
-
-extension ManagedObject {
-    /// Takes a newer row, and gives up the changes in the slots that are named.
-    ///
-    /// To-one sides change with their inverses.
-    fileprivate func takeStored(
-        _ stored: ObjectSnapshot, attributes: (Int) -> Bool, destinations: (Int) -> Bool
-    ) {
-        if let values = changes?.values {
-            for (slot, _) in values.attributes.pairs
-            where attributes(slot) && !entity.attributes[slot].isTransient {
-                changeable().values.attributes[slot] = nil
-            }
-            for (slot, _) in values.destinations.pairs where destinations(slot) {
-                relate(to: stored.destination(at: slot), at: slot)
-                changeable().values.destinations[slot] = nil
-            }
-        }
-        row = stored
-    }
-
-    /// Takes back what was added to and removed from to-many relationships, on both sides.
-    fileprivate func undoToManyChanges() {
-        guard let values = changes?.values else { return }
-        for (slot, change) in values.toMany.pairs {
-            let relationship = entity.relationships[slot]
-            if change.list == nil {
-                for id in change.added { unlink(id, across: relationship) }
-                for id in change.removed { relate(to: id, at: slot) }
-            }
-            changeable().values.toMany[slot] = nil
-        }
     }
 }

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     /// The objects that match (MC-18): stored ones as if everything unsaved were saved.
     ///
     /// - Throws: `ContextError.unknownEntity`, `.invalidPredicate`, `.wrongResultType` for a request that does not fit
-    ///   the model; `.store` if a store fails.
+    ///   the model; `.noStore` if no open store could hold such objects; `.store` if a store fails.
     @inlinable
     public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
         let terms = request.terms

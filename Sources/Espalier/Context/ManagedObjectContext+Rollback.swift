@@ -20,9 +20,10 @@ extension ManagedObjectContext {
 
     /// Forgets every object (MC-30).
     ///
-    /// Objects that the application still holds belong to no context afterwards.
+    /// Objects that the application still holds belong to no context afterwards; what is written to them is refused,
+    /// and the next `save()` says so.
     public func reset() {
-        letGo(isEnding: false)
+        letGo(isReset: true)
         // Objects that end from here on do not leave it.
         registry = ObjectRegistry()
         forgetDestinations()

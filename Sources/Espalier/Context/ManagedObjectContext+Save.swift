@@ -18,13 +18,13 @@ extension ManagedObjectContext {
     public func save() throws(ContextError) {
         mergeWaitingSaves()
         guard hasChanges || !recorded.isEmpty else { return }
-        let checkpoint = ContextCheckpoint(self)
+        var checkpoint = ContextCheckpoint(self)
         var changes: ChangeSet
         let outcome: SaveOutcome
         do {
             changes = try collect()  //                                 1 collect, 2 propagate deletes
             try validate(changes)  //                                   3
-            outcome = try write(&changes)  //                           4 freeze, 5 route, 6 ... 9 in each store
+            outcome = try write(&changes, &checkpoint)  //              4 freeze, 5 route, 6 ... 9 in each store
         } catch {
             checkpoint.restore(self)
             if case .violations = error { recorded.removeAll() }
@@ -64,7 +64,9 @@ extension ManagedObjectContext {
     /// Sends the changes to their stores; resolves conflicts as the merge policy says, and then sends again.
     ///
     /// - Throws: the error of the first store; if a later one fails, that is part of the outcome.
-    private func write(_ changes: inout ChangeSet) throws(ContextError) -> SaveOutcome {
+    private func write(
+        _ changes: inout ChangeSet, _ checkpoint: inout ContextCheckpoint
+    ) throws(ContextError) -> SaveOutcome {
         let attemptCountMax = 10
         var attempt = 1
         while true {
@@ -89,7 +91,7 @@ extension ManagedObjectContext {
                 }
             }
             if conflicts.isEmpty { return outcome }
-            try resolve(conflicts)
+            try resolve(conflicts, &checkpoint)
             attempt += 1
             changes = ChangeSet(self)
             try validate(changes)

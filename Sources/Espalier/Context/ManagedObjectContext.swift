@@ -125,7 +125,7 @@ public final class ManagedObjectContext {
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
     }
 
-    deinit { letGo(isEnding: true) }
+    deinit { letGo() }
 
     /// The model of the coordinator.
     public var model: ManagedObjectModel { persistentStoreCoordinator.managedObjectModel }
@@ -164,7 +164,8 @@ public final class ManagedObjectContext {
 
     /// The object with this ID, with its values in memory (MC-25).
     ///
-    /// - Throws: `ContextError.objectNotFound` if no store holds the row; `.store` if it could not be read.
+    /// - Throws: `ContextError.objectNotFound` if its store does not hold the row; `.noStore` if its store is not open
+    ///   here; `.store` if it could not be read.
     public func existingObject(with id: ObjectID) throws(ContextError) -> ManagedObject {
         let object = try object(with: id)
         if object.isFault && !object.hasRow { try loadRow(of: object) }
@@ -282,9 +283,11 @@ public final class ManagedObjectContext {
     /// Takes the context away from every object, at its end or when it forgets them.
     ///
     /// Calls no hook, and what objects give up keeps no object alive: none ends meanwhile.
-    func letGo(isEnding: Bool) {
+    ///
+    /// - Parameter isReset: whether the context goes on, and is told what objects are refused afterwards.
+    func letGo(isReset: Bool = false) {
         for shape in shapes {
-            shape?.letGo(isEnding: isEnding)
+            shape?.letGo(formerContext: isReset ? self : nil)
             shape?.removeObject()
         }
         (shapes, shapesByTag) = (Array(repeating: nil, count: shapes.count), [])

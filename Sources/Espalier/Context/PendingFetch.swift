@@ -45,10 +45,10 @@ extension ManagedObjectContext {
         switch pending {
         case .none:
             changed = []
-            wider.limit = fetch.limit.map { $0 + fetch.offset }
+            wider.limit = fetch.limit(widenedBy: 0)
         case .own(let own):
             changed = own
-            wider.limit = fetch.limit.map { $0 + fetch.offset + own.count }
+            wider.limit = fetch.limit(widenedBy: own.count)
         case .related(let own):
             changed = own
             wider = StoreFetch(entity: fetch.entity, includesSubentities: fetch.includesSubentities)
@@ -83,6 +83,16 @@ extension ManagedObjectContext {
             return ObjectID.inOrderOfCreation(left.object.storedID, right.object.storedID)
         }
         return entries.map(\.object)
+    }
+}
+
+extension StoreFetch {
+    /// How many rows a store has to give before offset and limit are applied, and some more; `nil` = all.
+    fileprivate func limit(widenedBy count: Int) -> Int? {
+        guard let limit else { return nil }
+        let (sum, overflows) = limit.addingReportingOverflow(offset)
+        let (wider, overflowsAgain) = sum.addingReportingOverflow(count)
+        return overflows || overflowsAgain ? nil : wider
     }
 }
 
@@ -122,6 +132,8 @@ struct GraphSubject: PredicateSubject {
     }
 
     func destinationIDs(at slot: Int) throws(ContextError) -> [ObjectID] { object.destinationIDs(at: slot) }
+
+    func giveUp(_ error: FetchPredicateError) throws(ContextError) { throw .invalidPredicate(error) }
 
     func destinations(at slot: Int) throws(ContextError) -> [GraphSubject] {
         object.destinations(at: slot).filter { !$0.isDeleted }.map(GraphSubject.init)

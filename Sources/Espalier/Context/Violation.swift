@@ -39,6 +39,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case abstractEntity
         /// Refused: the model has no such entity.
         case unknownEntity(known: [String])
+        /// The stored value is none that the property's type has, such as the raw value of no case of an enumeration.
+        case unknownValue(AttributeValue, type: String)
         /// The store could not read what a property needed.
         case unreadable(String)
     }
@@ -70,7 +72,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .tooManyDestinations: 1590
         case .deniedDelete: 1600
         case .rowIsGone, .unreadable: 133000
-        case .custom, .wrongType, .unknownKey, .objectOfOtherContext, .destinationIsDeleted, .objectIsDeleted,
+        case .custom, .wrongType, .unknownKey, .unknownValue, .objectOfOtherContext, .destinationIsDeleted,
+            .objectIsDeleted,
             .noContext, .abstractEntity, .unknownEntity:
             1550
         }
@@ -103,13 +106,15 @@ extension Violation.Reason {
         case .wrongType(let found, let expected):
             "the change was refused: found \(found), expected \(expected)"
         case .unknownKey(let known):
-            "there is no such property; the entity has \(known.joined(separator: ", "))"
+            known.isEmpty
+                ? "there is no such property; the entity has none of this kind"
+                : "there is no such property; the entity has \(known.joined(separator: ", "))"
         case .objectOfOtherContext(let id):
             "the change was refused: \(id) belongs to another context; get it in this one with existingObject(with:)"
         case .destinationIsDeleted(let id):
             "the change was refused: \(id) is deleted; a destination must be an object that will stay"
         case .objectIsDeleted:
-            "the change was refused: the object is deleted or no longer in a context"
+            "the change was refused: the object is deleted, or its context was reset; fetch it again, or insert another"
         case .rowIsGone:
             "the change was refused: the store has no row for this object any more"
         case .noContext:
@@ -118,6 +123,8 @@ extension Violation.Reason {
             "the object was not inserted: its entity is abstract; insert an object of a subentity"
         case .unknownEntity(let known):
             "the object was not inserted: the model has no such entity; it has \(known.joined(separator: ", "))"
+        case .unknownValue(let value, let type):
+            "the stored value \(value.text) is none of \(type), so it read as another one; set it, or add the case"
         case .unreadable(let reason):
             "could not be read, so it appeared empty: \(reason)"
         }

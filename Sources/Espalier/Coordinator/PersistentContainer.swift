@@ -67,6 +67,8 @@ public final class PersistentContainer: Sendable {
 
     /// Closes all stores; contexts can load and save nothing any more.
     ///
+    /// What they are asked for then, they answer with `ContextError.noStore`; values that are in memory can be read.
+    ///
     /// - Throws: `ContextError.store` of the first store that fails; the others are closed nevertheless.
     public func close() throws(ContextError) {
         var failure: ContextError?

@@ -1,4 +1,7 @@
 // What contexts ask of stores, with the store's errors turned into the context's.
+//
+// Invariants
+//   1. Without an open store that could answer, the answer is an error and never empty.
 
 import EspalierModel
 import EspalierStore
@@ -7,7 +10,7 @@ extension PersistentStoreCoordinator {
     /// The rows that match in every store that may hold some, one array per store.
     func fetch(_ fetch: StoreFetch) throws(ContextError) -> [SnapshotList] {
         var results: [SnapshotList] = []
-        for store in stores(holding: fetch.entity) {
+        for store in try openStores(holding: fetch.entity) {
             do { results.append(try store.fetch(fetch)) } catch { throw ContextError(error) }
         }
         return results
@@ -16,7 +19,7 @@ extension PersistentStoreCoordinator {
     /// The IDs of the rows that match, one array per store.
     func fetchIDs(_ fetch: StoreFetch) throws(ContextError) -> [[ObjectID]] {
         var results: [[ObjectID]] = []
-        for store in stores(holding: fetch.entity) {
+        for store in try openStores(holding: fetch.entity) {
             do { results.append(try store.fetchIDs(fetch)) } catch { throw ContextError(error) }
         }
         return results
@@ -25,7 +28,7 @@ extension PersistentStoreCoordinator {
     /// How many rows match, in all stores together.
     func count(_ fetch: StoreFetch) throws(ContextError) -> Int {
         var sum = 0
-        for store in stores(holding: fetch.entity) {
+        for store in try openStores(holding: fetch.entity) {
             do { sum += try store.count(fetch) } catch { throw ContextError(error) }
         }
         return sum
@@ -34,7 +37,7 @@ extension PersistentStoreCoordinator {
     /// How stores answer a fetch, line by line.
     func explain(_ fetch: StoreFetch) throws(ContextError) -> [String] {
         var lines: [String] = []
-        for store in stores(holding: fetch.entity) {
+        for store in try openStores(holding: fetch.entity) {
             do { lines += try store.explain(fetch) } catch { throw ContextError(error) }
         }
         return lines
@@ -42,7 +45,8 @@ extension PersistentStoreCoordinator {
 
     /// Rows by ID, all of one store; `nil` where there is none.
     func snapshots(of ids: [ObjectID]) throws(ContextError) -> [ObjectSnapshot?] {
-        guard let first = ids.first, let store = persistentStore(for: first) else { return ids.map { _ in nil } }
+        guard let first = ids.first else { return [] }
+        let store = try openStore(for: first)
         do { return try store.snapshots(of: ids) } catch { throw ContextError(error) }
     }
 
@@ -50,7 +54,22 @@ extension PersistentStoreCoordinator {
     func destinations(
         of relationship: Relationship, for owners: [ObjectID]
     ) throws(ContextError) -> [[ObjectID]] {
-        guard let first = owners.first, let store = persistentStore(for: first) else { return owners.map { _ in [] } }
+        guard let first = owners.first else { return [] }
+        let store = try openStore(for: first)
         do { return try store.destinations(of: relationship, for: owners) } catch { throw ContextError(error) }
+    }
+
+    /// The stores that may hold objects of `entity`.
+    ///
+    /// - Throws: `ContextError.noStore` if there are none, which is no empty answer: nobody was asked.
+    private func openStores(holding entity: Entity) throws(ContextError) -> [any PersistentStore] {
+        let stores = stores(holding: entity)
+        guard !stores.isEmpty else { throw .noStore(entity: entity.name) }
+        return stores
+    }
+
+    private func openStore(for id: ObjectID) throws(ContextError) -> any PersistentStore {
+        guard let store = persistentStore(for: id) else { throw .noStore(entity: id.entityName) }
+        return store
     }
 }

@@ -40,8 +40,10 @@ struct AttributeRule {
 final class EntityShape: SharedByObjects {
     /// The context whose objects have this shape, until it lets go of them.
     private(set) var context: Unretained<ManagedObjectContext>
-    /// Whether that context has ended.
-    private(set) var isContextEnded = false
+    /// The context that has forgotten the objects of this shape, as long as it lives.
+    private(set) weak var formerContext: ManagedObjectContext?
+    /// Whether the objects of this shape had a context, if it lives no more.
+    var isContextEnded: Bool { context.isNil && formerContext == nil }
     let entity: Entity
     /// `nil` for an object whose entity is of no model of a context (see `ManagedObject.init(context:)`).
     let model: ManagedObjectModel?
@@ -118,11 +120,9 @@ final class EntityShape: SharedByObjects {
     }
 
     /// Makes all objects of this shape objects of no context.
-    ///
-    /// - Parameter isEnding: whether the context ends; otherwise it only forgets its objects.
-    func letGo(isEnding: Bool) {
+    func letGo(formerContext: ManagedObjectContext?) {
         context = Unretained(nil)
-        isContextEnded = isEnding
+        self.formerContext = formerContext
     }
 
     /// What the property called `name` is; `nil` if the entity has none.

@@ -111,7 +111,23 @@ extension ManagedObject {
     /// Notes a refused change, to be reported by the next save.
     final func refuse(_ property: String?, _ reason: Violation.Reason) {
         requireContext()
-        managedObjectContext?.record(Violation(self, property, reason))
+        reportingContext?.record(Violation(self, property, reason))
+    }
+
+    /// The context whose next save reports what this object refuses: its own, or the one that it has left.
+    final var reportingContext: ManagedObjectContext? {
+        if let context = managedObjectContext { return context }
+        return state.contains(.ended) ? withShape { $0.context.object ?? $0.formerContext } : nil
+    }
+
+    /// Notes for the next save what reading has met, once for a property that is read again and again.
+    final func recordOnce(_ property: String?, _ reason: Violation.Reason) {
+        guard let context = reportingContext else { return }
+        let violation = Violation(self, property, reason)
+        let isKnown = context.recorded.suffix(64).contains {
+            $0.object == storedID && $0.property == property && $0.description == violation.description
+        }
+        if !isKnown { context.record(violation) }
     }
 }
 

@@ -98,7 +98,14 @@ extension ManagedObject {
 
     private func toManySlot(_ name: String) throws(ContextError) -> Int {
         if isContextEnded { throw .contextEnded(storedID) }
-        guard let relationship = entity.relationship(named: name), relationship.isToMany else {
+        if let relationship = entity.relationship(named: name), !relationship.isToMany {
+            throw .violations([
+                Violation(
+                    self, name,
+                    .wrongType(found: "several objects", expected: "one object: set the to-one relationship instead"))
+            ])
+        }
+        guard let relationship = entity.relationship(named: name) else {
             let known = entity.relationships.filter(\.isToMany).map(\.name)
             throw .violations([Violation(self, name, .unknownKey(known: known))])
         }

@@ -10,7 +10,10 @@ extension ManagedObject {
         guard former.contains(.registered),
             former.isDisjoint(with: [.fulfilled, .inserted, .inaccessible, .awakening])
         else {
-            if !hasValues { requireContext() }
+            if !hasValues && wasRegistered && former.contains(.ended) {
+                requireContext()
+                recordOnce(nil, .unreadable("the context was reset, which made it forget the object; fetch it again"))
+            }
             return
         }
         if !hasRow {
@@ -18,7 +21,7 @@ extension ManagedObject {
             do {
                 try context.loadRow(of: self)
             } catch {
-                context.record(Violation(self, nil, .unreadable("\(error)")))
+                recordOnce(nil, .unreadable("\(error)"))
                 return
             }
         }

@@ -88,14 +88,14 @@ extension ManagedObject {
     }
 
     /// What the store holds, without unsaved changes.
-    private func storedDestinationIDs(at slot: Int) -> [ObjectID] {
+    final func storedDestinationIDs(at slot: Int) -> [ObjectID] {
         guard !storedID.isTemporary, state.isDisjoint(with: [.inserted, .inaccessible]) else { return [] }
         return withContext { context in
             let relationship = withShape { $0.entity.relationships[slot] }
             do {
                 return try context.storedDestinations(of: relationship, for: self)
             } catch {
-                context.record(Violation(self, relationship.name, .unreadable("\(error)")))
+                recordOnce(relationship.name, .unreadable("\(error)"))
                 return []
             }
         } ?? []
@@ -165,6 +165,7 @@ extension ManagedObject {
 
     /// Whether `destination` is a destination; asks the to-one side if there is one, which needs no list.
     final func isLinked(to destination: ManagedObject, across relationship: Relationship) -> Bool {
+        if !relationship.isToMany { return destinationID(at: relationship.slot) == destination.storedID }
         if let inverse = withShape({ $0.inverses[relationship.slot] }), !inverse.isToMany {
             return destination.destinationID(at: inverse.slot) == storedID
         }
@@ -273,12 +274,24 @@ extension ManagedObject {
             guard let stored = row.destination(at: slot), stored != destination,
                 let inverse = withShape({ $0.inverses[slot] })
             else { continue }
-            context.object(for: stored, from: self, across: entity.relationships[slot])
-                .removeRaw(storedID, from: inverse)
+            let other = context.object(for: stored, from: self, across: entity.relationships[slot])
+            guard !inverse.isToMany else {
+                other.removeRaw(storedID, from: inverse)
+                continue
+            }
+            // That end is part of a row, which has changed together with this one.
+            if !other.hasChanges { context.refresh(other, mergesChanges: true) }
+            guard !other.isDeleted else { continue }
+            if other.destinationID(at: inverse.slot) == storedID || other.unsavedDestinationID(at: inverse.slot) == nil
+            {
+                other.setRawDestination(nil, at: inverse.slot)
+                other.noteChange()
+            }
         }
     }
 
-    private func addRaw(_ id: ObjectID, to relationship: Relationship) {
+    /// Makes `id` the destination, or one of them, on this side only.
+    final func addRaw(_ id: ObjectID, to relationship: Relationship) {
         if !relationship.isToMany {
             if !isFulfilled { fireFault() }
             setRawDestination(id, at: relationship.slot)

@@ -2,6 +2,7 @@
 //
 // Invariants
 //   1. Reading never traps: no value, an unknown name or a value of another type reads as `nil`, empty or `unsetValue`.
+//      A stored value that the type does not have, such as the raw value of no case, is recorded as a violation.
 //   2. Writing never traps: what is refused is recorded and reported by the context's next save.
 //   3. Generic functions are thin and inlinable, so that an application's compiler knows the type: asking for the type
 //      at run time took a sixth of the time that fetching and reading whole objects took.
@@ -16,7 +17,10 @@ extension ManagedObject {
     /// For @Entity only.
     @inlinable
     public final func _get<Value: AttributeConvertible>(_ name: StaticString, at index: Int) -> Value {
-        Value(attributeValue: attributeValue(name, at: index)) ?? Value.unsetValue
+        let value = attributeValue(name, at: index)
+        if let converted = Value(attributeValue: value) { return converted }
+        noteUnconverted(name, value, Value.self)
+        return Value.unsetValue
     }
 
     /// An attribute that may be without a value.
@@ -24,7 +28,10 @@ extension ManagedObject {
     /// For @Entity only.
     @inlinable
     public final func _get<Value: AttributeConvertible>(_ name: StaticString, at index: Int) -> Value? {
-        Value(attributeValue: attributeValue(name, at: index))
+        let value = attributeValue(name, at: index)
+        if let converted = Value(attributeValue: value) { return converted }
+        noteUnconverted(name, value, Value.self)
+        return nil
     }
 
     // The types that most attributes have: what is asked for is read from the row at once. By way of an
@@ -119,7 +126,7 @@ extension ManagedObject {
         if let reason = setDestination(newValue, at: slot) {
             requireContext()
             // An object outside of every context cannot record; the other one's context reports.
-            (managedObjectContext ?? newValue?.managedObjectContext)?
+            (reportingContext ?? newValue?.managedObjectContext)?
                 .record(Violation(self, name.description, reason))
         }
     }
@@ -146,7 +153,7 @@ extension ManagedObject {
         guard let slot = relationshipSlot(name, at: index) else { return }
         if let reason = setDestinations(objects, at: slot) {
             requireContext()
-            (managedObjectContext ?? objects.lazy.compactMap(\.managedObjectContext).first)?
+            (reportingContext ?? objects.lazy.compactMap(\.managedObjectContext).first)?
                 .record(Violation(self, name.description, reason))
         }
     }
@@ -196,6 +203,13 @@ extension ManagedObject {
     final func setAttributeValue(_ name: StaticString, at index: Int, _ value: consuming AttributeValue) {
         guard let slot = attributeSlot(name, at: index) else { return }
         if let reason = setAttributeValue(value, at: slot) { refuse(name.description, reason) }
+    }
+
+    /// Records that a value is none of the type that the property has; no value at all is not worth a word.
+    @usableFromInline
+    @inline(never)
+    final func noteUnconverted(_ name: StaticString, _ value: AttributeValue, _ type: any AttributeConvertible.Type) {
+        if !value.isNull { recordOnce(name.description, .unknownValue(value, type: "\(type)")) }
     }
 
     // MARK: Names

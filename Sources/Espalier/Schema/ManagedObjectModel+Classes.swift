@@ -45,7 +45,10 @@ private struct ClassCollector {
         if let known = classes[description.name] {
             if known != objectClass {
                 problems.append(
-                    .init(entity: description.name, "two classes, \(known) and \(objectClass), describe this entity"))
+                    .init(
+                        entity: description.name,
+                        "two classes, \(String(reflecting: known)) and \(String(reflecting: objectClass)), "
+                            + "describe this entity"))
             }
             return
         }

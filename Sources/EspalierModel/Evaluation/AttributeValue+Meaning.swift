@@ -14,6 +14,17 @@ extension AttributeValue {
         }
     }
 
+    /// Whether the value is a number, or a point in time, that is none.
+    package var isNaN: Bool {
+        switch self {
+        case .double(let value): value.isNaN
+        case .float(let value): value.isNaN
+        case .decimal(let value): value.isNaN
+        case .date(let value): value.timeIntervalSinceReferenceDate.isNaN
+        case .null, .integer, .string, .boolean, .binary, .uuid, .uri, .transformable, .objectID, .composite: false
+        }
+    }
+
     /// A value that is `==` for all values that compare the same: numbers lose their type.
     package var canonical: AttributeValue {
         switch self {

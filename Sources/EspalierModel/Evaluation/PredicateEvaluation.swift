@@ -3,7 +3,8 @@
 // What null means (semantics PR-12): logic is two-valued, so NOT and De Morgan hold everywhere, and memory, contexts,
 // stores and indexes give the same answer.
 //   1. `x == nil` is true exactly if x is null; `x != v` is true if x is null and v is not.
-//   2. `<`, `<=`, `>`, `>=`, BETWEEN and the text operators are false if a side is null.
+//   2. `<`, `<=`, `>`, `>=`, BETWEEN and the text operators are false if a side is null; all but the last also if a
+//      side is not a number. (NaN equals itself, and sorts behind every number.)
 //   3. IN is true for null exactly if the list holds nil.
 //   4. A path across an empty to-one relationship is null; ANY, ALL and NONE see that null too.
 //   5. ALL is true of an empty collection, ANY is not (PR-10).
@@ -82,15 +83,25 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
                 && left.satisfies(.lessThanOrEqual, bounds[1], comparison.options)
         case .contains, .beginsWith, .endsWith, .like, .matches:
             guard case .string(let text) = left else { return false }
-            if let pattern = comparison.pattern { return pattern.matches(text) }
+            if let pattern = comparison.pattern { return try holds(pattern, for: text) }
             guard case .string(let right) = try value(of: comparison.right) else { return false }
             // A pattern that is computed for each object and is no regular expression matches nothing.
-            return (try? TextPattern(comparison.operator, right, comparison.options))?.matches(text) ?? false
+            guard let pattern = try? TextPattern(comparison.operator, right, comparison.options) else { return false }
+            return try holds(pattern, for: text)
         case .equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
             if case .value(let right) = comparison.right {
                 return left.satisfies(comparison.operator, right, comparison.options)
             }
             return left.satisfies(comparison.operator, try value(of: comparison.right), comparison.options)
+        }
+    }
+
+    private func holds(_ pattern: TextPattern, for text: String) throws(Subject.Failure) -> Bool {
+        do {
+            return try pattern.matches(text)
+        } catch {
+            try subject.giveUp(FetchPredicateError(.patternTooSlow(pattern.source, stepCountMax: error.stepCountMax)))
+            return false
         }
     }
 
@@ -223,7 +234,7 @@ extension AttributeValue {
         case .equal: return compare(other, options: options) == .orderedSame
         case .notEqual: return compare(other, options: options) != .orderedSame
         case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
-            guard !isNull, !other.isNull else { return false }
+            guard !isNull, !other.isNull, !isNaN, !other.isNaN else { return false }
             let order = compare(other, options: options)
             switch `operator` {
             case .lessThan: return order == .orderedAscending

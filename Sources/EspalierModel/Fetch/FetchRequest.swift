@@ -25,9 +25,9 @@ public struct FetchTerms: Sendable {
     public var predicate: FetchPredicate?
     /// The order, most significant key first; empty = undefined order (FR-28).
     public var sortKeys: [SortKey] = []
-    /// The greatest number of results; 0 = no limit (FR-03).
+    /// The greatest number of results; 0 or less = no limit (FR-03).
     public var fetchLimit = 0
-    /// How many results are skipped.
+    /// How many results are skipped; 0 or less = none.
     public var fetchOffset = 0
     /// Whether objects of subentities are found too (FR-05).
     public var includesSubentities = true

@@ -215,6 +215,12 @@ struct PredicateLexer {
             return .number(.integer(value))
         }
         skipDigits()
+        if let date = dateText(from: start) {
+            throw error(
+                .unexpected(
+                    found: "'\(date)'", expected: "the date in quotes, '\(date)T00:00:00Z', or spaces around -"),
+                at: start)
+        }
         if peek() == ".", let next = peek(1), ("0"..."9").contains(next) {
             position += 1
             skipDigits()
@@ -237,6 +243,17 @@ struct PredicateLexer {
             return .number(.decimal(decimal))
         }
         return .number(.double(double))
+    }
+
+    /// A date such as 2024-01-31 that begins at `start`: read as numbers it would be a difference that nobody means.
+    private func dateText(from start: Int) -> String? {
+        guard position - start == 4, start + 10 <= scalars.count else { return nil }
+        let text = string(start..<start + 10)
+        let isDate = text.unicodeScalars.enumerated().allSatisfy { index, scalar in
+            index == 4 || index == 7 ? scalar == "-" : ("0"..."9").contains(scalar)
+        }
+        let isLonger = start + 10 < scalars.count && PredicateLexer.continuesWord(scalars[start + 10])
+        return isDate && !isLonger ? text : nil
     }
 
     private func radix(of scalar: Unicode.Scalar?) -> Int? {

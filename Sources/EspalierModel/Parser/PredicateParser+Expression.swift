@@ -58,7 +58,7 @@ extension PredicateParser {
     private mutating func postfix() throws(FetchPredicateError) -> Parsed {
         var parsed = try primary()
         while isAt("[") {
-            let collection = try value(parsed)
+            var collection = try value(parsed)
             try advance()
             let index: FetchExpression
             if isAt("FIRST") || isAt("LAST") || isAt("SIZE") {
@@ -72,6 +72,11 @@ extension PredicateParser {
                 index = try value(try deeper { (parser) throws(FetchPredicateError) in try parser.expression() })
             }
             try expect("]")
+            // What an element has is an element of what all of them have.
+            if isAt("."), case .keyPath(let path) = collection, index != .value(.string("SIZE")) {
+                let longer = try components(after: path.components, path.columns, start: parsed.start)
+                if case .expression(let expression) = longer.node { collection = expression }
+            }
             parsed = try built(
                 .expression(.function("objectFrom:withIndex:", [collection, index])), at: parsed.start,
                 height: parsed.height + 1)

@@ -104,6 +104,12 @@ struct PredicateParser {
             try advance()
         }
         let left = try expression()
+        if isAt("NOT") {
+            throw lexer.error(
+                .unsupported(
+                    "NOT between two sides", instead: "write NOT in front of the comparison: NOT (name IN {...})"),
+                at: token.start)
+        }
         guard let `operator` = try comparisonOperator() else {
             if modifier != .direct { throw unexpected(expected: PredicateParser.operatorList) }
             return left
@@ -111,8 +117,11 @@ struct PredicateParser {
         let options = try options(of: `operator`)
         let leftExpression = try value(left)
         let right = try expression()
-        let comparison = FetchPredicate.Comparison(
+        var comparison = FetchPredicate.Comparison(
             leftExpression, `operator`, try value(right), modifier: modifier, options: options)
+        (comparison.places.text, comparison.places.left, comparison.places.right) = (
+            lexer.text, lexer.column(at: left.start), lexer.column(at: right.start)
+        )
         return try built(.condition(.comparison(comparison)), at: start, height: max(left.height, right.height) + 1)
     }
 

@@ -54,6 +54,8 @@ public indirect enum FetchPredicate: Sendable, Hashable {
         public var modifier: Modifier
         /// The options.
         public var options: Options
+        /// Where the sides begin in the text that the comparison was read from; for messages.
+        package var places = ComparisonPlaces()
 
         /// Compares two expressions.
         public init(
@@ -67,6 +69,23 @@ public indirect enum FetchPredicate: Sendable, Hashable {
             self.options = options
         }
     }
+}
+
+/// Where the sides of a comparison begin in its text; takes no part in equality or hashing.
+package struct ComparisonPlaces: Sendable, Hashable {
+    /// The text; `nil` if there is none.
+    package var text: String?
+    /// The column of the left side.
+    package var left = 0
+    /// The column of the right side.
+    package var right = 0
+
+    /// No text.
+    package init() {}
+    /// Any two are equal.
+    package static func == (left: ComparisonPlaces, right: ComparisonPlaces) -> Bool { true }
+    /// Hashes nothing.
+    package func hash(into hasher: inout Hasher) {}
 }
 
 /// An operand of a comparison.

@@ -44,6 +44,8 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         case typeMismatch(found: String, expected: String)
         /// The text after MATCHES is no regular expression.
         case invalidPattern(String, problem: String)
+        /// A text took more steps to be tried against the pattern after MATCHES than one text may cost.
+        case patternTooSlow(String, stepCountMax: Int)
     }
 
     private struct Facts: Hashable, Sendable {
@@ -51,6 +53,8 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         let text: String?
         let column: Int?
         let suggestion: String?
+        /// What the error is about, in words.
+        var subject = "predicate"
     }
 
     /// One reference, so that the many functions that can throw this keep small stack frames.
@@ -58,7 +62,7 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         case facts(Facts)
     }
 
-    private let box: Box
+    private var box: Box
 
     package init(_ reason: Reason, text: String? = nil, column: Int? = nil, suggestion: String? = nil) {
         box = .facts(Facts(reason: reason, text: text, column: column, suggestion: suggestion))
@@ -79,9 +83,18 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
     /// What may have been meant.
     public var suggestion: String? { facts.suggestion }
 
+    /// The same error, of a sort key.
+    func inSortKey(_ keyPath: FetchKeyPath) -> FetchPredicateError {
+        var facts = facts
+        facts.subject = "sort key '\(keyPath.components.joined(separator: "."))'"
+        var error = self
+        error.box = .facts(facts)
+        return error
+    }
+
     /// What is wrong, where, and what would be right; with a caret below the text if there is text.
     public var description: String {
-        var description = "predicate" + (column.map { ", column \($0)" } ?? "") + ": " + reason.description
+        var description = facts.subject + (column.map { ", column \($0)" } ?? "") + ": " + reason.description
         if let suggestion { description += "; did you mean '\(suggestion)'?" }
         if let text, let column { description += "\n" + FetchPredicateError.excerpt(of: text, column: column) }
         return description
@@ -133,6 +146,9 @@ extension FetchPredicateError.Reason: CustomStringConvertible {
             "\(modifier) needs a to-many key path or a list on the left; leave it out for a single value"
         case .typeMismatch(let found, let expected): "found \(found), expected \(expected)"
         case .invalidPattern(let pattern, let problem): "\"\(pattern)\" is no regular expression: \(problem)"
+        case .patternTooSlow(let pattern, let stepCountMax):
+            "\"\(pattern.count > 200 ? pattern.prefix(200) + "…" : pattern)\" takes more than \(stepCountMax) steps on "
+                + "one text; use a simpler pattern without groups that are repeated within repeats or referred back to"
         }
     }
 }

@@ -179,7 +179,16 @@ extension PredicateResolver {
         case .value(.integer(let number)): position = Int(clamping: number)
         default:
             throw located(
-                .typeMismatch(found: index.description, expected: "a number, FIRST, LAST or SIZE in [ ]"),
+                .typeMismatch(
+                    found: index.isConstant ? index.description : "a computed index",
+                    expected: "a number, FIRST, LAST or SIZE in [ ]"),
+                at: collection.keyPath)
+        }
+        if case .path(let path) = collection.expression, path.steps.count(where: \.isToMany) > 1 {
+            let name = collection.keyPath?.components.joined(separator: ".") ?? "the path"
+            throw located(
+                .unsupported(
+                    "an element of '\(name)', which crosses several to-many relationships,", instead: "use SUBQUERY"),
                 at: collection.keyPath)
         }
         if case .path(let path) = collection.expression, !isOrdered(path) {

@@ -142,6 +142,13 @@ extension PredicateResolver {
         var description = attribute.description
         for (index, name) in rest.enumerated() {
             let next = position + 1 + index
+            if description.type == .string, name == "length" {
+                throw located(
+                    .unsupported(
+                        "the length of a text",
+                        instead: "use LIKE with one ? for each character: \(description.name) LIKE '???*'"),
+                    at: keyPath, component: next)
+            }
             guard description.type == .composite else {
                 throw located(
                     .pathBeyondAttribute(description.name, next: name), at: keyPath, component: next)

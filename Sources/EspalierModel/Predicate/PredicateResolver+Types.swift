@@ -19,6 +19,8 @@ extension PredicateResolver {
         var isCollection = false
         /// The key path it was made of; for messages.
         var keyPath: FetchKeyPath?
+        /// The column where it begins as a side of a comparison.
+        var place: Int?
 
         /// Whether it is a list written out.
         var isList: Bool {
@@ -52,7 +54,10 @@ extension PredicateResolver {
         let (left, right) = (sides.left, sides.right)
         if sides.modifier == .direct, left.isCollection {
             let leftPath = left.keyPath?.components.joined(separator: ".") ?? "the left side"
-            let advice = "put ANY, ALL or NONE in front, or use an operator like @count"
+            let advice =
+                left.isList
+                ? "compare one value with the list: value IN {...}"
+                : "put ANY, ALL or NONE in front, or use an operator like @count"
             throw located(.toManyPath(leftPath, advice: advice), at: left.keyPath)
         }
         if sides.modifier != .direct, !left.isCollection {
@@ -78,7 +83,7 @@ extension PredicateResolver {
         default:
             guard !right.isCollection else {
                 let path = right.keyPath?.components.joined(separator: ".") ?? "the right side"
-                let advice = "only IN takes a collection on the right"
+                let advice = "only IN takes a collection on the right; lists as a whole are not compared"
                 throw located(.toManyPath(path, advice: advice), at: right.keyPath ?? left.keyPath)
             }
         }
@@ -87,35 +92,44 @@ extension PredicateResolver {
     /// Makes constants values of the other side's type (invariant 2 of ResolvedPredicate).
     func convertConstants(of sides: inout Sides) throws(FetchPredicateError) {
         let (left, right) = (sides.left, sides.right)
-        sides.right = try converted(right, to: left)
-        if left.isConstant { sides.left = try converted(left, to: right) }
+        sides.right = try converted(right, to: left, in: sides)
+        if left.isConstant { sides.left = try converted(left, to: right, in: sides) }
     }
 
-    private func converted(_ operand: Operand, to other: Operand) throws(FetchPredicateError) -> Operand {
+    private func converted(
+        _ operand: Operand, to other: Operand, in sides: Sides
+    ) throws(FetchPredicateError) -> Operand {
+        func converted(_ value: AttributeValue) throws(FetchPredicateError) -> AttributeValue {
+            if let converted = self.converted(value, to: other) { return converted }
+            let mismatch = FetchPredicateError.Reason.typeMismatch(
+                found: value.kindDescription, expected: other.family.expectation(for: other))
+            throw located(mismatch, at: operand, in: sides)
+        }
         var result = operand
         switch operand.expression {
-        case .value(let value): result.expression = .value(try converted(value, to: other))
+        case .value(let value): result.expression = .value(try converted(value))
         case .values(let values):
-            var converted: [AttributeValue] = []
-            for value in values { converted.append(try self.converted(value, to: other)) }
-            result.expression = .values(converted)
+            var members: [AttributeValue] = []
+            for value in values { members.append(try converted(value)) }
+            result.expression = .values(members)
         case .list(let elements):
-            var converted: [ResolvedExpression] = []
+            var members: [ResolvedExpression] = []
             for element in elements {
                 if case .value(let value) = element {
-                    converted.append(.value(try self.converted(value, to: other)))
+                    members.append(.value(try converted(value)))
                 } else {
-                    converted.append(element)
+                    members.append(element)
                 }
             }
-            result.expression = .list(converted)
+            result.expression = .list(members)
         default: return operand
         }
         if other.family != .any, operand.family != .any { result.family = other.family }
         return result
     }
 
-    private func converted(_ value: AttributeValue, to other: Operand) throws(FetchPredicateError) -> AttributeValue {
+    /// The value as one of the other side's type; `nil` if it can be none.
+    private func converted(_ value: AttributeValue, to other: Operand) -> AttributeValue? {
         if value.isNull || other.family == .any { return value }
         if let type = other.type, let converted = try? type.converting(value) { return converted }
         switch (other.family, value) {
@@ -130,9 +144,7 @@ extension PredicateResolver {
             return value
         default: break
         }
-        let mismatch = FetchPredicateError.Reason.typeMismatch(
-            found: value.kindDescription, expected: other.family.expectation(for: other))
-        throw located(mismatch, at: other.keyPath)
+        return nil
     }
 
     /// Whether the sides are of one kind.

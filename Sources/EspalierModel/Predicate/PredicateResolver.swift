@@ -76,6 +76,8 @@ struct PredicateResolver {
         var sides = Sides(
             left: try resolve(comparison.left), right: try resolve(comparison.right),
             operator: comparison.operator, modifier: comparison.modifier)
+        sides.left.place = comparison.places.left
+        (sides.right.place, sides.text) = (comparison.places.right, comparison.places.text)
         sides.normalize()
         try checkShape(sides)
         try checkOperator(of: sides)
@@ -92,7 +94,7 @@ struct PredicateResolver {
         do {
             return try TextPattern(sides.operator, text, options)
         } catch {
-            throw located(.invalidPattern(error.pattern, problem: error.reason), at: sides.left.keyPath)
+            throw located(.invalidPattern(error.pattern, problem: error.reason), at: sides.right, in: sides)
         }
     }
 
@@ -108,12 +110,24 @@ struct PredicateResolver {
     }
 }
 
+extension PredicateResolver {
+    /// An error that says where a side of a comparison stood.
+    func located(_ reason: FetchPredicateError.Reason, at side: Operand, in sides: Sides) -> FetchPredicateError {
+        guard let text = sides.text, let place = side.place else {
+            return located(reason, at: side.keyPath ?? sides.left.keyPath ?? sides.right.keyPath)
+        }
+        return FetchPredicateError(reason, text: text, column: place)
+    }
+}
+
 /// A comparison on its way to its final form.
 struct Sides {
     var left: PredicateResolver.Operand
     var right: PredicateResolver.Operand
     var `operator`: FetchPredicate.Comparison.Operator
     var modifier: FetchPredicate.Comparison.Modifier
+    /// The text that the sides stand in.
+    var text: String?
 
     /// Brings the key path to the left and gives CONTAINS and IN their one meaning (PR-08, PX-13).
     mutating func normalize() {

@@ -19,6 +19,11 @@ public protocol PredicateSubject {
     /// The destinations of the to-many relationship in `slot`.
     func destinations(at slot: Int) throws(Failure) -> [Self]
 
+    /// Ends an evaluation that takes longer than it may, by throwing what this kind of subject throws.
+    ///
+    /// Only a subject that cannot fail may return: the pattern then counts as not matched.
+    func giveUp(_ error: FetchPredicateError) throws(Failure)
+
     /// The ID of the destination of the to-one relationship in `slot`; to be given if it is cheaper than the object.
     func destinationID(at slot: Int) throws(Failure) -> ObjectID?
     /// The IDs of the destinations of the to-many relationship in `slot`; to be given if they are cheaper.
@@ -32,4 +37,9 @@ extension PredicateSubject {
     public func destinationIDs(at slot: Int) throws(Failure) -> [ObjectID] {
         try destinations(at: slot).map(\.objectID)
     }
+}
+
+extension PredicateSubject where Failure == Never {
+    /// Nothing: evaluation goes on.
+    public func giveUp(_ error: FetchPredicateError) {}
 }

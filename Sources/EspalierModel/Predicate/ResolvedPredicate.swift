@@ -193,7 +193,11 @@ public struct ResolvedSortKey: Sendable {
     public init(_ key: SortKey, for entity: Entity, in model: ManagedObjectModel) throws(FetchPredicateError) {
         let resolver = PredicateResolver(entity: entity, model: model)
         source = key
-        path = try resolver.resolve(sortKey: key)
+        do {
+            path = try resolver.resolve(sortKey: key)
+        } catch {
+            throw error.inSortKey(key.keyPath)
+        }
     }
 
     /// Whether smaller values come first.

@@ -10,7 +10,8 @@
 //      and vowel points. Nukta, kana voicing and virama (7, 8, 9) make other letters and stay, as do ø, đ and ł, which
 //      have no decomposition.
 //   5. [n] says the text is normalized already: bytes are compared as they are.
-// Not here: the order-preserving key encoding of a store's indexes, which is made of `folded(_:_:).utf8`.
+// Not here: how text is cut so that most of it is looked up (FoldingTable); the order-preserving key encoding of a
+// store's indexes, which is made of `folded(_:_:).utf8`.
 
 package import FoundationEssentials
 // The standard library normalizes text to compare it, and shows that only under this name.
@@ -28,9 +29,17 @@ package enum TextFolding {
         let ignoresMarks = options.contains(.diacriticInsensitive)
         guard ignoresCase || ignoresMarks else { return options.contains(.normalized) ? text : composed(text) }
         if isASCII(text) { return ignoresCase ? text.lowercased() : text }
+        return FoldingTable.of(ignoresCase: ignoresCase, ignoresMarks: ignoresMarks).folded(text)
+    }
+
+    /// The text folded scalar by scalar, and composed as a whole.
+    ///
+    /// - Complexity: O(n), some 100 steps a scalar.
+    static func foldedByScalars(_ text: String, ignoresCase: Bool, ignoresMarks: Bool) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text._nfd where !(ignoresMarks && isDiacritic(scalar)) {
-            if ignoresCase { scalars.append(contentsOf: caseFolded(scalar)) } else { scalars.append(scalar) }
+            // One by one: `append(contentsOf:)` makes room for just what it appends, and copies all before.
+            if ignoresCase { foldCase(scalar) { scalars.append($0) } } else { scalars.append(scalar) }
         }
         return composed(String(scalars))
     }
@@ -65,7 +74,7 @@ package enum TextFolding {
     }
 
     /// The lead byte of U+0300: every scalar below it stands for itself in NFC and combines with none of them.
-    private static let leastCombiningByte: UInt8 = 0xCC
+    static let leastCombiningByte: UInt8 = 0xCC
 
     private static func isASCII(_ text: String) -> Bool { isBelow(0x80, text) }
 
@@ -83,14 +92,16 @@ package enum TextFolding {
         return combiningClass == 1 || combiningClass >= 10
     }
 
-    private static func caseFolded(_ scalar: Unicode.Scalar) -> String.UnicodeScalarView {
-        if scalar == "\u{131}" { return String(scalar).unicodeScalars }
-        var folded = String.UnicodeScalarView()
-        for lower in scalar.properties.lowercaseMapping.unicodeScalars {
+    private static func foldCase(_ scalar: Unicode.Scalar, _ append: (Unicode.Scalar) -> Void) {
+        let properties = scalar.properties
+        // Most scripts have no case; the mappings are texts, which take 50 times as long to make.
+        guard scalar != "\u{131}", properties.changesWhenLowercased || properties.changesWhenUppercased else {
+            return append(scalar)
+        }
+        for lower in properties.lowercaseMapping.unicodeScalars {
             for upper in lower.properties.uppercaseMapping.unicodeScalars {
-                folded.append(contentsOf: upper.properties.lowercaseMapping.unicodeScalars)
+                for again in upper.properties.lowercaseMapping.unicodeScalars { append(again) }
             }
         }
-        return folded
     }
 }

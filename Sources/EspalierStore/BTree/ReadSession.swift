@@ -84,4 +84,5 @@ struct StoredRow: PredicateSubject {
         try session.transaction.links(
             of: objectID.key, entity.relationships[slot], session.catalog, path: session.path)
     }
+    func giveUp(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
 }

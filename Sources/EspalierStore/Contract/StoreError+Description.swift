@@ -18,6 +18,7 @@ extension StoreError: CustomStringConvertible {
         case .damagedContent(let path, let entity, let key, let reason):
             Self.naming(path, "the row \(entity)/\(key) is damaged: \(reason)")
         case .invalidRequest(let reason): reason
+        case .invalidPredicate(let error): "\(error)"
         }
     }
 

@@ -24,6 +24,8 @@ public enum StoreError: Error, Sendable {
     case damagedContent(path: String?, entity: String, key: UInt64, reason: String)
     /// An ID that is not this store's, a slot that is not the entity's, a value of another type ...
     case invalidRequest(reason: String)
+    /// A predicate that cannot be evaluated on this content: a pattern takes too many steps.
+    case invalidPredicate(FetchPredicateError)
 }
 
 /// A row that is not at the version a save was based on.

@@ -73,8 +73,10 @@ extension InMemoryStore {
         for row in state.rows[fetch.entity.root].values
         where wanted.contains(row.entity) && fetch.keys.contains(row.id.key) {
             let subject = MemoryRow(row: row, state: state, schema: schema)
-            guard fetch.predicate?.evaluate(on: subject) ?? true else { continue }
-            matches.append((subject, fetch.sort.map { $0.value(of: subject) }))
+            guard try fetch.predicate?.evaluate(on: subject) ?? true else { continue }
+            var sortValues: [AttributeValue] = []
+            for key in fetch.sort { sortValues.append(try key.value(of: subject)) }
+            matches.append((subject, sortValues))
         }
         matches.sort { left, right in
             for (index, key) in fetch.sort.enumerated() {

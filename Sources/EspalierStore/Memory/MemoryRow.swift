@@ -10,19 +10,21 @@ struct MemoryRow: PredicateSubject {
     var objectID: ObjectID { row.id }
     var entity: Entity { schema.model.entities[row.entity] }
 
-    func value(at slot: Int) throws(Never) -> AttributeValue { row.values[slot] }
+    func value(at slot: Int) throws(StoreError) -> AttributeValue { row.values[slot] }
 
-    func destination(at slot: Int) throws(Never) -> MemoryRow? { row.destinations[slot].flatMap(subject) }
+    func destination(at slot: Int) throws(StoreError) -> MemoryRow? { row.destinations[slot].flatMap(subject) }
 
-    func destinations(at slot: Int) throws(Never) -> [MemoryRow] {
+    func destinations(at slot: Int) throws(StoreError) -> [MemoryRow] {
         state.links(of: row.id, entity.relationships[slot]).compactMap(subject)
     }
 
-    func destinationID(at slot: Int) throws(Never) -> ObjectID? { row.destinations[slot] }
+    func destinationID(at slot: Int) throws(StoreError) -> ObjectID? { row.destinations[slot] }
 
-    func destinationIDs(at slot: Int) throws(Never) -> [ObjectID] {
+    func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
         state.links(of: row.id, entity.relationships[slot])
     }
+
+    func giveUp(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
 
     private func subject(_ id: ObjectID) -> MemoryRow? {
         state.row(id, schema).map { MemoryRow(row: $0, state: state, schema: schema) }

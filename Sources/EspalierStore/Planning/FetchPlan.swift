@@ -107,7 +107,10 @@ extension FetchPlan {
             let names = keys.map {
                 $0.source.keyPath.components.joined(separator: ".") + ($0.isAscending ? "" : " descending")
             }
-            let how = limit.map { "keep the first \(offset + $0) by " } ?? "sort by "
+            let how =
+                limit.map {
+                    "keep the first \(offset.addingReportingOverflow($0).overflow ? Int.max : offset + $0) by "
+                } ?? "sort by "
             lines.append("order: " + how + names.joined(separator: ", "))
         }
         if keys != StoreFetch.allKeys { lines.append("primary keys \(keys.lowerBound) to \(keys.upperBound)") }

@@ -4,6 +4,7 @@
 //   1. The ranges hold every entry that passes. They hold no other, if `isExact`: no bound had to be cut.
 
 internal import EspalierModel
+internal import FoundationEssentials
 
 /// The ranges of one index that answer some of a fetch's terms.
 struct GroupRanges {
@@ -121,6 +122,8 @@ struct GroupRanges {
     private mutating func range(
         from lower: PlanOperation.Bound?, to upper: PlanOperation.Bound?, _ element: KeyGroup.Element
     ) -> KeyRange? {
+        // What is no number comes behind all numbers, and is not greater than any.
+        let upper = upper ?? element.type.notANumber.map { PlanOperation.Bound(value: $0, isIncluded: false) }
         // In a descending index the bounds change places: the order of the codes is turned round.
         let (low, high) = element.isAscending ? (lower, upper) : (upper, lower)
         let mark: UInt8 = element.isAscending ? KeyCoding.valueMark : ~KeyCoding.valueMark
@@ -158,5 +161,20 @@ struct GroupRanges {
         var merged: [KeyRange] = []
         for range in ranges where merged.last != range { merged.append(range) }
         ranges = merged
+    }
+}
+
+extension AttributeType {
+    /// The value of the type that is no number, and that indexes have behind all others; `nil` if there is none.
+    fileprivate var notANumber: AttributeValue? {
+        switch self {
+        case .double: .double(.nan)
+        case .float: .float(.nan)
+        case .decimal: .decimal(.nan)
+        case .date: .date(Date(timeIntervalSinceReferenceDate: .nan))
+        case .undefined, .integer16, .integer32, .integer64, .string, .boolean, .binary, .uuid, .uri, .transformable,
+            .objectID, .composite:
+            nil
+        }
     }
 }

@@ -74,6 +74,8 @@ final class PlanTerm {
         case (.in, .values(let values)) where values.allSatisfy(accepted): return .oneOf(values)
         case (.beginsWith, .value(.string(let prefix))) where type == .string: return .beginsWith(prefix)
         case (_, .value(let value)) where accepted(value) && !value.isNull && type != .objectID && type != .composite:
+            // Nothing is in any order with what is no number.
+            if value.isNaN { return comparison.operator.isOrder ? .oneOf([]) : nil }
             let bound = PlanOperation.Bound(
                 value: value,
                 isIncluded: comparison.operator == .lessThanOrEqual || comparison.operator == .greaterThanOrEqual)
@@ -84,10 +86,18 @@ final class PlanTerm {
             }
         case (.between, .values(let bounds))
         where bounds.count == 2 && bounds.allSatisfy { accepted($0) && !$0.isNull } && type != .objectID:
+            if bounds.contains(where: \.isNaN) { return .oneOf([]) }
             return .between(
                 lower: PlanOperation.Bound(value: bounds[0], isIncluded: true),
                 upper: PlanOperation.Bound(value: bounds[1], isIncluded: true))
         default: return nil
         }
+    }
+}
+
+extension FetchPredicate.Comparison.Operator {
+    /// Whether the operator is one of `<`, `<=`, `>` and `>=`.
+    fileprivate var isOrder: Bool {
+        self == .lessThan || self == .lessThanOrEqual || self == .greaterThan || self == .greaterThanOrEqual
     }
 }

@@ -104,7 +104,7 @@ enum ToolError: Error, CustomStringConvertible {
         switch error {
         case .storage(let error, _): exitCode(of: error)
         case .damagedContent: .difference
-        case .invalidRequest: .usage
+        case .invalidRequest, .invalidPredicate: .usage
         case .conflict, .constraint, .readOnly, .closed, .incompatibleModel, .otherFormat: .unavailable
         }
     }

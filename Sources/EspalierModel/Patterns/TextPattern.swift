@@ -5,25 +5,26 @@
 //   2. CONTAINS, BEGINSWITH and ENDSWITH compare Unicode scalars of the folded text; empty text is in every text.
 //   3. LIKE knows `?` (one scalar), `*` (any number, line breaks too) and `\` (the next character stands for itself);
 //      it takes O(text x pattern) time and no stack (PR-06).
-//   4. MATCHES is a Swift regular expression over scalars that has to match the whole text (PR-07).
-
-import Synchronization
+//   4. MATCHES is a regular expression in ICU's syntax over scalars that has to match the whole text (PR-07).
+//   5. CONTAINS, BEGINSWITH and ENDSWITH take time in proportion to the text, whatever they look for.
 
 /// A pattern of a text operator, ready to be tried on many texts.
 final class TextPattern: Sendable {
     typealias Options = FetchPredicate.Comparison.Options
 
     private enum Matcher: Sendable {
-        case contains([UInt8])
+        case contains(BytePattern)
         case beginsWith([UInt8])
         case endsWith([UInt8])
         case like(LikePattern)
-        case matches(RegularExpression)
+        case matches(PatternProgram)
         case never
     }
 
     private let matcher: Matcher
     private let options: Options
+    /// The pattern as it was given.
+    let source: String
     /// Folded text that every match begins with; `nil` if there is none.
     let requiredPrefix: String?
 
@@ -34,45 +35,82 @@ final class TextPattern: Sendable {
         let folded = TextFolding.folded(pattern, options)
         var prefix: String?
         switch `operator` {
-        case .contains: matcher = .contains(Array(folded.utf8))
+        case .contains: matcher = .contains(BytePattern(Array(folded.utf8)))
         case .beginsWith: (matcher, prefix) = (.beginsWith(Array(folded.utf8)), folded)
         case .endsWith: matcher = .endsWith(Array(folded.utf8))
         case .like:
             let like = LikePattern(pattern, options)
             (matcher, prefix) = (.like(like), like.literalPrefix)
-        case .matches: matcher = .matches(try RegularExpression(pattern, options))
+        case .matches:
+            // [d] folds the pattern like the text.
+            let text =
+                options.contains(.diacriticInsensitive)
+                ? TextFolding.folded(pattern, .diacriticInsensitive) : TextFolding.composed(pattern)
+            matcher = .matches(try PatternProgram(text, ignoresCase: options.contains(.caseInsensitive)))
         case .equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .between, .in:
             matcher = .never
         }
         requiredPrefix = prefix?.isEmpty == false ? prefix : nil
-        self.options = options
+        (self.options, source) = (options, pattern)
     }
 
     /// Whether `text` has what the operator asks for.
-    func matches(_ text: String) -> Bool {
+    ///
+    /// - Throws: `PatternLimit` if MATCHES takes more steps than one text may cost.
+    func matches(_ text: String) throws(PatternLimit) -> Bool {
         switch matcher {
-        case .contains(let part): TextPattern.bytes(Array(TextFolding.folded(text, options).utf8), contain: part)
-        case .beginsWith(let part): TextFolding.folded(text, options).utf8.starts(with: part)
-        case .endsWith(let part): TextFolding.folded(text, options).utf8.reversed().starts(with: part.reversed())
-        case .like(let pattern): pattern.matches(text)
-        case .matches(let expression): expression.matches(text)
-        case .never: false
-        }
-    }
-
-    private static func bytes(_ whole: [UInt8], contain part: [UInt8]) -> Bool {
-        guard let first = part.first else { return true }
-        guard whole.count >= part.count else { return false }
-        return (0...whole.count - part.count).contains { start in
-            whole[start] == first && whole[start..<start + part.count].elementsEqual(part)
+        case .contains(let part): return part.isIn(TextFolding.folded(text, options))
+        case .beginsWith(let part): return TextFolding.folded(text, options).utf8.starts(with: part)
+        case .endsWith(let part): return TextFolding.folded(text, options).utf8.reversed().starts(with: part.reversed())
+        case .like(let pattern): return pattern.matches(text)
+        case .matches(let program):
+            let folded =
+                options.contains(.diacriticInsensitive)
+                ? TextFolding.folded(text, .diacriticInsensitive) : TextFolding.composed(text)
+            var match = PatternMatch(program, folded)
+            return try match.matchesWhole()
+        case .never: return false
         }
     }
 }
 
-/// A regular expression that cannot be read, and why.
-struct InvalidPattern: Error {
-    let pattern: String
-    let reason: String
+/// Bytes to be found in others (Knuth, Morris and Pratt 1977).
+struct BytePattern: Sendable {
+    private let bytes: [UInt8]
+    /// For each place the length of the longest beginning of the pattern that ends there and is not all of it.
+    private let borders: [Int]
+
+    init(_ bytes: [UInt8]) {
+        var borders = [Int](repeating: 0, count: bytes.count)
+        var length = 0
+        for position in bytes.indices.dropFirst() {
+            while length > 0, bytes[length] != bytes[position] { length = borders[length - 1] }
+            if bytes[length] == bytes[position] { length += 1 }
+            borders[position] = length
+        }
+        (self.bytes, self.borders) = (bytes, borders)
+    }
+
+    /// Whether `text` has the bytes somewhere.
+    ///
+    /// - Complexity: O(n)
+    func isIn(_ text: String) -> Bool {
+        guard let first = bytes.first else { return true }
+        var text = text
+        return text.withUTF8 { whole in
+            var (position, length) = (0, 0)
+            // SAFETY: `position` is below the count, and the buffer does not leave the closure.
+            while position < whole.count {
+                let byte = unsafe whole[position]
+                position += 1
+                if length == 0, byte != first { continue }
+                while length > 0, bytes[length] != byte { length = borders[length - 1] }
+                if bytes[length] == byte { length += 1 }
+                if length == bytes.count { return true }
+            }
+            return false
+        }
+    }
 }
 
 /// A LIKE pattern in pieces.
@@ -141,29 +179,5 @@ struct LikePattern: Sendable {
             }
         }
         return pieces[piece...].allSatisfy { $0 == .any }
-    }
-}
-
-/// A regular expression that several threads may use.
-final class RegularExpression: Sendable {
-    /// Guards the expression: the standard library's type is not Sendable.
-    private let expression: Mutex<Regex<AnyRegexOutput>>
-    private let ignoresMarks: Bool
-
-    init(_ pattern: String, _ options: TextPattern.Options) throws(InvalidPattern) {
-        ignoresMarks = options.contains(.diacriticInsensitive)
-        let text = ignoresMarks ? TextFolding.folded(pattern, .diacriticInsensitive) : TextFolding.composed(pattern)
-        do {
-            let expression = try Regex(text).matchingSemantics(.unicodeScalar)
-            self.expression = Mutex(expression.ignoresCase(options.contains(.caseInsensitive)))
-        } catch {
-            throw InvalidPattern(pattern: pattern, reason: "\(error)")
-        }
-    }
-
-    func matches(_ text: String) -> Bool {
-        let text = ignoresMarks ? TextFolding.folded(text, .diacriticInsensitive) : TextFolding.composed(text)
-        // A match that the engine gives up on is no match.
-        return expression.withLock { ((try? $0.wholeMatch(in: text)) ?? nil) != nil }
     }
 }

@@ -1,0 +1,126 @@
+// One way after the other through a pattern's program: for patterns that refer back to what they took.
+//
+// Invariants
+//   1. What is to be tried later stands on a list, not on the stack; the steps of all ways together are limited, and
+//      with them the length of that list.
+//   2. A register has its former value again when the way that changed it is left.
+
+extension PatternMatch {
+    private enum Later {
+        case way(place: Int, position: Int)
+        case register(Int, value: Int)
+    }
+
+    mutating func tryWays() throws(PatternLimit) -> Bool {
+        var registers = Array(repeating: -1, count: program.registerCount)
+        return try tryWays(0, from: 0, end: scalars.count, &registers) != nil
+    }
+
+    /// Tries all ways from `start` at `origin`; the first one that fits leaves its registers.
+    ///
+    /// - Parameter end: where it has to end; `nil` = anywhere.
+    /// - Returns: where it ended; `nil` if none fits, and then the registers are as they were.
+    private mutating func tryWays(
+        _ start: Int, from origin: Int, end: Int?, _ registers: inout [Int]
+    ) throws(PatternLimit) -> Int? {
+        var later: [Later] = []
+        var (place, position) = (start, origin)
+        while true {
+            try count()
+            var goesOn = true
+            switch program.instructions[place] {
+            case .match:
+                if end == nil || end == position { return position }
+                goesOn = false
+            case .jump(let target):
+                place = target
+                continue
+            case .split(let first, let second):
+                if later.count > Self.laterCountMax { throw limit }
+                later.append(.way(place: second, position: position))
+                place = first
+                continue
+            case .save(let register):
+                later.append(.register(register, value: registers[register]))
+                registers[register] = position
+            case .advanced(let register): goesOn = registers[register] != position
+            case .assertion(let assertion): goesOn = holds(assertion, at: position)
+            case .look(let isAhead, let isNegative, _):
+                let former = registers
+                let isThere = try looks(place + 2, at: position, isAhead: isAhead, &registers)
+                goesOn = isThere != isNegative
+                note(former, &registers, keeps: goesOn && isThere, &later)
+            case .atomic:
+                let former = registers
+                if let ended = try tryWays(place + 2, from: position, end: nil, &registers) {
+                    note(former, &registers, keeps: true, &later)
+                    position = ended
+                } else {
+                    goesOn = false
+                }
+            case .backReference(let number, let ignoresCase):
+                if let ended = try repeated(number, ignoresCase, at: position, registers) {
+                    position = ended
+                } else {
+                    goesOn = false
+                }
+            case let instruction:
+                goesOn = position < scalars.count && takes(instruction, scalars[position])
+                if goesOn { position += 1 }
+            }
+            if goesOn {
+                place += 1
+                continue
+            }
+            guard let way = back(&later, &registers) else { return nil }
+            (place, position) = way
+        }
+    }
+
+    /// The last way that was left for later; puts registers back on the way there.
+    private func back(_ later: inout [Later], _ registers: inout [Int]) -> (Int, Int)? {
+        while let last = later.popLast() {
+            switch last {
+            case .way(let place, let position): return (place, position)
+            case .register(let register, let value): registers[register] = value
+            }
+        }
+        return nil
+    }
+
+    /// Makes what a group that was tried apart left in registers a thing to be put back, or puts it back at once.
+    private func note(_ former: [Int], _ registers: inout [Int], keeps: Bool, _ later: inout [Later]) {
+        guard keeps else {
+            registers = former
+            return
+        }
+        for register in registers.indices where registers[register] != former[register] {
+            later.append(.register(register, value: former[register]))
+        }
+    }
+
+    private mutating func looks(
+        _ entry: Int, at position: Int, isAhead: Bool, _ registers: inout [Int]
+    ) throws(PatternLimit) -> Bool {
+        if isAhead { return try tryWays(entry, from: position, end: nil, &registers) != nil }
+        for start in stride(from: position, through: 0, by: -1)
+        where try tryWays(entry, from: start, end: position, &registers) != nil {
+            return true
+        }
+        return false
+    }
+
+    /// Where the text of a group ends if it stands here once more; a group that took none is nowhere.
+    private mutating func repeated(
+        _ number: Int, _ ignoresCase: Bool, at position: Int, _ registers: [Int]
+    ) throws(PatternLimit) -> Int? {
+        let (start, end) = (registers[2 * number], registers[2 * number + 1])
+        guard start >= 0, end >= start, end - start <= scalars.count - position else { return nil }
+        try count(end - start)
+        for offset in 0..<end - start {
+            let (left, right) = (scalars[start + offset], scalars[position + offset])
+            guard left == right || ignoresCase && left.foldedCase == right.foldedCase else { return nil }
+        }
+        return position + end - start
+    }
+}

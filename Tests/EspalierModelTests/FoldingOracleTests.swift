@@ -1,0 +1,121 @@
+// Folding beside its definition: scalar by scalar over the whole text, as it was done before anything was looked up.
+
+import EspalierModel
+import Foundation
+import TestSupport
+import Testing
+
+@_spi(_Unicode) import Swift
+
+@Suite struct FoldingOracleTests {
+    private typealias Options = FetchPredicate.Comparison.Options
+
+    /// The definition: no cutting, no table.
+    private func slowlyFolded(_ text: String, _ options: Options) -> String {
+        let (ignoresCase, ignoresMarks) = (options.contains(.caseInsensitive), options.contains(.diacriticInsensitive))
+        var folded = String.UnicodeScalarView()
+        for scalar in text._nfd {
+            let mark = scalar.properties.canonicalCombiningClass.rawValue
+            if ignoresMarks, mark == 1 || mark >= 10 { continue }
+            guard ignoresCase, scalar != "\u{131}" else {
+                folded.append(scalar)
+                continue
+            }
+            let lower = scalar.properties.lowercaseMapping.unicodeScalars
+            for upper in lower.map(\.properties.uppercaseMapping).joined().unicodeScalars {
+                for again in upper.properties.lowercaseMapping.unicodeScalars { folded.append(again) }
+            }
+        }
+        var composed = String.UnicodeScalarView()
+        for scalar in String(folded)._nfc { composed.append(scalar) }
+        return String(composed)
+    }
+
+    private func expectSame(_ text: String, _ comment: Comment) {
+        let ways: [Options] = [.caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]]
+        for options in ways {
+            let (fast, slow) = (TextFolding.folded(text, options), slowlyFolded(text, options))
+            if !fast.utf8.elementsEqual(slow.utf8) {
+                let scalars = text.unicodeScalars.map { String($0.value, radix: 16) }.joined(separator: " ")
+                Issue.record("\(comment), \(options): \(scalars) folds to \(fast), not \(slow)")
+            }
+        }
+    }
+
+    @Test func `every scalar folds as it is defined, alone and between letters and marks`() {
+        for value in UInt32(0)...0x1_FFFF {
+            guard let scalar = Unicode.Scalar(value), !scalar.isASCII else { continue }
+            // Blocks without letters take long and say nothing.
+            if (0x3500..<0x4D00).contains(value) || (0x4F00..<0x9F00).contains(value) { continue }
+            if (0xAD00..<0xD700).contains(value) || (0xE100..<0xF800).contains(value) { continue }
+            expectSame(String(scalar), "alone")
+            guard value % 7 == 0 || value < 0x3100 else { continue }
+            var view = String.UnicodeScalarView("e".unicodeScalars)
+            view.append(contentsOf: [scalar, "\u{301}", "K", scalar])
+            expectSame(String(view), "between")
+        }
+    }
+
+    @Test func `random text folds as it is defined`() {
+        let seed = testSeed(default: 70)
+        var random = SeededGenerator(seed: seed)
+        // Letters of many scripts, marks of several classes, also in the wrong order, jamo, syllables, emoji.
+        let ranges: [ClosedRange<UInt32>] = [
+            0x20...0x7E, 0xA0...0x24F, 0x300...0x36F, 0x370...0x52F, 0x531...0x5F4, 0x600...0x6FF, 0x900...0x9FF,
+            0xB00...0xBFF, 0xE01...0xE3A, 0xF40...0xFBC, 0x1025...0x1039, 0x10A0...0x10FF, 0x1100...0x11FF,
+            0x13A0...0x13F5, 0x1AB0...0x1ACE, 0x1DC0...0x1DFF, 0x1E00...0x1FFE, 0x2000...0x206F, 0x20D0...0x20F0,
+            0x2126...0x212B, 0x3041...0x30FF, 0x4E00...0x4E20, 0xA640...0xA69F, 0xAB70...0xABBF, 0xAC00...0xAC80,
+            0xF900...0xFAD9, 0xFB00...0xFB4F, 0x10400...0x1044F, 0x11099...0x110BA, 0x11930...0x1193E,
+            0x1D15E...0x1D1C0, 0x1E900...0x1E943, 0x1F300...0x1FAFF,
+        ]
+        let special = "ßẞİıŉǰΐςσΣſKÅŁøđ\u{345}\u{34F}\u{3099}\u{9BE}\u{DCF}\u{1161}\u{11A8}\u{200D}\u{FE0F}e\u{301}"
+            .unicodeScalars.map(\.self)
+        for round in 0..<campaignCount("ESPALIER_FOLDING_ROUNDS", default: 4000) {
+            var view = String.UnicodeScalarView()
+            for _ in 0..<Int.random(in: 1...12, using: &random) {
+                if Int.random(in: 0..<3, using: &random) == 0 {
+                    view.append(special[Int.random(in: 0..<special.count, using: &random)])
+                    continue
+                }
+                let range = ranges[Int.random(in: 0..<ranges.count, using: &random)]
+                if let scalar = Unicode.Scalar(UInt32.random(in: range, using: &random)) { view.append(scalar) }
+            }
+            expectSame(String(view), "seed \(seed), round \(round)")
+        }
+    }
+
+    @Test(arguments: ["Straße ", "Привет ", "日本語 ", "e\u{301}a\u{323}", "नमस्ते ", "Tiếng Việt "])
+    func `folding text of any script takes time in proportion to its length`(_ word: String) {
+        func time(_ count: Int) -> Duration {
+            let text = String(repeating: word, count: count)
+            let clock = ContinuousClock()
+            // The shortest of some: others use the machine too.
+            let times = (0..<3).map { _ in
+                clock.measure { _ = TextFolding.folded(text, [.caseInsensitive, .diacriticInsensitive]) }
+            }
+            return times.min() ?? .zero
+        }
+        _ = time(10)
+
+        let (short, long) = (time(1_000), time(16_000))
+
+        // Sixteen times the text: quadratic would be 256 times.
+        #expect(long < short * 80, "\(short) and \(long)")
+    }
+
+    @Test func `CONTAINS takes no time in proportion to what it looks for`() throws {
+        let library = try MusicLibrary()
+        let text = String(repeating: "a", count: 200_000)
+        let part = String(repeating: "a", count: 50_000) + "b"
+        let album = try library.object("Album", ["title": .string(text)])
+
+        var isFound = true
+        let elapsed = try ContinuousClock().measure {
+            isFound = try library.holds("title CONTAINS %@", part, on: album)
+        }
+
+        #expect(!isFound)
+        // Trying every place would take 7,500,000,000 comparisons.
+        #expect(elapsed < .seconds(10))
+    }
+}
