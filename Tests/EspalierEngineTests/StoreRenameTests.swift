@@ -3,6 +3,7 @@
 
 import EspalierEngine
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -187,6 +188,25 @@ import Testing
             let again = try Database.open(moved, in: elsewhere, options: Self.readOnly)
             try database.append(2)
             #expect(try again.numbers() == [1, 2])
+        }
+    }
+
+    @Test func `a reader whose writer closes between slot and log sees the commits, and misses no log`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.path + "/x.esp"
+            let database = try Database.open(path)
+            try database.append(1)
+            let isClosed = Mutex(false)
+            let elsewhere = DisguisedFileSystem(device: 9) { role in
+                guard role == .log, !isClosed.withLock({ $0 }) else { return }
+                isClosed.withLock { $0 = true }
+                try? database.close()
+            }
+
+            let reader = try Database.open(path, in: elsewhere, options: Self.readOnly)
+
+            #expect(isClosed.withLock { $0 })
+            #expect(try reader.numbers() == [1])
         }
     }
 

@@ -152,10 +152,15 @@ final class DisguisedFileSystem: FileSystem {
     private let system = PosixFileSystem.shared
     private let device: UInt64
     private let syncDelay: TimeInterval
+    private let willOpen: @Sendable (FileRole) -> Void
 
-    init(device: UInt64 = 0, syncDelay: TimeInterval = 0) {
+    /// - Parameter willOpen: called before each file is opened.
+    init(
+        device: UInt64 = 0, syncDelay: TimeInterval = 0, willOpen: @escaping @Sendable (FileRole) -> Void = { _ in }
+    ) {
         self.device = device
         self.syncDelay = syncDelay
+        self.willOpen = willOpen
     }
 
     private func disguise(_ identity: FileIdentity) -> FileIdentity {
@@ -163,7 +168,9 @@ final class DisguisedFileSystem: FileSystem {
     }
 
     func entry(at path: String) throws(StorageError) -> DirectoryEntry {
-        try WrappedDirectory.entry(at: path, of: system, identity: { [self] in disguise($0) }) { [self] _, file in
+        try WrappedDirectory.entry(
+            at: path, of: system, identity: { [self] in disguise($0) }, willOpen: willOpen
+        ) { [self] _, file in
             DisguisedFile(file, identity: disguise(file.identity), syncDelay: syncDelay)
         }
     }

@@ -2,12 +2,13 @@
 
 package import EspalierEngine
 
-/// A directory that hands everything on, but for what it opens and how it calls its files.
+/// A directory that hands everything on, but for what it opens and the identities it tells.
 package final class WrappedDirectory: StorageDirectory {
     package typealias Opening =
         @Sendable (_ name: String, any StorageFile) throws(StorageError) -> any StorageFile
 
     private let base: any StorageDirectory
+    private let willOpen: @Sendable (FileRole) -> Void
     private let opened: Opening
     private let identity: @Sendable (FileIdentity) -> FileIdentity
 
@@ -15,21 +16,23 @@ package final class WrappedDirectory: StorageDirectory {
     package static func entry(
         at path: String, of files: any FileSystem,
         identity: @escaping @Sendable (FileIdentity) -> FileIdentity = { $0 },
+        willOpen: @escaping @Sendable (FileRole) -> Void = { _ in },
         opened: @escaping Opening
     ) throws(StorageError) -> DirectoryEntry {
         let entry = try files.entry(at: path)
-        return DirectoryEntry(WrappedDirectory(entry.directory, identity, opened), entry.name)
+        return DirectoryEntry(WrappedDirectory(entry.directory, identity, willOpen, opened), entry.name)
     }
 
     private init(
         _ base: any StorageDirectory, _ identity: @escaping @Sendable (FileIdentity) -> FileIdentity,
-        _ opened: @escaping Opening
+        _ willOpen: @escaping @Sendable (FileRole) -> Void, _ opened: @escaping Opening
     ) {
-        (self.base, self.identity, self.opened) = (base, identity, opened)
+        (self.base, self.identity, self.willOpen, self.opened) = (base, identity, willOpen, opened)
     }
 
     package func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
-        try opened(name, try base.open(name, role: role, mode: mode))
+        willOpen(role)
+        return try opened(name, try base.open(name, role: role, mode: mode))
     }
 
     package func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity? {
