@@ -8,7 +8,10 @@
 //      rollback or going back to a savepoint leaves nothing of it.
 //   2. A page that moves keeps its bytes, but for its number and, in a chain, its links. What refers to it is changed
 //      with it: its parent, the cell or page before it, or for a root the record in the catalog.
-//   3. The file is cut by the next checkpoint that makes a slot with fewer pages durable (rule F2).
+//   3. Whenever a page is not pinned it is valid by itself: it may be spilled to the log, and is checked when it comes
+//      back.
+//   4. A page of a chain is copied and linked under one pin (invariant 3), and written once.
+//   5. The file is cut by the next checkpoint that makes a slot with fewer pages durable (rule F2).
 
 /// Moves pages within a write transaction.
 struct Shrink {
@@ -66,18 +69,20 @@ struct Shrink {
     /// Moves a page to the lowest free place; answers the place, `nil` if there is none below the floor.
     private mutating func move(_ page: PageNumber) throws(StorageError) -> PageNumber? {
         guard let place = try pages.takeLowest(below: floor) else { return nil }
-        try copy(page, to: place)
+        _ = try copy(page, to: place)
         // No pinned page is ever free.
         try pages.free(page)
         moveCount += 1
         return place
     }
 
-    private func copy(_ page: PageNumber, to place: PageNumber) throws(StorageError) {
+    /// The copy of `page` at `place`, pinned.
+    private func copy(_ page: PageNumber, to place: PageNumber) throws(StorageError) -> PagePin {
         let source = try pages.pin(page)
         let target = try pages.edit(place)
         target.view.copy(from: source.view, at: 0, to: 0, count: pages.pageSize)
         target.view.set(place, at: PageLayout.number)
+        return target
     }
 
     // MARK: Tree pages
@@ -162,11 +167,16 @@ struct Shrink {
         }
         var places = chain
         for (number, page) in chain.enumerated() where page >= floor {
-            guard let place = try move(page) else { break }
+            guard let place = try pages.takeLowest(below: floor) else { break }
             places[number] = place
+        }
+        try write(chain, to: places)
+        for (page, place) in zip(chain, places) where place != page {
+            // No pinned page is ever free.
+            try pages.free(page)
+            moveCount += 1
             left -= 1
         }
-        try link(places)
         guard places[0] != first else { return }
         let pin = try pages.edit(leaf)
         _ = pin.view.replaceValue(index, .overflow(first: places[0], byteCount: byteCount))
@@ -180,19 +190,26 @@ struct Shrink {
         return (first, byteCount)
     }
 
-    /// Links the pages of a chain, from its end on because runs are counted from there.
-    private func link(_ places: [PageNumber]) throws(StorageError) {
+    /// Copies the pages of a chain that move, and links all of it, from its end on because runs are counted from there.
+    ///
+    /// A copy gets its links while it is pinned (invariant 4).
+    private func write(_ chain: [PageNumber], to places: [PageNumber]) throws(StorageError) {
         var next: PageNumber = 0
         var runLength = 0
-        for place in places.reversed() {
+        for (page, place) in zip(chain, places).reversed() {
             runLength = next == place + 1 ? runLength + 1 : 1
-            if try !isLinked(place, next, runLength) {
-                let pin = try pages.edit(place)
-                pin.view.set(next, at: OverflowLayout.next)
-                pin.view.set(UInt32(runLength), at: OverflowLayout.runLength)
+            if page != place {
+                link(try copy(page, to: place), next, runLength)
+            } else if try !isLinked(place, next, runLength) {
+                link(try pages.edit(place), next, runLength)
             }
             next = place
         }
+    }
+
+    private func link(_ pin: borrowing PagePin, _ next: PageNumber, _ runLength: Int) {
+        pin.view.set(next, at: OverflowLayout.next)
+        pin.view.set(UInt32(runLength), at: OverflowLayout.runLength)
     }
 
     private func isLinked(_ place: PageNumber, _ next: PageNumber, _ runLength: Int) throws(StorageError) -> Bool {
