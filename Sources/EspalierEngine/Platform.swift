@@ -16,6 +16,8 @@ import Synchronization
     import Darwin
 #endif
 
+import Synchronization
+
 // Outside `Platform`, whose members have the same names.
 // SAFETY: the strings live for the length of the calls.
 private func openFile(_ folder: Int32, _ path: String, _ flags: Int32) -> Int32 {
@@ -26,13 +28,13 @@ private func atFork(_ body: @escaping @convention(c) () -> Void) -> Int32 { pthr
 
 /// The operating system, as far as the engine knows it.
 package enum Platform {
-    /// Linux: `F_OFD_GETLK`, `F_OFD_SETLK`.
-    private static let getOpenFileLock: Int32 = 36, setOpenFileLock: Int32 = 37
+    /// Linux: `F_OFD_GETLK`, `F_OFD_SETLK`, `SEEK_DATA`.
+    private static let getOpenFileLock: Int32 = 36, setOpenFileLock: Int32 = 37, seekData: Int32 = 3
 
     /// Error numbers the engine decides on.
     package static let noEntry = ENOENT, exists = EEXIST, noSpace = ENOSPC, quotaExceeded = EDQUOT, fileTooBig = EFBIG
     package static let ioError = EIO, isDirectory = EISDIR, accessDenied = EACCES, readOnlyFileSystem = EROFS
-    package static let tryAgain = EAGAIN, notSupported = EOPNOTSUPP, invalid = EINVAL
+    package static let tryAgain = EAGAIN, notSupported = EOPNOTSUPP, invalid = EINVAL, noSuchAddress = ENXIO
     package static let notADirectory = ENOTDIR, linkLoop = ELOOP
 
     /// The operating system's words for error number `errno`.
@@ -109,6 +111,11 @@ package enum Platform {
     {
         // SAFETY: the kernel writes at most `count` bytes to the buffer.
         retrying { unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+    }
+
+    /// The first offset from `offset` on that lies in no hole; ENXIO: there is none.
+    package static func nextData(_ descriptor: Int32, from offset: UInt64) -> Int {
+        retrying { Int(lseek(descriptor, off_t(offset), seekData)) }
     }
 
     /// Writes up to `buffer.count` bytes at `offset`.
@@ -314,6 +321,22 @@ package enum Platform {
         #endif
     }
 
+    private static let threadKey: pthread_key_t? = {
+        var key = pthread_key_t()
+        // SAFETY: the system fills the key it is given.
+        return unsafe pthread_key_create(&key, nil) == 0 ? key : nil
+    }()
+    private static let threadCount = Atomic<UInt>(0)
+
+    /// A number that no other thread of this process has or had, unlike `threadNumber`; 0 if the system keeps none.
+    static var lifelongThreadNumber: UInt {
+        guard let threadKey else { return 0 }
+        // SAFETY: what is kept is a number in the guise of a pointer, and never followed.
+        if let known = unsafe pthread_getspecific(threadKey) { return UInt(bitPattern: known) }
+        let number = threadCount.wrappingAdd(1, ordering: .relaxed).newValue
+        return unsafe pthread_setspecific(threadKey, UnsafeRawPointer(bitPattern: number)) == 0 ? number : 0
+    }
+
     /// Lets other threads run for so long.
     package static func pause(milliseconds: Int) {
         if let schedule = CurrentSchedule.value { return schedule.yield() }
@@ -326,32 +349,35 @@ package enum Platform {
         _ = sched_yield()
     }
 
-    /// The length of a huge page of memory.
-    private static let hugePageByteCount = 2 << 20
+    /// Bytes of memory that the machine has; where the system does not say, as much as one of today can have.
+    static let memoryByteCount: Int = {
+        let (pages, size) = (sysconf(Int32(_SC_PHYS_PAGES)), sysconf(Int32(_SC_PAGESIZE)))
+        return pages > 0 && size > 0 ? Int(pages) * Int(size) : 1 << 40
+    }()
 
-    /// Memory for the pages of a cache, in huge pages where the system gives them on request; to be deallocated.
-    ///
-    /// With pages of the usual length each first touch is a fault, and each look at another one a walk through the
-    /// processor's tables: 6 to 26 % of the lookups of the WordNet benchmark. The beginning stays in usual ones, so
-    /// that opening a store and a small store take no more memory than they use.
-    static func allocateArena(byteCount: Int) -> UnsafeMutableRawPointer {
-        guard byteCount >= 2 * hugePageByteCount else { return .allocate(byteCount: byteCount, alignment: 4096) }
-        let arena = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: hugePageByteCount)
-        #if os(Linux)
-            // SAFETY: the range lies within the memory; advice changes no byte of it, and may be refused.
-            _ = unsafe madvise(arena + hugePageByteCount, byteCount - hugePageByteCount, MADV_HUGEPAGE)
-        #endif
-        return unsafe arena
+    /// Memory that begins at a multiple of `alignment`; `nil` if the system gives none.
+    static func allocateMemory(byteCount: Int, alignment: Int) -> UnsafeMutableRawPointer? {
+        var memory: UnsafeMutableRawPointer?
+        // SAFETY: the system sets the pointer, or answers an error number.
+        return unsafe posix_memalign(&memory, alignment, byteCount) == 0 ? memory : nil
     }
 
-    /// Tells the system that what is in an arena is of no use: it may take the pages back when it needs some.
-    ///
-    /// Not those at the beginning, which each store uses: pages of the usual length go soon, and come back at the price
-    /// of a fault each.
-    static func giveUpContent(of arena: UnsafeMutableRawPointer, byteCount: Int) {
-        guard byteCount > hugePageByteCount else { return }
-        // SAFETY: the range lies within the memory, of which nobody reads a byte before writing it.
-        _ = unsafe madvise(arena + hugePageByteCount, byteCount - hugePageByteCount, MADV_FREE)
+    /// Gives back what `allocateMemory` gave.
+    // SAFETY: nobody's any more.
+    static func freeMemory(_ memory: UnsafeMutableRawPointer) { unsafe free(memory) }
+
+    /// Asks for huge pages in a range of memory; changes no byte of it, and may be refused.
+    static func preferHugePages(_ range: UnsafeMutableRawBufferPointer) {
+        #if os(Linux)
+            // SAFETY: the range is the caller's.
+            _ = unsafe madvise(range.baseAddress, range.count, MADV_HUGEPAGE)
+        #endif
+    }
+
+    /// Lets the system take pages back whose content is of no use.
+    static func giveUpContent(_ range: UnsafeMutableRawBufferPointer) {
+        // SAFETY: nobody reads a byte of the range before writing it.
+        _ = unsafe madvise(range.baseAddress, range.count, MADV_FREE)
     }
 }
 
@@ -396,13 +422,6 @@ package final class Monitor: @unchecked Sendable {
         unsafe mutex.deallocate()
     }
 
-    /// Runs `body` while holding the lock.
-    package func withLock<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-        lock()
-        defer { unlock() }
-        return try body()
-    }
-
     func lock() {
         if let schedule { return schedule.lock(self) }
         // SAFETY: `mutex` is initialised; the same thread unlocks it.
@@ -432,13 +451,6 @@ package final class Monitor: @unchecked Sendable {
         // SAFETY: `condition` is initialised.
         unsafe pthread_cond_broadcast(condition)
     }
-}
-
-/// What a new thread is to do, on its way there.
-private final class ThreadWork: Sendable {
-    let body: @Sendable () -> Void
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 }
 
 private func runThread(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {

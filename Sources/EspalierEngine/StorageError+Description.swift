@@ -27,6 +27,9 @@ extension StorageError: CustomStringConvertible {
         case .closed: "The database was closed; open it again to use it."
         case .transactionsOpen(let count):
             "The database cannot close while \(count) transaction(s) are open; end them first."
+        case .alreadyWriting:
+            "This thread began a write transaction of this store that is still open; "
+                + "end it before the next one, or before a full checkpoint."
         case .transactionEnded: "The transaction has ended; begin a new one."
         case .transactionFailed:
             "An earlier operation of this write transaction failed half-way; roll it back, whole or to a savepoint."
@@ -56,6 +59,9 @@ extension StorageError: CustomStringConvertible {
         case .wrongKeyKind(let tree):
             "Tree \(tree) has keys of the other kind; use UInt64 keys on integer trees and bytes on bytes trees."
         case .noSuchTree(let tree): "Tree \(tree) does not exist in this snapshot."
+        case .treeOfAnotherStore(let tree):
+            "The handle of tree \(tree) is another store's; look the tree up by its name in this one."
+        case .emptyName: "A tree needs a name of at least one byte."
         case .treeExists(let tree): "A tree of that name exists already (id \(tree))."
         case .noSuchSavepoint:
             "The savepoint is not open in this transaction: it was released, or an earlier one was gone back to."
@@ -138,8 +144,8 @@ extension OptionName: CustomStringConvertible {
     public var description: String {
         switch self {
         case .pageSize: "The page size must be a power of two from 4,096 to 65,536."
-        case .cacheByteCount: "The cache must hold at least 16 pages."
-        case .logSegmentByteCount: "A log segment must be a multiple of 4,096 bytes from 64 KiB to 1 GiB."
+        case .cacheByteCount: "The cache must have from 0 bytes to the memory of the machine."
+        case .logSegmentByteCount: "A log segment must be a multiple of 4,096 bytes from 64 KiB to 64 MiB."
         case .logSoftCap: "The log's soft cap must be at least two segments."
         case .logByteCountMax: "The log's hard cap must be at least its soft cap."
         case .checkpointThreshold: "The checkpoint threshold must be greater than zero."

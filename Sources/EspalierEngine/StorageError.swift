@@ -32,6 +32,8 @@ public enum StorageError: Error, Equatable, Sendable {
     case closed
     /// The database cannot close: that many transactions are still open.
     case transactionsOpen(count: UInt32)
+    /// This thread began a write transaction of the store that is still open: waiting for its end would never end.
+    case alreadyWriting
     /// The transaction (or the cursor's transaction) has ended.
     case transactionEnded
     /// An earlier write transaction operation failed half-way; this transaction can only be rolled back.
@@ -61,6 +63,10 @@ public enum StorageError: Error, Equatable, Sendable {
     case wrongKeyKind(tree: UInt32)
     /// The tree does not exist in this snapshot (it was never created, or dropped).
     case noSuchTree(UInt32)
+    /// The handle with this number names a tree of another store.
+    case treeOfAnotherStore(UInt32)
+    /// A tree must have a name.
+    case emptyName
     /// A tree of that name exists already, with this id.
     case treeExists(UInt32)
     /// The savepoint is another transaction's, was released, or forgotten when an earlier one was gone back to.
@@ -91,8 +97,8 @@ public enum StorageError: Error, Equatable, Sendable {
     /// Whether the error is about what the caller asked for: it is found before anything changes.
     var isAboutArguments: Bool {
         switch self {
-        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noEntry, .transactionEnded,
-            .noSuchSavepoint, .treeNotEmpty, .keysNotAscending:
+        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeOfAnotherStore, .emptyName, .treeExists,
+            .noEntry, .transactionEnded, .noSuchSavepoint, .treeNotEmpty, .keysNotAscending:
             true
         default: false
         }

@@ -29,3 +29,19 @@ package enum CurrentSchedule {
     /// The schedule; `nil`: the operating system's.
     @TaskLocal package static var value: (any ThreadSchedule)?
 }
+
+extension Monitor {
+    /// Runs `body` while holding the lock.
+    package func withLock<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        lock()
+        defer { unlock() }
+        return try body()
+    }
+}
+
+/// What a new thread is to do, on its way there.
+final class ThreadWork: Sendable {
+    let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+}

@@ -21,7 +21,7 @@ struct StoreImage: Equatable {
             while isOnEntry {
                 let key =
                     summary.tree.kind == .integer
-                    ? (0..<8).map { UInt8(truncatingIfNeeded: cursor.integerKey >> (56 - 8 * $0)) } : cursor.key
+                    ? try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) } : try cursor.key
                 entries[key] = try cursor.value()
                 isOnEntry = try cursor.next()
             }

@@ -34,7 +34,7 @@ import Testing
 
     private func stepped(_ cursor: inout Cursor) throws -> [Entry] {
         var entries: [Entry] = []
-        repeat { entries.append(Entry(key: cursor.integerKey, value: try cursor.value())) } while try cursor.next()
+        repeat { entries.append(Entry(key: try cursor.integerKey, value: try cursor.value())) } while try cursor.next()
         return entries
     }
 
@@ -76,7 +76,7 @@ import Testing
     private func expectEnd(_ end: UInt64, _ cursor: consuming Cursor) throws {
         #expect(try cursor.first())
         try cursor.forEachValue { key, _ in key != end * 3 }
-        #expect(cursor.isOnEntry && cursor.integerKey == end * 3)
+        #expect(try cursor.isOnEntry && cursor.integerKey == end * 3)
         #expect(try cursor.value().count == (end % 40 == 0 ? 5000 : Int(end % 97)))
         #expect(try cursor.previous() == (end > 0))
         #expect(try cursor.next() && cursor.integerKey == end * 3)

@@ -39,7 +39,7 @@ import Testing
         let read = try database.beginRead()
         var cursor = try read.cursor(over: tree)
         var keys: [UInt64] = []
-        while try cursor.next() { keys.append(cursor.integerKey) }
+        while try cursor.next() { keys.append(try cursor.integerKey) }
         return keys
     }
 
@@ -57,7 +57,7 @@ import Testing
         try database.checkpoint()
 
         var seen: [String?] = []
-        repeat { seen += [text(cursor.key), text(try cursor.value())] } while try cursor.next()
+        repeat { seen += [text(try cursor.key), text(try cursor.value())] } while try cursor.next()
         #expect(seen == ["a", "va", "b", "vb", "c", "vc"])
     }
 
@@ -120,7 +120,7 @@ import Testing
         var seen: [UInt64] = []
         var isOnEntry = try cursor.first()
         while isOnEntry {
-            let key = cursor.integerKey
+            let key = try cursor.integerKey
             seen.append(key)
             if key % 3 != 0 { try write.remove(key, from: tree) }
             // A range that lies ahead goes, too.
@@ -143,9 +143,9 @@ import Testing
         let left = (0..<UInt64(2000)).filter { !removed.contains($0) }
         var cursor = try write.cursor(over: tree)
         #expect(try cursor.first())
-        #expect(cursor.integerKey == left.first)
+        #expect(try cursor.integerKey == left.first)
         #expect(try cursor.last())
-        #expect(cursor.integerKey == left.last)
+        #expect(try cursor.integerKey == left.last)
         try write.commit()
 
         #expect(try keys(of: tree, in: database) == left)
@@ -205,7 +205,7 @@ import Testing
         let copied = try target.createTree(named: "t", kind: .integer)
         var cursor = try read.cursor(over: tree)
         while try cursor.next() {
-            let key = cursor.integerKey
+            let key = try cursor.integerKey
             try target.put(try cursor.value(), for: key, in: copied)
             if key % 50 == 0 {
                 var write = try database.beginWrite()

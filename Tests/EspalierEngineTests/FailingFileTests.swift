@@ -229,7 +229,7 @@ import Testing
     }
 
     @Test func `a page that cannot be read while every frame is pinned can be read the next time`() throws {
-        let pool = BufferPool(pageSize: 4096, byteCount: 0)
+        let pool = try BufferPool(pageSize: 4096, byteCount: 0)
         try pinning(PageNumber(pool.frameCount), in: pool) {
             let error = thrown { () throws(StorageError) in
                 _ = try pool.pin(1000, version: 0) { _ throws(StorageError) in throw failure }

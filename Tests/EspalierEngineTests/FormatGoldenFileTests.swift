@@ -48,7 +48,7 @@ private enum GoldenContent {
         var cursor = try read.cursor(over: index)
         for entry in names {
             try #require(try cursor.next())
-            #expect(cursor.key == entry.key)
+            #expect(try cursor.key == entry.key)
             #expect(try cursor.value() == entry.value)
         }
         #expect(try !cursor.next())

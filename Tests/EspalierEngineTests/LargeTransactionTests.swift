@@ -109,4 +109,22 @@ import Testing
             try LargeTransactionTests.giveUp(path, mebibytes)
         }
     }
+
+    @Test(arguments: LargeValues.seeds)
+    func `one of values of 1 to 64 MiB shrinks the store before it ends, in any cache`(number: UInt64) throws {
+        let seed = testSeed(default: 720) + number
+        var chance = SeededGenerator(seed: seed)
+        let database = try Database.inMemory(options: LargeValues.options(seed: seed))
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        let values = [LargeValues.value(&chance), LargeValues.largest(3), LargeValues.value(&chance)]
+        for (key, value) in values.enumerated() { try write.put(value, for: UInt64(key), in: tree) }
+        try write.remove(0, from: tree)
+        try write.shrink(movingAtMost: 1 << 20)
+        try write.commit()
+
+        let read = try database.beginRead()
+        for key in UInt64(1)..<3 { #expect(try read.get(key, from: tree) == values[Int(key)], "seed \(seed)") }
+        #expect(try database.check().findings == [], "seed \(seed)")
+    }
 }

@@ -77,4 +77,37 @@ import Testing
             }
         }
     }
+
+    @Test func `a log that lost the segment of the last checkpoint is damaged, not empty`() throws {
+        let system = SimulatedFileSystem(seed: 22)
+        let database = try Database.open("store", in: system, options: .small)
+        for round in UInt64(0)..<6 {
+            var write = try database.beginWrite()
+            let tree = try write.tree(named: "t", orCreate: .integer)
+            try write.put([UInt8](repeating: 1, count: 5000), for: round, in: tree)
+            try write.commit()
+            if round == 2 { try database.checkpoint(.passive) }
+        }
+        let store = try #require(system.contents(of: "store"))
+        let log = try #require(system.contents(of: "store-wal"))
+        let image = SimulatedFileSystem(seed: 1)
+        image.replaceContents(of: "store", with: store)
+
+        // To its header, and with zeros behind it.
+        for cut in [[UInt8](log[..<4096]), log[..<4096] + [UInt8](repeating: 0, count: log.count - 4096)] {
+            image.replaceContents(of: "store-wal", with: cut)
+            let error = thrown { () throws(StorageError) in
+                _ = try Database.open("store", in: image, options: .small)
+            }
+            guard case .logCorrupt = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+        image.replaceContents(of: "store-wal", with: log)
+        let whole = try Database.open("store", in: image, options: .small)
+        let read = try whole.beginRead()
+        let tree = try #require(try read.tree(named: "t"))
+        #expect(try read.count(of: tree) == 6)
+    }
 }

@@ -34,6 +34,106 @@ import Testing
         #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .transactionEnded)
     }
 
+    @Test func `a handle of another store never reaches the tree that has its number here`() throws {
+        let (database, integers, names) = try makeStore()
+        let (other, foreign, foreignNames) = try makeStore()
+        #expect(foreign.id == integers.id && foreign != integers)
+        let entries: [(UInt64, [UInt8])] = [(7, [7])]
+        let refused = StorageError.treeOfAnotherStore(foreign.id)
+        let read = try database.beginRead()
+        // Before and after the tree of that number was looked up.
+        for isKnown in [false, true] {
+            if isKnown { _ = (try read.get(1, from: integers), try read.get([1], from: names)) }
+            #expect(failure { () throws(StorageError) in _ = try read.get(1, from: foreign) } == refused)
+            #expect(failure { () throws(StorageError) in _ = try read.count(of: foreign) } == refused)
+            #expect(failure { () throws(StorageError) in _ = try read.cursor(over: foreign) } == refused)
+            #expect(
+                failure { () throws(StorageError) in _ = try read.get([1], from: foreignNames) }
+                    == .treeOfAnotherStore(foreignNames.id))
+        }
+        var write = try database.beginWrite()
+        for isKnown in [false, true] {
+            if isKnown { try write.put([9], for: 9, in: integers) }
+            #expect(failure { () throws(StorageError) in _ = try write.put([2], for: 1, in: foreign) } == refused)
+            #expect(failure { () throws(StorageError) in _ = try write.remove(1, from: foreign) } == refused)
+            #expect(failure { () throws(StorageError) in _ = try write.removeAll(from: foreign) } == refused)
+            #expect(failure { () throws(StorageError) in _ = try write.load(entries, into: foreign) } == refused)
+            #expect(failure { () throws(StorageError) in try write.dropTree(foreign) } == refused)
+        }
+        try write.commit()
+
+        #expect(try database.beginRead().get(1, from: integers) == [1])
+        #expect(try database.beginRead().count(of: integers) == 2)
+        #expect(try other.beginRead().get(1, from: foreign) == [1])
+    }
+
+    @Test func `a handle names its tree in the store that was opened again, and not another one of a restored store`()
+        throws
+    {
+        try withStorePath { path in
+            var database = try Database.open(path)
+            var write = try database.beginWrite()
+            _ = try write.createTree(named: "old", kind: .integer)
+            try write.commit()
+            try database.backUp(to: path + ".backup")
+            write = try database.beginWrite()
+            let tree = try write.createTree(named: "later", kind: .integer)
+            try write.put([1], for: 1, in: tree)
+            try write.commit()
+            try database.close()
+            database = try Database.open(path)
+            #expect(try database.beginRead().get(1, from: tree) == [1])
+            try database.close()
+
+            // The same identifier, and another history from here on.
+            try Database.restore(path + ".backup", to: path + ".restored", keepsIdentifier: true)
+            let restored = try Database.open(path + ".restored")
+            write = try restored.beginWrite()
+            let other = try write.createTree(named: "other", kind: .integer)
+            #expect(other.id == tree.id)
+            #expect(
+                failure { () throws(StorageError) in _ = try write.put([2], for: 2, in: tree) } == .noSuchTree(tree.id))
+            try write.commit()
+            #expect(try restored.beginRead().count(of: other) == 0)
+            try restored.close()
+        }
+    }
+
+    @Test func `the key of a cursor is asked for in its kind, and on an entry`() throws {
+        let (database, integers, names) = try makeStore()
+        let read = try database.beginRead()
+        var numbers = try read.cursor(over: integers)
+        var words = try read.cursor(over: names)
+
+        #expect(failure { () throws(StorageError) in _ = try numbers.integerKey } == .noEntry)
+        #expect(failure { () throws(StorageError) in _ = try words.key } == .noEntry)
+        #expect(try numbers.next() && words.next())
+        #expect(failure { () throws(StorageError) in _ = try numbers.key } == .wrongKeyKind(tree: integers.id))
+        #expect(failure { () throws(StorageError) in _ = try words.integerKey } == .wrongKeyKind(tree: names.id))
+        #expect(try numbers.integerKey == 1 && words.key == bytes("one"))
+    }
+
+    @Test func `a cache may have from no byte to the memory of the machine, and takes sixteen pages at least`() throws {
+        var options = DatabaseOptions()
+        for byteCount in [-1, .min, .max, 1 << 50] {
+            options.cacheByteCount = byteCount
+            #expect(throws: StorageError.invalidOption(.cacheByteCount)) { try Database.inMemory(options: options) }
+        }
+        for pageSize in [4096, 65_536] {
+            (options.pageSize, options.cacheByteCount) = (pageSize, 0)
+            #expect(try Database.inMemory(options: options).statistics.cachePageCapacity == 16)
+        }
+        #expect("\(StorageError.invalidOption(.cacheByteCount))".contains("0 bytes"))
+        options.cacheByteCount = 1 << 20
+        for byteCount in [32 << 10, (64 << 10) + 1, 128 << 20] {
+            options.logSegmentByteCount = byteCount
+            #expect(throws: StorageError.invalidOption(.logSegmentByteCount)) {
+                try Database.inMemory(options: options)
+            }
+        }
+        #expect("\(StorageError.invalidOption(.logSegmentByteCount))".contains("64 MiB"))
+    }
+
     @Test func `a tree of another store or of the other kind is refused, and the transaction goes on`() throws {
         let (database, integers, names) = try makeStore()
         let other = try Database.inMemory()
@@ -44,7 +144,8 @@ import Testing
         var write = try database.beginWrite()
 
         #expect(
-            failure { () throws(StorageError) in try write.put([1], for: 1, in: created) } == .noSuchTree(created.id))
+            failure { () throws(StorageError) in try write.put([1], for: 1, in: created) }
+                == .treeOfAnotherStore(created.id))
         #expect(
             failure { () throws(StorageError) in try write.put([1], for: 1, in: names) }
                 == .wrongKeyKind(tree: names.id))
@@ -73,7 +174,7 @@ import Testing
             } == .keyTooLong(byteCount: 1001, maximum: 1000))
         #expect(
             failure { () throws(StorageError) in _ = try write.createTree(named: "", kind: .bytes) }
-                == .keyTooLong(byteCount: 0, maximum: 1000))
+                == .emptyName)
         #expect(
             failure { () throws(StorageError) in _ = try write.createTree(named: "integers", kind: .bytes) }
                 == .treeExists(integers.id))

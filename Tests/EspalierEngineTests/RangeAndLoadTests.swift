@@ -16,7 +16,7 @@ import Testing
     private func integers(_ tree: Tree, _ write: borrowing WriteTransaction) throws -> [UInt64] {
         var cursor = try write.cursor(over: tree)
         var keys: [UInt64] = []
-        while try cursor.next() { keys.append(cursor.integerKey) }
+        while try cursor.next() { keys.append(try cursor.integerKey) }
         return keys
     }
 
@@ -91,7 +91,7 @@ import Testing
         var cursor = try read.cursor(over: tree)
         for (key, value) in entries {
             #expect(try cursor.next())
-            #expect(cursor.key == key)
+            #expect(try cursor.key == key)
             #expect(try cursor.value() == value)
         }
         let pages = try read.trees().map(\.leafPageCount)

@@ -72,7 +72,7 @@ import Testing
                     var cursor = try read.cursor(over: tree.tree)
                     var wrongCount = 0
                     while try cursor.next() {
-                        if try cursor.value() != value(cursor.integerKey) { wrongCount += 1 }
+                        if try cursor.value() != value(try cursor.integerKey) { wrongCount += 1 }
                     }
                     #expect(wrongCount == 0)
                 }

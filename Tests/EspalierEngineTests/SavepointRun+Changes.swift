@@ -108,6 +108,17 @@ extension SavepointRun {
         }
     }
 
+    /// A large value behind another that goes, and then perhaps moves to its place.
+    mutating func moveLarge(_ write: inout WriteTransaction) throws {
+        let tree = try write.tree(named: "films", orCreate: .integer)
+        if content["films"] == nil { content["films"] = [:] }
+        for key in UInt64(0)..<2 {
+            try put(LargeValues.largest(UInt8(number(256))), (0..<8).map { $0 == 7 ? UInt8(key) : 0 }, tree, &write)
+        }
+        try remove([UInt8](repeating: 0, count: 8), tree, &write)
+        if number(4) > 0 { try write.shrink(movingAtMost: 1 << 20) }
+    }
+
     // MARK: Keys and values
 
     private mutating func key(_ kind: KeyKind) -> [UInt8] {

@@ -19,14 +19,17 @@ struct SavepointRun {
     static let names: [(name: String, kind: KeyKind)] = [("numbers", .integer), ("words", .bytes), ("more", .integer)]
 
     let options: DatabaseOptions
+    /// Whether one value of many has 1 to 64 MiB.
+    let hasLargeValues: Bool
     let system: SimulatedFileSystem
     var chance: SeededGenerator
     var content: ModelTrees = [:]
     var stack: [(savepoint: Savepoint, content: ModelTrees)] = []
     var closed: [Savepoint] = []
 
-    init(seed: UInt64, options: DatabaseOptions) {
+    init(seed: UInt64, options: DatabaseOptions, hasLargeValues: Bool = false) {
         self.options = options
+        self.hasLargeValues = hasLargeValues
         system = SimulatedFileSystem(seed: seed)
         chance = SeededGenerator(seed: seed)
     }
@@ -86,7 +89,8 @@ struct SavepointRun {
         case 6: try nest(&write)
         case 7: expectClosed(&write)
         case 8: try expectSame(write)
-        case 9: try write.shrink(movingAtMost: 1 + number(60))
+        case 9: try write.shrink(movingAtMost: 1 + number(hasLargeValues ? 2000 : 60))
+        case 10, 11: if hasLargeValues { try moveLarge(&write) } else { try change(&write) }
         default: try change(&write)
         }
     }

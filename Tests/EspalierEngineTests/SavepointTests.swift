@@ -23,7 +23,7 @@ import Testing
     private func keys(_ tree: Tree, _ write: borrowing WriteTransaction) throws -> [UInt64] {
         var cursor = try write.cursor(over: tree)
         var keys: [UInt64] = []
-        while try cursor.next() { keys.append(cursor.integerKey) }
+        while try cursor.next() { keys.append(try cursor.integerKey) }
         return keys
     }
 
@@ -32,6 +32,14 @@ import Testing
         let seed = testSeed(default: 500) + number
         var run = SavepointRun(seed: seed, options: SavepointRun.options(seed))
         try run.run(campaignCount("ESPALIER_SAVEPOINT_TRANSACTIONS", default: 8))
+    }
+
+    @Test(arguments: LargeValues.seeds)
+    func `savepoints among values of 1 to 64 MiB that move give what copies of the content give`(number: UInt64) throws
+    {
+        let seed = testSeed(default: 700) + number
+        var run = SavepointRun(seed: seed, options: LargeValues.options(seed: seed), hasLargeValues: true)
+        try run.run(campaignCount("ESPALIER_LARGE_TRANSACTIONS", default: 2))
     }
 
     @Test func `rolling back to a savepoint undoes what came after, and can be done again`() throws {
@@ -140,9 +148,9 @@ import Testing
 
         #expect(try cursor.value() == [UInt8](repeating: 244, count: 100))
         #expect(try cursor.next())
-        #expect(cursor.integerKey == 501)
+        #expect(try cursor.integerKey == 501)
         #expect(try cursor.last())
-        #expect(cursor.integerKey == 999)
+        #expect(try cursor.integerKey == 999)
         #expect(throws: StorageError.noSuchTree(made.id)) { _ = try lost.next() }
         #expect(throws: StorageError.noSuchTree(made.id)) { _ = try lost.value() }
         try write.dropTree(tree)

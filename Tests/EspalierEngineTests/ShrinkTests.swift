@@ -87,7 +87,7 @@ extension Database {
             let words = try #require(try read.tree(named: "words"))
             var cursor = try read.cursor(over: words)
             var entries: [[UInt8]: [UInt8]] = [:]
-            while try cursor.next() { entries[cursor.key] = try cursor.value() }
+            while try cursor.next() { entries[try cursor.key] = try cursor.value() }
             #expect(entries == expected)
             try end(read)
             try database.checkpoint(.full)
@@ -243,6 +243,59 @@ extension Database {
                 }
             }
             try database.close()
+        }
+    }
+
+    /// Two values, the first removed: the second moves to the front, in the smallest cache.
+    @Test(arguments: [4096, 8192, 16_384, 32_768, 65_536])
+    func `a value of many times the cache moves whole, whatever the page size`(pageSize: Int) throws {
+        var options = DatabaseOptions()
+        (options.pageSize, options.cacheByteCount) = (pageSize, 0)
+        let database = try Database.inMemory(options: options)
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        let byteCount = max(40 * pageSize, 100_000)
+        let values = [UInt8](1...2).map { byte in (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 / 997) &+ byte } }
+        for (key, value) in values.enumerated() { try write.put(value, for: UInt64(key), in: tree) }
+        try write.commit()
+        write = try database.beginWrite()
+        try write.remove(0, from: tree)
+        try write.commit()
+
+        let receipt = try database.shrink()
+
+        #expect(receipt.isComplete && receipt.pagesMoved >= 40)
+        #expect(try database.beginRead().get(1, from: tree) == values[1])
+        #expect(try database.check().findings == [])
+        #expect(database.statistics.freePageCount == 0)
+    }
+
+    @Test(arguments: LargeValues.seeds)
+    func `values of 1 to 64 MiB come, go and move between shrinks of all lengths`(number: UInt64) throws {
+        let seed = testSeed(default: 710) + number
+        var chance = SeededGenerator(seed: seed)
+        let database = try Database.inMemory(options: LargeValues.options(seed: seed))
+        var values: [UInt64: [UInt8]] = [:]
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: .integer)
+        try write.commit()
+        for round in 0..<campaignCount("ESPALIER_LARGE_TRANSACTIONS", default: 2) * 2 {
+            var write = try database.beginWrite()
+            for key in UInt64(0)..<2 {
+                let value = LargeValues.value(&chance)
+                try write.put(value, for: key, in: tree)
+                values[key] = value
+            }
+            let gone = UInt64(round % 2)
+            try write.remove(gone, from: tree)
+            values[gone] = nil
+            let length = Int.random(in: 0..<3, using: &chance) == 0 ? Int.random(in: 1...300, using: &chance) : 1 << 20
+            try write.shrink(movingAtMost: length)
+            try write.commit()
+
+            let read = try database.beginRead()
+            for key in UInt64(0)..<2 { #expect(try read.get(key, from: tree) == values[key], "seed \(seed)") }
+            #expect(try database.check().findings == [], "seed \(seed)")
         }
     }
 

@@ -101,7 +101,7 @@ struct Ledger: Sendable {
             let amount = Self.number(try cursor.value())
             sum += amount
             count += 1
-            digest = (digest ^ amount) &* 0x9E37_79B9_7F4A_7C15 &+ cursor.integerKey
+            digest = (digest ^ amount) &* 0x9E37_79B9_7F4A_7C15 &+ (try cursor.integerKey)
         }
         let transaction = read.transactionID
         var stampCount = 0

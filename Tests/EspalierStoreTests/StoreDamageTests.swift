@@ -147,7 +147,7 @@ import Testing
             var keys: [UInt64] = []
             var isOnEntry = try cursor.first()
             while isOnEntry {
-                keys.append(cursor.integerKey)
+                keys.append(try cursor.integerKey)
                 isOnEntry = try cursor.next()
             }
             for key in keys { _ = try transaction.put([0, 0, 0, 0, 0, 0, 0, 0], for: key, in: tree) }

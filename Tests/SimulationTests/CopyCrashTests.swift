@@ -12,10 +12,12 @@ struct CopySource {
     let options: DatabaseOptions
     let content: StoreContent
 
-    init(seed: UInt64, transactions: Int = 12) throws(StorageError) {
+    init(
+        seed: UInt64, profile: Workload.Profile = .mixed, transactions: Int = 12
+    ) throws(StorageError) {
         system = SimulatedFileSystem(seed: seed)
-        options = Workload.options(seed: seed)
-        var workload = Workload(seed: seed)
+        var workload = Workload(seed: seed, profile: profile)
+        options = workload.options
         try workload.run(transactions, in: system)
         content = workload.content
     }
@@ -37,12 +39,14 @@ struct CopySource {
 
     /// Runs `work`, and calls `examine` with what a power loss before each of its changes would leave.
     func crashEverywhere(
-        imagesPerPoint: Int, _ work: () throws -> Void,
+        imagesPerPoint: Int, oneOf changes: Int = 1, _ work: () throws -> Void,
         examine: @escaping @Sendable (SimulatedFileSystem) -> [String]
     ) throws -> (images: Int, problems: [String]) {
         let found = Found()
         let system = system
         system.beforeEachChange { operation in
+            var drawn = SeededGenerator(seed: UInt64(operation))
+            guard drawn.next() % UInt64(changes) == 0 else { return }
             for number in 0..<UInt64(imagesPerPoint) {
                 let image = system.afterPowerLoss(seed: UInt64(operation) &* 1009 &+ number)
                 found.note(examine(image).map { "change \(operation), image \(number): \($0)" })
@@ -83,6 +87,26 @@ struct CopySource {
         let later = source.system.afterPowerLoss(seed: seed)
         #expect(source.problems(of: "copy", in: later) == [])
         try database.close()
+    }
+
+    @Test(arguments: LargeValues.seeds)
+    func `a power loss while a store of large values is backed up and compacted leaves whole files`(
+        seed: UInt64
+    ) throws {
+        let source = try CopySource(seed: testSeed(default: 3070) + seed, profile: .large, transactions: 2)
+        let counts = try source.crashEverywhere(imagesPerPoint: images, oneOf: 6) {
+            let database = try Database.open(Workload.path, in: source.system, options: source.options)
+            try database.backUp(to: "copy")
+            try database.close()
+            try Database.compact(at: Workload.path, in: source.system, options: source.options)
+        } examine: { image in
+            let copy = image.contents(of: "copy") == nil ? [] : source.problems(of: "copy", in: image)
+            return copy + source.problems(of: Workload.path, in: image)
+        }
+        #expect(counts.images > 0)
+        #expect(counts.problems.prefix(3).joined(separator: "\n") == "")
+        #expect(source.problems(of: Workload.path, in: source.system) == [])
+        #expect(source.problems(of: "copy", in: source.system) == [])
     }
 
     @Test func `what a backup holds its original has after a power loss, too`() throws {

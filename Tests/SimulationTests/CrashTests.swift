@@ -82,14 +82,17 @@ final class CrashExaminer: Sendable {
 }
 
 @Suite struct CrashTests {
-    /// Runs a workload and examines an image at every change; returns the number of images.
+    /// Runs a workload and examines an image at every change, or at one of so many; returns the number of images.
     private func crashEverywhere(
-        seed: UInt64, profile: Workload.Profile = .mixed, transactions: Int, imagesPerPoint: Int
+        seed: UInt64, profile: Workload.Profile = .mixed, transactions: Int, imagesPerPoint: Int,
+        oneOf changes: Int = 1
     ) throws -> CrashExaminer.Counts {
         let system = SimulatedFileSystem(seed: seed)
         var workload = Workload(seed: seed, profile: profile)
         let examiner = CrashExaminer(oracle: workload.oracle, options: workload.options)
         system.beforeEachChange { operation in
+            var drawn = SeededGenerator(seed: seed ^ UInt64(operation))
+            guard drawn.next() % UInt64(changes) == 0 else { return }
             for number in 0..<UInt64(imagesPerPoint) {
                 let imageSeed = seed &* 1_000_003 &+ UInt64(operation) &* 31 &+ number
                 examiner.examine(
@@ -121,5 +124,14 @@ final class CrashExaminer: Sendable {
             imagesPerPoint: campaignCount("ESPALIER_CRASH_IMAGES", default: 1))
 
         #expect(counts.images > 40)
+    }
+
+    @Test(arguments: LargeValues.seeds)
+    func `a power loss while values of 1 to 64 MiB come, go and move keeps what was acknowledged`(seed: UInt64) throws {
+        let counts = try crashEverywhere(
+            seed: testSeed(default: 2500) + seed, profile: .large, transactions: 2, imagesPerPoint: 1,
+            oneOf: campaignCount("ESPALIER_LARGE_POINTS", default: 40))
+
+        #expect(counts.images > 0)
     }
 }

@@ -39,7 +39,7 @@ import Testing
         var keys: [UInt64] = []
         var cursor = try read.cursor(over: tree)
         while try cursor.next() {
-            let key = cursor.integerKey
+            let key = try cursor.integerKey
             #expect(try cursor.value().allSatisfy { $0 == UInt8(key) })
             keys.append(key)
         }
@@ -226,5 +226,44 @@ import Testing
         #expect(try keys(next) == Array(1..<9))
         next.beforeEachChange(nil)
         for image in images.withLock({ $0 }) { #expect(try keys(image) == Array(1..<9)) }
+    }
+
+    @Test func `a store of a full disk opens again in less room than a segment of the log takes`() throws {
+        let system = SimulatedFileSystem(seed: 9)
+        var options = DatabaseOptions()
+        options.checkpointThreshold = 64 << 20
+        let database = try Database.open("store", in: system, options: options)
+        for _ in 0..<10 { #expect(commit(database, 1, 100_000) == nil) }
+        let killed = system.afterKill()
+
+        killed.limitSpace(to: 600_000)
+        let reopened = try Database.open("store", in: killed, options: options)
+
+        let read = try reopened.beginRead()
+        let tree = try #require(try read.tree(named: "t"))
+        #expect(try read.get(1, from: tree) == [UInt8](repeating: 1, count: 100_000))
+        #expect(try reopened.check().isOK)
+        #expect(killed.violations == [])
+    }
+
+    @Test func `a write that is reported as failed, and was done, is whole after the process ends`() throws {
+        let system = SimulatedFileSystem(seed: 10)
+        let database = try Database.open("store", in: system, options: options)
+        #expect(commit(database, 1, 100) == nil)
+        // What `commit` documents of `io`: nothing was committed for this process, and the next one may find it.
+        system.arm(SimulatedFault(operation: system.operationCount + 1, kind: .doneButFailed))
+        let error = commit(database, 2, 100)
+        system.arm(nil)
+        guard case .io = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(try database.beginRead().count(of: try #require(try database.beginRead().tree(named: "t"))) == 1)
+        #expect(try keys(system.afterKill()) == [1, 2])
+        // As soon as this process has committed again, its word holds.
+        #expect(commit(database, 3, 100) == nil)
+        #expect(try keys(system.afterKill()) == [1, 3])
+        for seed in UInt64(0)..<10 { #expect(try keys(system.afterPowerLoss(seed: seed)) == [1, 3], "seed \(seed)") }
+        try database.close()
     }
 }

@@ -10,9 +10,12 @@ import Testing
     private static let transactions = 8
 
     /// The numbers of the calls of a workload, without faults, that a fault of this kind can hit.
-    private func calls(seed: UInt64, hitBy kind: SimulatedFault.Kind) throws -> [Int] {
+    private func calls(
+        seed: UInt64, profile: Workload.Profile = .mixed, transactions: Int = Self.transactions,
+        hitBy kind: SimulatedFault.Kind
+    ) throws -> [Int] {
         let system = SimulatedFileSystem(seed: seed)
-        var workload = Workload(seed: seed)
+        var workload = Workload(seed: seed, profile: profile)
         let found = Mutex((count: 0, calls: [Int]()))
         system.beforeEachCall { operation, _ in
             found.withLock { found in
@@ -20,21 +23,23 @@ import Testing
                 if kind != .syncForgets || operation == .sync { found.calls.append(found.count) }
             }
         }
-        try workload.run(Self.transactions, in: system)
+        try workload.run(transactions, in: system)
         return found.withLock { $0.calls }
     }
 
     /// Runs a workload with one fault and looks at what is left; returns whether the workload was told.
     @discardableResult
-    private func run(seed: UInt64, fault: SimulatedFault) -> Bool {
+    private func run(
+        seed: UInt64, profile: Workload.Profile = .mixed, transactions: Int = Self.transactions, fault: SimulatedFault
+    ) -> Bool {
         let label = "seed \(seed), \(fault.kind.rawValue)\(fault.isSticky ? " from" : " at") call \(fault.operation)"
         let system = SimulatedFileSystem(seed: seed)
-        var workload = Workload(seed: seed)
-        let examiner = CrashExaminer(oracle: workload.oracle, options: Workload.options(seed: seed))
+        var workload = Workload(seed: seed, profile: profile)
+        let examiner = CrashExaminer(oracle: workload.oracle, options: workload.options)
         system.arm(fault)
         var failure: StorageError?
         do throws(StorageError) {
-            try workload.run(Self.transactions, in: system)
+            try workload.run(transactions, in: system)
         } catch {
             failure = error
         }
@@ -96,6 +101,19 @@ import Testing
         }
 
         #expect(kind == .short || kind == .noSpace || told > 0)
+    }
+
+    @Test(arguments: LargeValues.seeds)
+    func `a call that fails beside values of 1 to 64 MiB leaves a store that has what was acknowledged`(
+        number: UInt64
+    ) throws {
+        let seed = testSeed(default: 2600) + number
+        var chance = SeededGenerator(seed: seed)
+        let kind = try #require(SimulatedFault.Kind.allCases.randomElement(using: &chance))
+        let calls = try calls(seed: seed, profile: .large, transactions: 1, hitBy: kind)
+        let operation = try #require(calls.randomElement(using: &chance))
+
+        run(seed: seed, profile: .large, transactions: 1, fault: SimulatedFault(operation: operation, kind: kind))
     }
 
     @Test func `a full disk leaves a store that can be read, and written once there is room`() throws {

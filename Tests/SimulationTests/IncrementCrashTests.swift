@@ -79,6 +79,41 @@ import Testing
         try database.close()
     }
 
+    @Test(arguments: LargeValues.seeds)
+    func `increments of large values bring a copy to the original, which shrank meanwhile`(seed: UInt64) throws {
+        let seed = testSeed(default: 3390) + seed
+        let system = SimulatedFileSystem(seed: seed)
+        var workload = Workload(seed: seed, profile: .large)
+        let options = workload.options
+        let database = try Database.open(Workload.path, in: system, options: options)
+        try workload.transaction(database, commits: true)
+        let before = workload.content
+        try database.backUp(to: "copy")
+        try workload.moveLargeValue(database)
+        try database.backUpChanges(since: try BackupPoint(of: "copy", in: system), to: "increment")
+        let after = workload.content
+        let content = { (image: SimulatedFileSystem) throws(StorageError) -> StoreContent in
+            try finishedContent(in: image, options) { () throws(StorageError) in
+                try Database.bringForward("copy", by: "increment", in: image)
+            }.content
+        }
+        let images = Mutex<[SimulatedFileSystem]>([])
+        system.beforeEachChange { operation in
+            if operation % 3 == 0 { images.withLock { $0.append(system.afterPowerLoss(seed: UInt64(operation))) } }
+        }
+        try Database.bringForward("copy", by: "increment", in: system)
+        system.beforeEachChange(nil)
+
+        #expect(try content(system) == after)
+        for image in images.withLock({ $0 }).prefix(campaignCount("ESPALIER_CRASH_IMAGES", default: 1) * 3) {
+            let found = try content(image)
+            #expect(found == after || found == before)
+            if found == before { try Database.bringForward("copy", by: "increment", in: image) }
+            #expect(try content(image) == after)
+        }
+        try database.close()
+    }
+
     @Test func `a copy whose update was interrupted is not finished by a shorter one`() throws {
         let system = SimulatedFileSystem(seed: testSeed(default: 3380))
         let options = Workload.options(seed: 1)

@@ -53,6 +53,37 @@ import Testing
         #expect(after < before, "\(before) -> \(after)")
     }
 
+    @Test(arguments: LargeValues.seeds)
+    func `a power loss while values of 1 to 64 MiB move to the front takes nothing from them`(seed: UInt64) throws {
+        let source = try CopySource(seed: testSeed(default: 3550) + seed, profile: .large, transactions: 0)
+        let database = try Database.open(Workload.path, in: source.system, options: source.options)
+        var write = try database.beginWrite()
+        let early = try write.createTree(named: "early", kind: .integer)
+        try write.put(LargeValues.largest(5), for: 1, in: early)
+        let late = try write.createTree(named: "late", kind: .bytes)
+        for key in UInt8(0)..<2 { try write.put(LargeValues.largest(key), for: [key], in: late) }
+        try write.commit()
+        write = try database.beginWrite()
+        try write.remove(1, from: early)
+        try write.commit()
+        let content = try Workload.content(of: database).content
+        let before = source.system.contents(of: Workload.path)?.count ?? 0
+        let sparse = CopySource(source, content: content)
+
+        let counts = try sparse.crashEverywhere(imagesPerPoint: 1, oneOf: 3) {
+            try shrink(database, movingAtMost: 1 << 20)
+            try database.checkpoint(.full)
+            try database.close()
+        } examine: { image in
+            sparse.problems(of: Workload.path, in: image)
+        }
+
+        #expect(counts.images > 0)
+        #expect(counts.problems.prefix(3).joined(separator: "\n") == "")
+        #expect(source.system.violations == [])
+        #expect(source.system.contents(of: Workload.path)?.count ?? 0 < before)
+    }
+
     @Test func `a call that fails while a store shrinks costs the work and nothing else`() throws {
         for kind in [SimulatedFault.Kind.inputOutput, .noSpace, .short, .syncForgets] {
             var distance = 1

@@ -46,6 +46,8 @@ struct Workload {
         case mixed
         /// Several times the cache, each with savepoints that are gone back to.
         case spilling
+        /// Values of 1 to 64 MiB in small caches, and pages of all sizes.
+        case large
     }
 
     let seed: UInt64
@@ -73,8 +75,9 @@ struct Workload {
         return options
     }
 
-    /// As the seed says, with the smallest cache for transactions that are to spill.
+    /// As seed and profile say, with the smallest cache for transactions that are to spill.
     var options: DatabaseOptions {
+        if profile == .large { return LargeValues.options(seed: seed) }
         var options = Self.options(seed: seed)
         if profile == .spilling { options.cacheByteCount = 16 * options.pageSize }
         return options
@@ -84,6 +87,7 @@ struct Workload {
     mutating func run(_ count: Int, in system: SimulatedFileSystem) throws(StorageError) {
         let options = options
         var database = try Database.open(Self.path, in: system, options: options)
+        if profile == .large { try moveLargeValue(database) }
         for _ in 0..<count {
             switch Int.random(in: 0..<12, using: &chance) {
             case 0: try database.checkpoint(.passive)
@@ -105,7 +109,12 @@ struct Workload {
     mutating func transaction(_ database: Database, commits: Bool) throws(StorageError) {
         let before = content
         var write = try database.beginWrite()
-        let size = profile == .spilling ? 120 : [1, 3, 10, 60].randomElement(using: &chance) ?? 1
+        let size =
+            switch profile {
+            case .mixed: [1, 3, 10, 60].randomElement(using: &chance) ?? 1
+            case .spilling: 120
+            case .large: 2
+            }
         for _ in 0..<Int.random(in: 1...size, using: &chance) { try change(&write) }
         if profile == .spilling || Int.random(in: 0..<4, using: &chance) == 0 { try goBackAndForth(&write, size) }
         guard commits else {
@@ -121,6 +130,7 @@ struct Workload {
 
     /// One change of one tree.
     mutating func change(_ write: inout WriteTransaction) throws(StorageError) {
+        if profile == .large { return try changeLarge(&write) }
         let name = ["songs", "albums"].randomElement(using: &chance) ?? "songs"
         let kind: KeyKind = name == "songs" ? .bytes : .integer
         let tree = try write.tree(named: name, orCreate: kind)
@@ -166,7 +176,7 @@ struct Workload {
             var cursor = try read.cursor(over: summary.tree)
             var isOnEntry = try cursor.first()
             while isOnEntry {
-                let key = summary.tree.kind == .integer ? bytes(of: cursor.integerKey) : cursor.key
+                let key = summary.tree.kind == .integer ? bytes(of: try cursor.integerKey) : try cursor.key
                 entries[key] = try cursor.value()
                 isOnEntry = try cursor.next()
             }

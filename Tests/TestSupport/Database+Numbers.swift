@@ -19,7 +19,7 @@ extension Database {
         var found: [UInt64] = []
         var isOnEntry = try cursor.first()
         while isOnEntry {
-            found.append(cursor.integerKey)
+            found.append(try cursor.integerKey)
             isOnEntry = try cursor.next()
         }
         return found

@@ -5,7 +5,9 @@
 //
 // Invariants
 //   1. `durable` is what certainly survives; `current` is what a process reads.
-//   2. A disk is a value: a crash makes another disk of it and leaves this one as it was.
+//   2. Of names that no sync of the directory covers, changes survive in any part and order: each name is what it was,
+//      or what any of its changes made of it. Renaming is two such changes, as where it is done by link and unlink.
+//   3. A disk is a value: a crash makes another disk of it and leaves this one as it was.
 
 /// A simulated disk: names and files.
 struct SimulatedDisk: Sendable {
@@ -20,6 +22,15 @@ struct SimulatedDisk: Sendable {
         case add(String, file: Int)
         case rename(String, to: String, file: Int)
         case remove(String)
+
+        /// What becomes of which names.
+        var entries: [(name: String, file: Int?)] {
+            switch self {
+            case .add(let name, let file): [(name, file)]
+            case .rename(let name, let newName, let file): [(name, nil), (newName, file)]
+            case .remove(let name): [(name, nil)]
+            }
+        }
     }
 
     struct File: Sendable {
@@ -85,22 +96,31 @@ struct SimulatedDisk: Sendable {
     /// The disk after a power loss; `chance` decides what survives of the changes that were not synced.
     func afterPowerLoss(_ chance: inout SeededGenerator) -> SimulatedDisk {
         var disk = SimulatedDisk()
-        var names = durableNames
-        for change in nameChanges where Bool.random(using: &chance) {
-            switch change {
-            case .add(let name, let file): names[name] = file
-            case .rename(let name, let newName, let file):
-                names[name] = nil
-                names[newName] = file
-            case .remove(let name): names[name] = nil
-            }
-        }
+        let names = survivingNames(&chance)
         for file in files {
             let survivor = Self.survivor(of: file, &chance)
             disk.files.append(File(current: survivor, durable: survivor))
         }
         (disk.names, disk.durableNames) = (names, names)
         return disk
+    }
+
+    private func survivingNames(_ chance: inout SeededGenerator) -> [String: Int] {
+        var names = durableNames
+        guard !nameChanges.isEmpty else { return names }
+        // Half of the time what survives does so in order, and renames as one step.
+        if Bool.random(using: &chance) {
+            for change in nameChanges where Bool.random(using: &chance) {
+                for (name, file) in change.entries { names[name] = file }
+            }
+            return names
+        }
+        var values: [String: [Int?]] = [:]
+        for (name, file) in nameChanges.flatMap(\.entries) {
+            values[name, default: [durableNames[name]]].append(file)
+        }
+        for name in values.keys.sorted() { names[name] = values[name]?.randomElement(using: &chance) ?? nil }
+        return names
     }
 
     private static func survivor(of file: File, _ chance: inout SeededGenerator) -> [UInt8] {

@@ -21,6 +21,8 @@ package struct SimulatedFault: Sendable {
         case short
         /// A sync fails, and the system forgets the changes although the process still reads them.
         case syncForgets
+        /// A call does all of its work, and reports a failure.
+        case doneButFailed
     }
     /// The number of the call, from 1.
     package var operation: Int
@@ -81,6 +83,9 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
     ///
     /// F4), as sentences.
     package var violations: [String] { state.withLock { $0.monitor.violations } }
+
+    /// Whether names were changed since the directory was synced.
+    package var hasUnsyncedNames: Bool { state.withLock { !$0.disk.nameChanges.isEmpty } }
 
     /// Makes a call fail.
     package func arm(_ fault: SimulatedFault?) { state.withLock { $0.fault = fault } }
@@ -236,11 +241,15 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
                 case .noSpace:
                     guard [.write, .allocate, .truncate].contains(operation) else { break }
                     throw .diskFull
-                case .short, .syncForgets: break
+                case .short, .syncForgets, .doneButFailed: break
                 }
             }
             if changes { SimulatedFileSystem.mix(operation, role, detail, into: &state.changeHash) }
-            return try body(&state)
+            let result = try body(&state)
+            if changes, state.fault(at: number.0)?.kind == .doneButFailed {
+                throw .io(IOFailure(operation: operation, file: role, errno: Platform.ioError))
+            }
+            return result
         }
     }
 }

@@ -36,9 +36,9 @@ import Testing
         let image = try StoreImage(path: path)
         let map = try PageMap(image, Console(output: StringSink(), errors: StringSink()))
         var trees: [UInt64: String] = [:]
-        for (number, use) in map.uses.enumerated() {
-            switch use {
-            case .interior, .leaf, .overflow: trees[UInt64(number)] = names[try image.page(UInt64(number)).treeID]
+        for number in 0..<image.pageCount {
+            switch try #require(map.use(of: number)) {
+            case .interior, .leaf, .overflow: trees[number] = names[try image.page(number).treeID]
             case .superblock, .bitmap, .free, .damaged: break
             }
         }

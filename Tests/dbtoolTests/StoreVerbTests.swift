@@ -1,5 +1,6 @@
 // `schema`, `dump`, `fetch` and `check` on a small store of objects, made through the store contract.
 
+import EspalierEngine
 import EspalierModel
 import EspalierStore
 import Foundation
@@ -14,6 +15,20 @@ import Testing
             let path = folder.appendingPathComponent("albums.espalier").path
             try AlbumStore.make(at: path)
             try body(path)
+        }
+    }
+
+    @Test func `a store of objects in which nothing was stored yet is in order`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appendingPathComponent("new.espalier").path
+            var options = DatabaseOptions()
+            options.applicationID = BTreeStore.applicationID
+            try Database.open(path, options: options).close()
+
+            let run = ToolRun("check", path)
+
+            #expect(run.code == 0, "\(run.errors)")
+            #expect(run.output.contains("ok"))
         }
     }
 

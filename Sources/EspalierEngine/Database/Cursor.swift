@@ -84,13 +84,25 @@ public struct Cursor: ~Copyable {
 
     /// The key of the entry, in a tree of integer keys.
     ///
-    /// The cursor must stand on an entry.
-    public var integerKey: UInt64 { cursor.integerKey }
+    /// - Throws: `wrongKeyKind` for a tree of bytes keys; `noEntry` if the cursor stands on none.
+    public var integerKey: UInt64 {
+        get throws(StorageError) {
+            guard cursor.kind == .integer else { throw .wrongKeyKind(tree: tree.id) }
+            guard isOnEntry else { throw .noEntry }
+            return cursor.integerKey
+        }
+    }
 
     /// A copy of the key of the entry, in a tree of bytes keys.
     ///
-    /// The cursor must stand on an entry.
-    public var key: [UInt8] { cursor.bytesKey }
+    /// - Throws: `wrongKeyKind` for a tree of integer keys; `noEntry` if the cursor stands on none.
+    public var key: [UInt8] {
+        get throws(StorageError) {
+            guard cursor.kind == .bytes else { throw .wrongKeyKind(tree: tree.id) }
+            guard isOnEntry else { throw .noEntry }
+            return cursor.bytesKey
+        }
+    }
 
     /// A copy of the value of the entry.
     ///
@@ -196,7 +208,7 @@ public struct Cursor: ~Copyable {
     /// Calls `body` with the entry of the cursor.
     @usableFromInline @inline(never)
     func visitEntry(_ body: (_ key: UInt64, _ value: RawSpan) -> Bool) throws(StorageError) -> Bool {
-        let key = integerKey
+        let key = try integerKey
         guard let goesOn = try cursor.withValue({ body(key, $0) }) else { throw .noEntry }
         return goesOn
     }

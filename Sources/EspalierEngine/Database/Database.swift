@@ -77,7 +77,8 @@ public final class Database: Sendable {
 
     /// Repairs within any file system.
     package static func repair(_ path: String, in fileSystem: any FileSystem) throws(StorageError) -> Bool {
-        try Engine.repair(path, in: fileSystem)
+        try Registry.checkNotWriting(try fileSystem.entry(at: path))
+        return try Engine.repair(path, in: fileSystem)
     }
 
     /// Opens the store at `path` of any file system.
@@ -135,7 +136,8 @@ public final class Database: Sendable {
 
     /// Begins the write transaction; waits until the one before it has ended.
     ///
-    /// - Throws: `readOnly`, `closed`, `forked`, `storeReplaced`, `path`, `poisoned`, `diskFull`, `io`.
+    /// - Throws: `alreadyWriting`, at once, if the transaction that is open was begun on this thread, wherever it is to
+    ///   end; `readOnly`, `closed`, `forked`, `storeReplaced`, `path`, `poisoned`, `diskFull`, `io`.
     public func beginWrite() throws(StorageError) -> WriteTransaction {
         try checkOpen()
         guard !isReadOnly else { throw .readOnly }
@@ -146,8 +148,11 @@ public final class Database: Sendable {
 
     /// Moves committed pages from the log into the store file.
     ///
-    /// - Throws: `logFull` if the mode is not passive and an older snapshot keeps part of the log; `readOnly`,
-    ///   `closed`, `removed`, `forked`, `poisoned`, `diskFull`, `corruption`, `io`.
+    /// Unless it is passive it waits for the write transaction that is open.
+    ///
+    /// - Throws: `logFull` if the mode is not passive and an older snapshot keeps part of the log; `alreadyWriting` if
+    ///   it is not passive and the write transaction that is open was begun on this thread; `readOnly`, `closed`,
+    ///   `removed`, `forked`, `poisoned`, `diskFull`, `corruption`, `io`.
     @discardableResult
     public func checkpoint(_ mode: CheckpointMode = .passive) throws(StorageError) -> CheckpointResult {
         try checkOpen()

@@ -51,13 +51,14 @@ public struct DatabaseOptions: Sendable {
     /// The default is the best for rows that are read and written one by one; stores that are mostly scanned gain from
     /// 16,384 (the article on the file format shows the measurement).
     public var pageSize = 4096
-    /// Bytes of pages kept in memory.
+    /// Bytes of pages kept in memory: from 0 to the memory of the machine; less than 16 pages count as 16.
     ///
     /// A process takes about 24 MiB more with the default log sizes, however large the store is (`bench --memory 5`).
     public var cacheByteCount = 32 << 20
     /// What `commit()` waits for when it is not told.
     public var durability = Durability.durable
-    /// Bytes per log segment of a log that is created: a multiple of 4,096, at least 64 KiB.
+    /// Bytes per log segment of a log that is created: a multiple of 4,096, from 64 KiB to 64 MiB; less than 8 pages
+    /// count as 8.
     public var logSegmentByteCount = 4 << 20
     /// Log bytes not yet in the store file from which on `onLogPressure` is called.
     public var logSoftCap = 64 << 20

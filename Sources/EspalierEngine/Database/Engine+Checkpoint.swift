@@ -41,8 +41,7 @@ extension Engine {
         case .passive:
             return try runCheckpoint()
         case .full, .truncate:
-            try board.beginWriter()
-            gate.enter()
+            try enterGate()
             defer {
                 gate.leave()
                 board.endWriter()

@@ -19,7 +19,7 @@ extension Engine {
         let (superblock, slot) = try readSuperblock(of: store)
         if try hasDamagedSuperblock(store) { throw .superblockDamaged }
         if superblock.isReadOnlyForUs { throw .readOnly }
-        let engine = Engine(
+        let engine = try Engine(
             entry: entry, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
             follower: nil)
         try engine.checkSize(of: store)
@@ -42,7 +42,7 @@ extension Engine {
         let (superblock, slot) = try readSuperblock(of: store)
         if options.access == .immutable, !slot.isClean { throw .notClean }
         let follower = options.access == .immutable ? nil : LogFollower()
-        let engine = Engine(
+        let engine = try Engine(
             entry: entry, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
             follower: follower)
         if let follower {
@@ -56,7 +56,7 @@ extension Engine {
 
     private static func check(_ options: DatabaseOptions) throws(StorageError) {
         guard StoreGeometry.isValid(pageSize: options.pageSize) else { throw .invalidOption(.pageSize) }
-        guard options.cacheByteCount >= 0 else { throw .invalidOption(.cacheByteCount) }
+        guard 0...Platform.memoryByteCount ~= options.cacheByteCount else { throw .invalidOption(.cacheByteCount) }
         let segment = options.logSegmentByteCount
         guard (64 << 10)...(64 << 20) ~= segment, segment % 4096 == 0 else {
             throw .invalidOption(.logSegmentByteCount)

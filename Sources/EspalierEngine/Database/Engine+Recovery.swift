@@ -26,6 +26,7 @@ extension Engine {
         let (file, header) = try openLogForRecovery()
         var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
         try scan.advance()
+        guard try scan.holdsCheckpoint(of: slot) else { throw .logCorrupt(lsn: slot.checkpointLSN) }
         files.log = file
         // A checkpoint that failed may have left writes behind; all they wrote is in the log, too.
         try renewLength()

@@ -42,7 +42,9 @@ package final class Engine: @unchecked Sendable {
     /// Free pages per bitmap page after the newest append, once known (invariant 1).
     var freeCounts: [Int]?
     /// The trees that writers have looked up, as of the newest append (invariant 1); empty while one is at work.
-    private var trees = TreeTable()
+    private var trees: TreeTable
+    /// What the handles of this store's trees have in common.
+    let mark: StoreMark
     /// When a commit last saw that the files have names, in nanoseconds (invariant 1).
     var namesChecked: UInt64 = 0
     /// The newest slot (invariant 1).
@@ -64,7 +66,7 @@ package final class Engine: @unchecked Sendable {
     init(
         entry: DirectoryEntry, fileSystem: any FileSystem, options: DatabaseOptions, superblock: Superblock,
         store: any StorageFile, slot: CheckpointSlot, follower: LogFollower?
-    ) {
+    ) throws(StorageError) {
         self.entry = entry
         self.fileSystem = fileSystem
         self.options = options
@@ -75,13 +77,15 @@ package final class Engine: @unchecked Sendable {
         files = StoreFiles(
             store: store, geometry: StoreGeometry(pageSize: superblock.pageSize), storeSeed: superblock.hashSeed,
             mayChangeUnderneath: options.access == .readOnly)
-        pool = BufferPool(pageSize: superblock.pageSize, byteCount: options.cacheByteCount)
+        pool = try BufferPool(pageSize: superblock.pageSize, byteCount: options.cacheByteCount)
         let state = StoreState(slot)
         let index = LogIndex(capacity: 64)
         board = SnapshotBoard(state: state, index: index)
         queue = CommitQueue(board: board, syncs: syncs)
         checkpointLSN = Atomic(slot.checkpointLSN)
         appended = (state, index)
+        mark = StoreMark(identifier: superblock.storeIdentifier)
+        trees = TreeTable(mark)
     }
 
     /// The log, once the first write transaction set it up.
@@ -102,12 +106,24 @@ package final class Engine: @unchecked Sendable {
         return try ReadPages(self, label: label)
     }
 
+    /// Waits for the other writers, and counts as one until `gate.leave` and `board.endWriter`.
+    ///
+    /// - Throws: `closed`; `alreadyWriting` if this thread's own writer would have to end first.
+    func enterGate() throws(StorageError) {
+        try board.beginWriter()
+        do throws(StorageError) {
+            try gate.enter()
+        } catch {
+            board.endWriter()
+            throw error
+        }
+    }
+
     /// Begins to write; nobody asks for it who may only read.
     func beginWrite() throws(StorageError) -> WritePages {
         if owner.isForked { throw .forked(from: owner.processID) }
         try syncs.check()
-        try board.beginWriter()
-        gate.enter()
+        try enterGate()
         do throws(StorageError) {
             try syncs.check()
             try armLog()

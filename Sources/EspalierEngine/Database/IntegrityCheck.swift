@@ -71,7 +71,8 @@ struct IntegrityCheck {
             guard let result = try stepTree(tree.record, name: tree.name) else { break }
             report.trees.append(
                 CheckReport.TreeCount(
-                    summary: TreeSummary(tree.record, name: tree.name), entryCount: result.entryCount,
+                    summary: TreeSummary(tree.record, name: tree.name, store: engine.mark),
+                    entryCount: result.entryCount,
                     pageCount: result.leafPageCount + result.interiorPageCount + result.overflowPageCount))
             phase = .tree(number + 1)
         case .freeSpace(let group): try stepFreeSpace(group)
@@ -139,10 +140,10 @@ struct IntegrityCheck {
         guard group + 1 < pages.pageCount else { return finish() }
         let geometry = pages.versions.files.geometry
         let findingCount = report.findings.count
-        if visited.insert(group + 1) {
-            report.freePageCount += try checkGroup(group, geometry)
-        } else {
+        if visited.contains(group + 1) {
             note(.pageReachedTwice, page: group + 1)
+        } else {
+            report.freePageCount += try checkGroup(group, geometry)
         }
         // A page count that the file does not bear out is reported once, not for each group that is missing.
         if report.findings.count > findingCount,
@@ -169,6 +170,8 @@ struct IntegrityCheck {
             let bitmap = try pages.pin(group + 1)
             // Checked when it was loaded, but commits of this process have changed it since.
             try PageValidation.validate(bitmap.view, number: group + 1)
+            // Only now: a page that is not there takes no place in the set (invariant 3).
+            _ = visited.insert(group + 1)
             return compare(bitmap.view, with: group)
         } catch {
             guard case .corruption(let corruption) = error else { throw error }

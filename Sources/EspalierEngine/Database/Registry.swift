@@ -122,6 +122,14 @@ enum Registry {
         }
     }
 
+    /// Refuses to work on a file that this process has open for writing: the system would say that another one has.
+    static func checkNotWriting(_ entry: DirectoryEntry) throws(StorageError) {
+        guard let identity = try entry.identity(role: .store),
+            let engine = monitor.withLock({ shared.entries[identity]?.engine }), !engine.isReadOnly
+        else { return }
+        throw .storeBusy(pid: Platform.processID)
+    }
+
     private static func closeForGood(_ engine: Engine) throws(StorageError) {
         engine.handleCount = 0
         let identity = engine.files.store.identity

@@ -10,7 +10,8 @@ public enum KeyKind: UInt8, Sendable, CaseIterable {
 
 /// A named, ordered map inside a store.
 ///
-/// A handle: cheap to copy, valid in every transaction that can see the tree.
+/// A handle: cheap to copy, valid in every transaction that can see the tree. Another store refuses it with
+/// `treeOfAnotherStore`, also if it has a tree of this number.
 public struct Tree: Sendable, Hashable {
     /// The tree's name, unique in its store.
     public let name: String
@@ -19,10 +20,35 @@ public struct Tree: Sendable, Hashable {
     /// What its keys are.
     public let kind: KeyKind
 
-    package init(name: String, id: UInt32, kind: KeyKind) {
+    /// Follows from the store, the name and the number: handles are told apart by one comparison.
+    let mark: UInt64
+
+    init(name: String, id: UInt32, kind: KeyKind, store: StoreMark) {
         self.name = name
         self.id = id
         self.kind = kind
+        mark = store.mark(of: name, id)
+    }
+
+    /// Whether this is a handle of a tree of `store`.
+    func isHandle(of store: StoreMark) -> Bool { mark == store.mark(of: name, id) }
+}
+
+/// What the handles of a store's trees have in common.
+struct StoreMark: Sendable {
+    private let seed: UInt64
+
+    /// The mark of the store that `identifier` names.
+    init(identifier: [UInt8]) { seed = Self.mix(identifier, into: 0xCBF2_9CE4_8422_2325) }
+
+    /// The mark of the tree `id` called `name`.
+    func mark(of name: String, _ id: UInt32) -> UInt64 {
+        Self.mix(name.utf8, into: seed ^ (UInt64(id) &* 0x9E37_79B9_7F4A_7C15))
+    }
+
+    /// FNV-1a, 64 bits.
+    private static func mix(_ bytes: some Sequence<UInt8>, into seed: UInt64) -> UInt64 {
+        bytes.reduce(seed) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
     }
 }
 

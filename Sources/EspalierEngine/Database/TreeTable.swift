@@ -4,7 +4,8 @@
 // Invariants
 //   1. A record is the one of this transaction's snapshot, with the changes of this transaction.
 //   2. `stored` is what the catalog says; records that differ are written to the catalog before a commit.
-//   3. Each record has memory of its own, from the first look-up to the end of the table or of the tree: operations
+//   3. A handle is known by its mark, so one of another store, or of a tree that had the number elsewhere, is refused.
+//   4. Each record has memory of its own, from the first look-up to the end of the table or of the tree: operations
 //      work on it in place, whatever else is looked up meanwhile. Within a structure of the transaction its exclusivity
 //      was checked at each use, which was a tenth of a run of insertions.
 
@@ -19,21 +20,23 @@ final class TreeTable {
         var stored: TreeRecord
     }
 
-    /// A record by the number of its tree.
+    /// A record by the mark of its tree.
     @safe
     private struct Recent {
-        var treeID: UInt32 = 0
+        var mark: UInt64 = 0
         var record: UnsafeMutablePointer<TreeRecord>?
     }
 
+    let store: StoreMark
     private var known: [Known] = []
     private var numbers: [UInt32: Int] = [:]
     /// The last record of each remainder of tree numbers: few operations have to search for theirs.
     private let recent: UnsafeMutablePointer<Recent>
     private static let recentCount = 16
 
-    /// A table without trees.
-    init() {
+    /// A table without trees of `store`.
+    init(_ store: StoreMark) {
+        self.store = store
         // SAFETY: freed in `deinit`; places are masked.
         unsafe recent = .allocate(capacity: Self.recentCount)
         unsafe recent.initialize(repeating: Recent(), count: Self.recentCount)
@@ -47,7 +50,7 @@ final class TreeTable {
 
     /// The same trees with records of their own.
     func copied() -> TreeTable {
-        let copy = TreeTable()
+        let copy = TreeTable(store)
         for entry in known {
             let number = copy.add(entry.tree, unsafe entry.record.pointee)
             copy.known[number].stored = entry.stored
@@ -57,14 +60,14 @@ final class TreeTable {
 
     /// The record of `tree`, looked up in the catalog if need be; it stays where it is until the tree is removed.
     ///
-    /// - Throws: `noSuchTree`, or what reading throws.
+    /// - Throws: `noSuchTree`, `treeOfAnotherStore`, or what reading throws.
     @inline(__always)
     func record<Source: PageSource>(
         of tree: Tree, in source: Source
     ) throws(StorageError) -> UnsafeMutablePointer<TreeRecord> {
         // SAFETY: the place is masked; a record in it is there as long as its tree is known.
         let place = unsafe recent[Int(truncatingIfNeeded: tree.id) & (Self.recentCount - 1)]
-        if place.treeID == tree.id, let record = unsafe place.record { return unsafe record }
+        if place.mark == tree.mark, let record = unsafe place.record { return unsafe record }
         return unsafe try lookUp(tree, in: source)
     }
 
@@ -73,18 +76,19 @@ final class TreeTable {
         _ tree: Tree, in source: Source
     ) throws(StorageError) -> UnsafeMutablePointer<TreeRecord> {
         let number: Int
-        if let known = numbers[tree.id] {
-            number = known
+        if let place = numbers[tree.id], known[place].tree.mark == tree.mark {
+            number = place
         } else {
+            guard tree.isHandle(of: store) else { throw .treeOfAnotherStore(tree.id) }
             guard let record = try Catalog(source).find(tree.name), record.treeID == tree.id else {
                 throw .noSuchTree(tree.id)
             }
-            number = add(Tree(name: tree.name, id: record.treeID, kind: record.kind), record)
+            number = add(Tree(name: tree.name, id: record.treeID, kind: record.kind, store: store), record)
         }
         // SAFETY: kept, not used; the place is masked.
         let record = unsafe known[number].record
         unsafe recent[Int(truncatingIfNeeded: tree.id) & (Self.recentCount - 1)] =
-            Recent(treeID: tree.id, record: record)
+            Recent(mark: tree.mark, record: record)
         return unsafe record
     }
 
@@ -160,7 +164,7 @@ extension TransactionSource {
     func tree(named name: String) throws(StorageError) -> Tree? {
         try checkUsable()
         guard !name.isEmpty, let record = try Catalog(self).find(name) else { return nil }
-        let tree = Tree(name: name, id: record.treeID, kind: record.kind)
+        let tree = Tree(name: name, id: record.treeID, kind: record.kind, store: trees.store)
         trees.add(tree, record)
         return tree
     }
@@ -168,7 +172,7 @@ extension TransactionSource {
     /// All trees, in the order of their names' bytes.
     func listTrees() throws(StorageError) -> [TreeSummary] {
         try checkUsable()
-        return try Catalog(self).list().map { TreeSummary($0.record, name: $0.name) }
+        return try Catalog(self).list().map { TreeSummary($0.record, name: $0.name, store: trees.store) }
     }
 
     func count(of tree: Tree) throws(StorageError) -> UInt64 {
@@ -226,9 +230,9 @@ extension ReadPages {
 
 extension TreeSummary {
     /// What the catalog says about the tree called `name`.
-    init(_ record: TreeRecord, name: String) {
+    init(_ record: TreeRecord, name: String, store: StoreMark) {
         self.init(
-            tree: Tree(name: name, id: record.treeID, kind: record.kind), entryCount: record.entryCount,
+            tree: Tree(name: name, id: record.treeID, kind: record.kind, store: store), entryCount: record.entryCount,
             height: record.height, leafPageCount: record.leafPageCount, root: record.root)
     }
 }

@@ -99,12 +99,13 @@ public struct WriteTransaction: ~Copyable {
 
     /// Makes a new, empty tree.
     ///
-    /// - Throws: `treeExists` if the name is taken; `keyTooLong` if it is empty or longer than a key may be; `diskFull`
-    ///   if all 2^32 tree numbers were given out.
+    /// - Throws: `treeExists` if the name is taken; `emptyName`; `keyTooLong` if it is longer than a key may be;
+    ///   `diskFull` if all 2^32 tree numbers were given out.
     public mutating func createTree(named name: String, kind: KeyKind) throws(StorageError) -> Tree {
         if let existing = try tree(named: name) { throw .treeExists(existing.id) }
         let maximum = StoreGeometry(pageSize: pages.pageSize).keyByteCountMax
-        guard !name.isEmpty, name.utf8.count <= maximum else {
+        guard !name.isEmpty else { throw .emptyName }
+        guard name.utf8.count <= maximum else {
             throw .keyTooLong(byteCount: UInt32(clamping: name.utf8.count), maximum: UInt32(maximum))
         }
         return try guarding { pages throws(StorageError) in
@@ -115,7 +116,7 @@ public struct WriteTransaction: ~Copyable {
                 transaction: pages.versions.state.transactionID + 1)
             pages.writes.state.nextTreeID += 1
             try Catalog(pages).store(record, as: name)
-            let tree = Tree(name: name, id: id, kind: kind)
+            let tree = Tree(name: name, id: id, kind: kind, store: pages.trees.store)
             pages.trees.add(tree, record)
             return tree
         }
@@ -245,8 +246,11 @@ public struct WriteTransaction: ~Copyable {
     /// Makes all changes visible and, with `.durable`, safe from power loss before it returns.
     ///
     /// - Parameter durability: what to wait for; `nil` takes the database's default.
-    /// - Throws: `commitOutcomeUnknown` if the sync failed; otherwise nothing was committed: `transactionFailed`,
-    ///   `diskFull`, `logFull`, `removed` (if it happened more than a millisecond ago), `forked`, `poisoned`, `io`.
+    /// - Throws: `transactionFailed`, `diskFull`, `logFull`, `removed` (if it happened more than a millisecond ago),
+    ///   `forked`, `poisoned`: nothing was committed. `io`: nothing was, as far as this process and all that follows in
+    ///   it are concerned; but the system may have written what it reported as failed, and then, if the process ends
+    ///   before the next commit, opening the store finds the commit, whole. `commitOutcomeUnknown` if the sync failed:
+    ///   once the store is opened again the commit is there whole or not at all.
     @discardableResult
     public consuming func commit(_ durability: Durability? = nil) throws(StorageError) -> CommitReceipt {
         try pages.checkUsable()

@@ -88,6 +88,8 @@ package protocol StorageFile: AnyObject, Sendable {
     func size() throws(StorageError) -> UInt64
     /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file or by chance, 0 at its end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int
+    /// The first offset from `offset` on that may hold other bytes than zeros, at most the size of the file.
+    func nextData(from offset: UInt64) throws(StorageError) -> UInt64
     /// Writes up to `buffer.count` bytes at `offset`, at least one; extends the file if needed.
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int
     /// Makes what was written durable.
@@ -119,6 +121,9 @@ extension StorageFile {
 
     /// Where no other process can be, nobody holds the lock.
     package var isLockedByWriter: Bool { false }
+
+    /// Where holes are not known, every byte may be one.
+    package func nextData(from offset: UInt64) throws(StorageError) -> UInt64 { min(offset, try size()) }
 
     /// Reads until `buffer` is full or the file ends; returns the number of bytes read.
     package func readFully(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {

@@ -90,6 +90,15 @@ final class PosixFile: StorageFile {
         return count
     }
 
+    func nextData(from offset: UInt64) throws(StorageError) -> UInt64 {
+        let size = try size()
+        guard offset < size else { return size }
+        let found = Platform.nextData(descriptor, from: offset)
+        if found == -Int(Platform.noSuchAddress) { return size }
+        // A file system that keeps no list of holes has none.
+        return found < 0 ? offset : UInt64(found)
+    }
+
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
         // SAFETY: the caller's buffer is valid for the length of the call.
         let count = unsafe Platform.write(descriptor, buffer, at: offset)

@@ -119,32 +119,3 @@ package final class CommitQueue: @unchecked Sendable {
         pending.removeFirst(ready.count)
     }
 }
-
-// SAFETY: @unchecked Sendable, because both counters are touched only while `monitor` is held.
-/// Lets one writer in at a time, in the order they came.
-package final class WriterGate: @unchecked Sendable {
-    private let monitor = Monitor()
-    private var nextTicket: UInt64 = 0
-    private var serving: UInt64 = 0
-
-    package init() {}
-
-    /// Waits until all writers before this one have left.
-    package func enter() {
-        monitor.withLock {
-            let ticket = nextTicket
-            nextTicket += 1
-            while serving != ticket { monitor.wait() }
-        }
-    }
-
-    /// Lets the next writer in.
-    ///
-    /// May be called on another thread than `enter`.
-    package func leave() {
-        monitor.withLock {
-            serving += 1
-            monitor.wakeAll()
-        }
-    }
-}

@@ -102,7 +102,7 @@ package final class Log: @unchecked Sendable {
     ///
     /// - Parameter byteCountMax: the log file's greatest size.
     /// - Parameter lasting: whether segments that are added are made ready for many laps, which costs a write and a
-    ///   sync of each.
+    ///   sync of each; otherwise space is reserved for the frames only, so that it works on a disk with little room.
     /// - Returns: `false` if that would take the log beyond `byteCountMax`.
     /// - Throws: `diskFull`; then nothing has changed.
     package func reserve(
@@ -112,7 +112,7 @@ package final class Log: @unchecked Sendable {
             for _ in 0..<segmentsMissing(for: byteCount) {
                 let grown = fileOffset(ofPlace: UInt32(ring.segmentCount + 1))
                 guard grown <= UInt64(byteCountMax) else { return false }
-                try addSegment(lasting: lasting)
+                try addSegment(needing: lasting ? nil : byteCount)
             }
             return true
         }
@@ -139,12 +139,18 @@ package final class Log: @unchecked Sendable {
         }
     }
 
-    /// Adds a segment at the end of the file: reserved and, if it is to last, written with zeros and synced once,
-    /// outside any commit.
-    private func addSegment(lasting: Bool) throws(StorageError) {
+    /// Adds a segment at the end of the file: reserved, written with zeros and synced once, outside any commit; or, if
+    /// only `byteCount` bytes of frames are needed, reserved for them, the rest of it a hole.
+    private func addSegment(needing byteCount: Int?) throws(StorageError) {
         let start = fileOffset(ofPlace: UInt32(ring.segmentCount))
-        try file.allocate(to: start + UInt64(segmentByteCount))
-        if lasting { try writeZeros(from: start) }
+        let end = start + UInt64(segmentByteCount)
+        if let byteCount {
+            try file.allocate(to: min(start + UInt64(SegmentHeaderLayout.byteCount + byteCount), end))
+            try file.truncate(to: end)
+        } else {
+            try file.allocate(to: end)
+            try writeZeros(from: start)
+        }
         ring.vacant.append(UInt32(ring.segmentCount))
         ring.segmentCount += 1
     }

@@ -122,6 +122,15 @@ package struct LogScan: ~Copyable {
         return Set(places.values.filter { $0.header.sequence >= first }.map(\.index))
     }
 
+    /// Whether the segment is there in which the checkpoint of `slot` lies: its frames were durable before the slot.
+    ///
+    /// Of a checkpoint before the log's first segment, or at the end of one, the log need not have anything.
+    package mutating func holdsCheckpoint(of slot: CheckpointSlot) throws(StorageError) -> Bool {
+        try readSegmentHeaders()
+        let (sequence, rest) = slot.checkpointLSN.quotientAndRemainder(dividingBy: UInt64(header.segmentByteCount))
+        return sequence != slot.logStartSegment || rest == 0 || places[sequence] != nil
+    }
+
     // MARK: Segments
 
     private mutating func readSegmentHeaders() throws(StorageError) {

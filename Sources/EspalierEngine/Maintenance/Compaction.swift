@@ -117,7 +117,9 @@ extension Database {
         var options = options
         (options.access, options.createIfMissing) = (.readWrite, false)
         // Holds the lock of the old file until the new one has its name; recovers and so leaves no log that counts.
-        let engine = try Engine.open(try fileSystem.entry(at: path), in: fileSystem, options: options)
+        let entry = try fileSystem.entry(at: path)
+        try Registry.checkNotWriting(entry)
+        let engine = try Engine.open(entry, in: fileSystem, options: options)
         let receipt: CopyReceipt
         do throws(StorageError) {
             let pages = try engine.beginRead(label: "compaction")

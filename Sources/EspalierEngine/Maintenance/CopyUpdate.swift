@@ -21,7 +21,9 @@ struct CopyUpdate {
         to path: String, in fileSystem: any FileSystem,
         _ writePages: (any StorageFile) throws(StorageError) -> Void
     ) throws(StorageError) {
-        let file = try fileSystem.open(path, role: .copy, mode: .readWrite)
+        let entry = try fileSystem.entry(at: path)
+        try Registry.checkNotWriting(entry)
+        let file = try entry.open(role: .copy, mode: .readWrite)
         do throws(StorageError) {
             try file.lockForWriting()
             try Engine.checkSingleName(of: file)

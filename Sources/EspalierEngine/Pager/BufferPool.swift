@@ -56,15 +56,21 @@ package final class BufferPool: @unchecked Sendable {
     let misses = Atomic<UInt64>(0)
 
     /// A pool of `byteCount` bytes of pages, at least 16 pages.
-    package init(pageSize: Int, byteCount: Int) {
+    ///
+    /// - Throws: `invalidOption(.cacheByteCount)` if the system does not give so much memory.
+    package init(pageSize: Int, byteCount: Int) throws(StorageError) {
         self.pageSize = pageSize
         frameCount = max(byteCount / pageSize, 16)
+        // SAFETY: owned by this object until `deinit`. The arena is touched, and so becomes real memory, only as frames
+        // come into use.
+        guard let arena = unsafe RestingArena.take(byteCount: frameCount * pageSize) else {
+            throw .invalidOption(.cacheByteCount)
+        }
+        unsafe self.arena = arena
         var size = 64
         while size < frameCount * 2 { size *= 2 }
         tableMask = size - 1
-        // SAFETY: owned by this object until `deinit`. The arena is touched, and so becomes real memory, only as frames
-        // come into use.
-        unsafe arena = RestingArena.take(byteCount: frameCount * pageSize)
+        // SAFETY: owned by this object until `deinit`.
         unsafe descriptors = .allocate(capacity: frameCount)
         unsafe table = .allocate(capacity: size)
         for frame in 0..<frameCount { unsafe (descriptors + frame).initialize(to: Descriptor()) }

@@ -9,7 +9,7 @@ import Synchronization
 package final class ReadPages: PageSource {
     let versions: PageVersions
     /// What this transaction looked up in the catalog.
-    let trees = TreeTable()
+    let trees: TreeTable
     /// How many cursors are open, which may live longer than the transaction.
     var cursorCount = 0
     private let mark: SnapshotMark
@@ -20,6 +20,7 @@ package final class ReadPages: PageSource {
         let snapshot = try engine.board.begin(label: label)
         mark = snapshot.mark
         versions = PageVersions(engine, state: mark.state, index: snapshot.index, mark: mark)
+        trees = TreeTable(engine.mark)
     }
 
     deinit { end() }

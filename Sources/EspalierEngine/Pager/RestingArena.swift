@@ -22,8 +22,8 @@ enum RestingArena {
         var kept: (address: UInt, byteCount: Int)?
     }
 
-    /// Memory for a pool that begins: that which rests, if it has this size.
-    static func take(byteCount: Int) -> UnsafeMutableRawPointer {
+    /// Memory for a pool that begins: that which rests, if it has this size; `nil` if the system has none to give.
+    static func take(byteCount: Int) -> UnsafeMutableRawPointer? {
         let found = state.withLock { state in
             state.poolCount += 1
             return state.kept.take()
@@ -31,9 +31,11 @@ enum RestingArena {
         // SAFETY: allocated by `Platform`, given up by its pool, and no longer at rest.
         if let found, let arena = unsafe UnsafeMutableRawPointer(bitPattern: found.address) {
             if found.byteCount == byteCount { return unsafe arena }
-            unsafe arena.deallocate()
+            unsafe Platform.freeMemory(arena)
         }
-        return unsafe Platform.allocateArena(byteCount: byteCount)
+        if let arena = unsafe allocate(byteCount: byteCount) { return unsafe arena }
+        state.withLock { $0.poolCount -= 1 }
+        return nil
     }
 
     /// Gives back the memory of a pool that ends.
@@ -42,7 +44,7 @@ enum RestingArena {
     static func put(_ arena: UnsafeMutableRawPointer, byteCount: Int) {
         let address = UInt(bitPattern: arena)
         // SAFETY: the pool's own memory, of which nothing is read any more.
-        if byteCount >= leastByteCount { unsafe Platform.giveUpContent(of: arena, byteCount: byteCount) }
+        if byteCount >= leastByteCount { unsafe Platform.giveUpContent(rest(of: arena, byteCount: byteCount)) }
         let isKept = state.withLock { state in
             state.poolCount -= 1
             guard state.poolCount == 0, byteCount >= leastByteCount else { return false }
@@ -50,6 +52,32 @@ enum RestingArena {
             return true
         }
         // SAFETY: allocated by `Platform`, and nobody's any more.
-        if !isKept { unsafe arena.deallocate() }
+        if !isKept { unsafe Platform.freeMemory(arena) }
+    }
+
+    // MARK: Huge pages
+
+    private static let hugePageByteCount = 2 << 20
+
+    /// Memory in huge pages where the system gives them on request.
+    ///
+    /// With pages of the usual length each first touch is a fault, and each look at another one a walk through the
+    /// processor's tables: 6 to 26 % of the lookups of the WordNet benchmark.
+    private static func allocate(byteCount: Int) -> UnsafeMutableRawPointer? {
+        let isHuge = byteCount >= 2 * hugePageByteCount
+        let arena = unsafe Platform.allocateMemory(
+            byteCount: byteCount, alignment: isHuge ? hugePageByteCount : 4096)
+        guard let arena = unsafe arena else { return nil }
+        // SAFETY: new memory.
+        if isHuge { unsafe Platform.preferHugePages(rest(of: arena, byteCount: byteCount)) }
+        return unsafe arena
+    }
+
+    /// All but the beginning, which stays in usual pages: opening a store and a small store take no more memory than
+    /// they use, and find it there when it was given up and comes back.
+    private static func rest(of arena: UnsafeMutableRawPointer, byteCount: Int) -> UnsafeMutableRawBufferPointer {
+        // SAFETY: within the arena, which is longer than a huge page.
+        unsafe UnsafeMutableRawBufferPointer(
+            start: arena + hugePageByteCount, count: byteCount - hugePageByteCount)
     }
 }

@@ -15,7 +15,7 @@ package final class WritePages: WritablePageSource {
     /// What was changed.
     let writes: WriteSet
     /// What this transaction looked up in the catalog, and changed of it.
-    var trees = TreeTable()
+    var trees: TreeTable
     /// How often trees went, being dropped or undone, or their roots moved.
     var treeChangeCount: UInt64 = 0
     /// Where the log ended before the first spilled version.
@@ -26,6 +26,7 @@ package final class WritePages: WritablePageSource {
     init(_ engine: Engine, state: StoreState, index: LogIndex) {
         versions = PageVersions(engine, state: state, index: index, mark: nil)
         writes = WriteSet(state: state)
+        trees = TreeTable(engine.mark)
     }
 
     package var canChange: Bool { true }

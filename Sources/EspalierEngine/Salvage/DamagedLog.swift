@@ -29,7 +29,9 @@ final class DamagedLog {
             while offset < size {
                 let count = try bytes.read(0..<bytes.byteCount, from: file, at: offset)
                 if let segment = bytes.with(0..<count, { SegmentHeader(decoding: $0) }) { found.append(segment) }
-                offset += step
+                let begin = UInt64(LogHeaderLayout.byteCount)
+                let next = try file.nextData(from: offset + step)
+                offset = max(offset + step, begin + (max(next, begin) - begin) / step * step)
             }
             size -= min(size, UInt64(LogHeaderLayout.byteCount))
             let stride = header.map { UInt64($0.segmentByteCount) } ?? Self.stride(of: found) ?? max(size, 1)

@@ -32,6 +32,8 @@ final class DamagedStore {
     let storedPageCount: UInt32
     /// Pages beyond those that are in the log, ascending: a number there may be any.
     let pagesBeyond: [PageNumber]
+    /// All pages that are in the log, ascending.
+    private let loggedPages: [PageNumber]
     /// What the newest commit says, or the newest slot; `nil` = neither is left.
     let newestState: StoreState?
     private let store: any StorageFile
@@ -67,7 +69,8 @@ final class DamagedStore {
         }
         let stored = UInt32(clamping: try store.size() / UInt64(geometry.pageSize))
         storedPageCount = stored
-        pagesBeyond = (log?.versions.keys.filter { $0 >= stored } ?? []).sorted()
+        loggedPages = (log?.versions.keys).map { $0.sorted() } ?? []
+        pagesBeyond = loggedPages.filter { $0 >= stored }
         if let commit = log?.newestCommit, commit.transactionID > head.slot?.transactionID ?? 0 {
             newestState = StoreState(commit, chain: 0)
         } else {
@@ -92,6 +95,19 @@ final class DamagedStore {
         isFromLog = true
         view.copy(from: other.view, at: 0, to: 0, count: view.byteCount)
         return .intact
+    }
+
+    /// The first page from `number` on that is not in a hole of the file, or has a version in the log.
+    func nextPage(from number: PageNumber) throws(StorageError) -> PageNumber {
+        let pageSize = UInt64(geometry.pageSize)
+        let written = try store.nextData(from: UInt64(number) * pageSize) / pageSize
+        var (low, end) = (0, loggedPages.count)
+        while low < end {
+            let middle = (low + end) / 2
+            if loggedPages[middle] < number { low = middle + 1 } else { end = middle }
+        }
+        let next = UInt32(clamping: max(written, UInt64(number)))
+        return low < loggedPages.count ? min(next, loggedPages[low]) : next
     }
 
     private func readStored(_ number: PageNumber, to view: PageView) throws(StorageError) -> Reading {
@@ -140,7 +156,7 @@ final class DamagedStore {
             {
                 votes[pageSize, default: 0] += 1
             }
-            offset += stride
+            offset = max(offset + stride, try store.nextData(from: offset + stride) / stride * stride)
         }
         return votes.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
     }

@@ -5,7 +5,7 @@
 //      into use later than the bitmap was written is not.
 //   2. An overflow page belongs to one value only: that of the newest leaf which refers to it. Older references are
 //      left over from a leaf that was given up, and what they lead to may be another value by now.
-//   3. Memory follows the pages that are there.
+//   3. Memory and time follow the pages that are there: holes of a sparse file are stepped over.
 
 /// What was found in a damaged store.
 final class SalvageSurvey {
@@ -52,8 +52,12 @@ final class SalvageSurvey {
         report.key = damaged.key
         report.pageSize = damaged.geometry.pageSize
         report.pageCount = UInt64(damaged.storedPageCount)
-        for number in 1..<max(damaged.storedPageCount, 1) { try look(at: number) }
-        for number in damaged.pagesBeyond { try look(at: number) }
+        var number: PageNumber = 1
+        while number < damaged.storedPageCount {
+            let isBlank = try look(at: number)
+            number = isBlank ? try damaged.nextPage(from: number + 1) : number + 1
+        }
+        for number in damaged.pagesBeyond { _ = try look(at: number) }
         leaves.sort { ($0.isFree ? 0 : 1, $0.lsn, $0.page) < ($1.isFree ? 0 : 1, $1.lsn, $1.page) }
         try claimChains()
     }
@@ -69,11 +73,12 @@ final class SalvageSurvey {
         }
     }
 
-    private func look(at number: PageNumber) throws(StorageError) {
+    /// Takes note of a page; answers whether it was never written.
+    private func look(at number: PageNumber) throws(StorageError) -> Bool {
         let view = page.view
         let reading = try damaged.read(number, to: view)
         if damaged.isFromLog { report.loggedPageCount += 1 }
-        if reading == .blank { return }
+        if reading == .blank { return true }
         if reading != .intact {
             report.damagedPageCount += 1
             if isUsable(reading) { report.acceptedPageCount += 1 }
@@ -81,7 +86,12 @@ final class SalvageSurvey {
                 trees[tree, default: FoundTree()].damagedPageCount += 1
             }
         }
-        guard isUsable(reading) else { return }
+        if isUsable(reading) { try take(view, number) }
+        return false
+    }
+
+    /// Takes note of a page that can be used.
+    private func take(_ view: PageView, _ number: PageNumber) throws(StorageError) {
         switch PageType(rawValue: view.typeByte) {
         case .leafBytes, .leafInteger, .interiorBytes, .interiorInteger, .overflow: break
         case .bitmap, .free, nil: return

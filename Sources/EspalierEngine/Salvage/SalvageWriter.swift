@@ -94,7 +94,7 @@ final class SalvageWriter {
         while records.count < damaged.countOfPages, try cursor.next() {
             let record = try cursor.withValue { TreeRecord(decoding: $0) }
             guard let record, record.treeID < .max else { continue }
-            records[record.treeID] = (String(decoding: cursor.key, as: UTF8.self), record)
+            records[record.treeID] = (String(decoding: try cursor.key, as: UTF8.self), record)
         }
         try last.dropTree(tree)
         try last.commit()
@@ -218,15 +218,17 @@ final class SalvageWriter {
         if tree.kind == .integer {
             let high = view.highFenceByteCount > 0 ? view.integerHighFence : nil
             var isOnEntry = try cursor.seek(view.integerLowFence)
-            while isOnEntry, high.map({ cursor.integerKey < $0 }) ?? true {
-                try write.remove(cursor.integerKey, from: tree)
+            while isOnEntry {
+                let key = try cursor.integerKey
+                guard high.map({ key < $0 }) ?? true else { return }
+                try write.remove(key, from: tree)
                 isOnEntry = try cursor.next()
             }
         } else {
             let high = view.highFenceByteCount > 0 ? view.highFence.array : nil
             var isOnEntry = try cursor.seek(view.lowFence.array)
             while isOnEntry {
-                let key = cursor.key
+                let key = try cursor.key
                 guard high.map({ key.lexicographicallyPrecedes($0) }) ?? true else { return }
                 try write.remove(key, from: tree)
                 isOnEntry = try cursor.next()

@@ -1,12 +1,12 @@
 // A set of page numbers: one bit per page, for those parts of the store only where pages are in the set.
 //
 // Invariants
-//   1. Memory follows the pages that were inserted (4 KiB for each part of 32,768 pages that has any), not the page
-//      count that a file claims.
+//   1. Memory follows the pages that were inserted (512 bytes for each part of 4,096 pages that has any), not the page
+//      count that a file claims (8 MiB at most). A page of a damaged store can name pages in hundreds of parts.
 
 /// A set of page numbers below a page count.
 package struct PageSet: Sendable {
-    private static let pagesPerPart = 1 << 15
+    private static let pagesPerPart = 1 << 12
 
     /// The bits of each part; empty = none of its pages is in the set.
     private var parts: [[UInt64]]

@@ -61,7 +61,7 @@ extension BTreeStore {
         if fetch.keys == StoreFetch.allKeys {
             // Keys are given out in ascending order: what is inserted from now on lies behind.
             var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
-            greatest = try cursor.last() ? cursor.integerKey : last
+            greatest = try cursor.last() ? try cursor.integerKey : last
         }
         guard last < greatest else { return FetchBatch(rows) }
         var rest = fetch

@@ -128,7 +128,7 @@ struct CandidateCollector {
         var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
         var isOnEntry = try cursor.first()
         while isOnEntry {
-            let key = cursor.integerKey
+            let key = try cursor.integerKey
             var number: UInt16 = 0
             try cursor.withValue { row throws(StoreError) in
                 number = try catalog.check(row, in: entity, key: key)

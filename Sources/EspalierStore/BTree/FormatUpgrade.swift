@@ -24,7 +24,7 @@ extension StoreCatalog {
             // A cursor of a write transaction goes on from its key, whatever was put meanwhile.
             var cursor = try transaction.cursor(over: tree)
             while try cursor.next() {
-                let (key, old) = (cursor.integerKey, try cursor.value())
+                let (key, old) = (try cursor.integerKey, try cursor.value())
                 guard let row = old.withRawSpan({ FirstFormatRow.upgraded($0, context) }) else {
                     throw .damagedContent(
                         path: path, entity: model.entities[root].name, key: key,

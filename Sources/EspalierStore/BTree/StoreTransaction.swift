@@ -281,8 +281,17 @@ struct StoreCursor: ~Copyable {
     }
 
     var isExact: Bool { base.isExact }
-    var integerKey: UInt64 { base.integerKey }
-    var key: [UInt8] { base.key }
+    var integerKey: UInt64 {
+        get throws(StoreError) {
+            do { return try base.integerKey } catch { throw .storage(error, path: path) }
+        }
+    }
+
+    var key: [UInt8] {
+        get throws(StoreError) {
+            do { return try base.key } catch { throw .storage(error, path: path) }
+        }
+    }
 
     func value() throws(StoreError) -> [UInt8] {
         do { return try base.value() } catch { throw .storage(error, path: path) }

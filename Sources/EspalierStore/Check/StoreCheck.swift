@@ -113,7 +113,7 @@ struct StoreCheck {
         var isOnEntry = try step(&cursor, isFirst: true)
         while isOnEntry {
             try countStep()
-            let key = cursor.integerKey
+            let key = try key(cursor)
             let bytes = try value(cursor)
             if let row = structure(of: bytes, key, root, tree) {
                 counts[catalog.context.reference(row.objectID).entity, default: 0] += 1
@@ -132,6 +132,10 @@ struct StoreCheck {
 
     private func step(_ cursor: inout StoreCursor, isFirst: Bool) throws(Stop) -> Bool {
         do { return try isFirst ? cursor.first() : cursor.next() } catch { throw .failed(error) }
+    }
+
+    private func key(_ cursor: borrowing StoreCursor) throws(Stop) -> UInt64 {
+        do { return try cursor.integerKey } catch { throw .failed(error) }
     }
 
     private func value(_ cursor: borrowing StoreCursor) throws(Stop) -> [UInt8] {

@@ -118,14 +118,14 @@ enum ToolError: Error, CustomStringConvertible {
             .difference
         case .storeBusy, .snapshotExpired, .storeReplaced, .path(.logInUse): .locked
         case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noSuchSavepoint, .treeNotEmpty,
-            .keysNotAscending, .noEntry, .invalidOption, .backup(.notABackup), .backup(.otherStore),
-            .backup(.otherBase), .backup(.missingIncrement):
+            .keysNotAscending, .noEntry, .invalidOption, .treeOfAnotherStore, .emptyName, .backup(.notABackup),
+            .backup(.otherStore), .backup(.otherBase), .backup(.missingIncrement):
             .usage
         case .io, .notAStore, .unsupportedFormat, .unsupportedFeatures, .noSuchStore, .readOnly, .closed,
-            .transactionsOpen, .transactionEnded, .transactionFailed, .poisoned, .commitOutcomeUnknown,
-            .diskFull, .logFull, .notClean, .destinationExists, .cancelled, .backup(.unfinished), .backup(.notClosed),
-            .changesGone,
-            .path, .removed, .forked:
+            .transactionsOpen, .alreadyWriting, .transactionEnded, .transactionFailed, .poisoned,
+            .commitOutcomeUnknown, .diskFull, .logFull, .notClean, .destinationExists, .cancelled,
+            .backup(.unfinished), .backup(.notClosed),
+            .changesGone, .path, .removed, .forked:
             .unavailable
         }
     }

@@ -45,6 +45,11 @@ final class FileBytes {
         try naming(path) { () throws(StorageError) in try file.size() }
     }
 
+    /// The first offset from `offset` on that lies in no hole of the file; its size if there is none.
+    func nextData(from offset: UInt64) throws(ToolError) -> UInt64 {
+        try naming(path) { () throws(StorageError) in try file.nextData(from: offset) }
+    }
+
     /// Up to `count` bytes from `offset` on.
     func bytes(from offset: UInt64, count: Int) throws(ToolError) -> [UInt8] {
         try naming(path) { () throws(StorageError) in

@@ -30,6 +30,8 @@ struct PageImage {
         return [UInt8](bytes.dropFirst(offset).prefix(count))
     }
 
+    /// Whether all bytes are zero, as those of a page that was never written.
+    var isBlank: Bool { !bytes.contains { $0 != 0 } }
     /// What the page says it holds.
     var type: PageType? { PageType(rawValue: u8(PageLayout.type)) }
     /// The tree it says it belongs to.

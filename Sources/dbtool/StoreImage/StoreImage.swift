@@ -39,6 +39,14 @@ final class StoreImage {
     /// Whether the log beside the file may hold newer versions of pages.
     var hasNewerLog: Bool { page0.newestSlot?.isClean != true }
 
+    /// The first page from `number` on that is not wholly in a hole of the file; the end of the file if there is none.
+    func nextPage(from number: UInt64) throws(ToolError) -> UInt64 {
+        let offset = number * UInt64(pageSize)
+        guard offset < byteCount else { return pageCount }
+        let next = try file.nextData(from: offset)
+        return next >= byteCount ? pageCount : next / UInt64(pageSize)
+    }
+
     /// The bytes of page `number`; bytes beyond the end of the file are missing.
     ///
     /// - Throws: `ToolError.usage` if the file has no such page.

@@ -70,8 +70,10 @@ enum CheckVerb: Verb {
         var outcome = Outcome(
             findings: findings.map(Finding.init), trees: report.trees, pageCount: report.pageCount,
             freePageCount: report.freePageCount)
-        // Objects on damaged pages would only say the same again, less precisely.
-        if holdsObjects && outcome.findings.isEmpty { try checkObjects(path, &outcome, console) }
+        // Objects on damaged pages would only say the same again, less precisely. A store whose maker ended before its
+        // first transaction has no tree, and so neither model nor objects.
+        let isEmpty = report.trees.isEmpty
+        if holdsObjects && outcome.findings.isEmpty && !isEmpty { try checkObjects(path, &outcome, console) }
         return outcome
     }
 

@@ -1,0 +1,52 @@
+// The workload of large values: few entries of a megabyte and more come and go, and the store shrinks under them.
+
+import EspalierEngine
+import TestSupport
+
+extension Workload {
+    /// One large value behind another, the first is removed, and the second moves to its place: all in the cache that
+    /// the seed says.
+    mutating func moveLargeValue(_ database: Database) throws(StorageError) {
+        try commit(database) { workload, write throws(StorageError) in
+            try workload.putLarge(LargeValues.largest(1), for: 0, &write)
+            try workload.putLarge(LargeValues.largest(2), for: 1, &write)
+        }
+        try commit(database) { workload, write throws(StorageError) in
+            try workload.removeLarge(0, &write)
+            try write.shrink(movingAtMost: 1 << 20)
+        }
+    }
+
+    /// A large value comes or goes, or the store shrinks.
+    mutating func changeLarge(_ write: inout WriteTransaction) throws(StorageError) {
+        let number = UInt64.random(in: 0..<3, using: &chance)
+        switch Int.random(in: 0..<6, using: &chance) {
+        case 0, 1: try removeLarge(number, &write)
+        case 2, 3: try write.shrink(movingAtMost: Int.random(in: 1...1500, using: &chance))
+        default: try putLarge(LargeValues.value(&chance), for: number, &write)
+        }
+    }
+
+    private mutating func putLarge(
+        _ value: [UInt8], for number: UInt64, _ write: inout WriteTransaction
+    ) throws(StorageError) {
+        try write.put(value, for: number, in: try write.tree(named: "films", orCreate: .integer))
+        content["films", default: [:]][Self.bytes(of: number)] = value
+    }
+
+    private mutating func removeLarge(_ number: UInt64, _ write: inout WriteTransaction) throws(StorageError) {
+        try write.remove(number, from: try write.tree(named: "films", orCreate: .integer))
+        content["films", default: [:]][Self.bytes(of: number)] = nil
+    }
+
+    private mutating func commit(
+        _ database: Database, _ body: (inout Workload, inout WriteTransaction) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var write = try database.beginWrite()
+        try body(&self, &write)
+        let number = write.transactionID
+        oracle.willCommit(number, content)
+        try write.commit(.durable)
+        oracle.isDurable(number)
+    }
+}
