@@ -83,7 +83,8 @@ let package = Package(
             name: "EspalierEngineTests", dependencies: ["EspalierEngine", "TestSupport"],
             exclude: ["Golden"], swiftSettings: strict),
         .testTarget(
-            name: "EspalierAuditTests", dependencies: ["EspalierAudit", "EspalierEngine", "TestSupport"],
+            name: "EspalierAuditTests",
+            dependencies: ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "EspalierModelTests", dependencies: ["EspalierModel", "TestSupport"], swiftSettings: strict),

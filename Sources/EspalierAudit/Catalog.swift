@@ -41,9 +41,11 @@ extension CatalogRecord {
     /// Where the record's reference stands: the catalog's pages are found by name.
     var place: AuditFinding.Place { .page(root, offset: 0) }
 
+    /// What the pages of the tree must fit.
+    var identity: TreeIdentity { TreeIdentity(tree: tree, hasIntegerKeys: hasIntegerKeys, name: name) }
+
     /// Rules 76 to 78.
     func compare(with walk: TreeWalk, _ findings: inout AuditFindings) {
-        let title = String(decoding: name, as: UTF8.self)
         func compare(_ rule: Int, _ what: String, _ stated: UInt64, _ found: UInt64) {
             guard stated != found else { return }
             findings.add(

@@ -12,6 +12,9 @@ struct CatalogRecord {
     let leafPageCount: UInt64
     let name: [UInt8]
 
+    /// The name as text.
+    var title: String { String(decoding: name, as: UTF8.self) }
+
     init(name: [UInt8], _ bytes: [UInt8], _ state: StoreState) throws(Breach) {
         guard bytes.count == Self.byteCount else { throw Breach(79, 0, "a record of \(bytes.count) bytes") }
         self.name = name

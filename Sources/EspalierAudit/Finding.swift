@@ -11,6 +11,8 @@ package struct AuditFinding: Hashable, Sendable, CustomStringConvertible {
         case page(UInt32, offset: Int)
         /// In the log file.
         case log(offset: UInt64)
+        /// In an entry of a tree of an object store; without a key in the tree as a whole.
+        case tree(String, key: String)
     }
 
     /// The rule's number in the format document.
@@ -25,6 +27,8 @@ package struct AuditFinding: Hashable, Sendable, CustomStringConvertible {
         switch place {
         case .page(let page, let offset): "Page \(page), byte \(offset), breaks rule \(rule): \(text)."
         case .log(let offset): "The log, at byte \(offset), breaks rule \(rule): \(text)."
+        case .tree(let tree, ""): "Tree \"\(tree)\" breaks rule \(rule): \(text)."
+        case .tree(let tree, let key): "Tree \"\(tree)\", key \(key), breaks rule \(rule): \(text)."
         }
     }
 }
@@ -43,9 +47,14 @@ package struct AuditFindings: Sendable {
         guard list.count < Self.listCountMax else { return }
         list.append(AuditFinding(rule: rule, place: place, text: text()))
     }
+
+    mutating func append(_ others: AuditFindings) {
+        count += others.count
+        list += others.list.prefix(Self.listCountMax - list.count)
+    }
 }
 
-/// A rule that a page breaks, while it is not yet known to whom to report it.
+/// A rule that bytes break, while it is not yet known to whom to report it.
 struct Breach: Error {
     let rule: Int
     let offset: Int

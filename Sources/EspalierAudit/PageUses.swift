@@ -1,14 +1,13 @@
 // Section 9: which pages are referred to. Rules 4 and 90.
 //
 // Invariants
-//   1. Only pages that have bytes are recorded, so a forged page count or reference costs no memory.
+//   1. Memory is in proportion to the pages that have bytes and are referred to, 64 of them at a time; neither a page
+//      count nor the length of a file with holes costs any.
 
 /// The pages that something refers to.
 struct PageUses {
-    private var inFile: [Bool]
-    private var beyondFile: Set<UInt32> = []
-
-    init(filePageCount: UInt64) { inFile = [Bool](repeating: false, count: Int(filePageCount)) }
+    /// By page number / 64, a bit for each page.
+    private var words: [UInt32: UInt64] = [:]
 
     /// The bytes of a page that is referred to at `place`; `nil`, and a finding, if it cannot be referred to there.
     mutating func claim(
@@ -29,13 +28,11 @@ struct PageUses {
         return bytes
     }
 
-    func contains(_ page: UInt32) -> Bool {
-        Int(page) < inFile.count ? inFile[Int(page)] : beyondFile.contains(page)
-    }
+    func contains(_ page: UInt32) -> Bool { words[page / 64, default: 0] & 1 << UInt64(page % 64) != 0 }
 
     private mutating func insert(_ page: UInt32) -> Bool {
         guard !contains(page) else { return false }
-        if Int(page) < inFile.count { inFile[Int(page)] = true } else { beyondFile.insert(page) }
+        words[page / 64, default: 0] |= 1 << UInt64(page % 64)
         return true
     }
 }

@@ -1,4 +1,5 @@
-// The independent check of a store: every rule of the format document, on the newest state of its two files.
+// The independent check of a store: every rule of the format document, on the newest state of its two files, and of an
+// object store every rule of the document of its trees.
 //
 // It is written from the document alone and shares no code with the engine, so that a misunderstanding of the one is
 // not one of the other as well. The build holds that: this module may import nothing of ours.
@@ -24,6 +25,8 @@ package struct AuditReport: Sendable {
     package fileprivate(set) var transaction: UInt64 = 0
     /// Commits that were read from the log.
     package fileprivate(set) var logCommitCount = 0
+    /// What an object store holds; nothing for other stores.
+    package fileprivate(set) var objects: ObjectReport?
     /// Whether the files changed while they were read: then findings may come from mixed states.
     package fileprivate(set) var hasChanged = false
 
@@ -40,7 +43,8 @@ package enum StoreAudit {
     ///   - log: the log beside it, if there is one. Asked for when page 0 was read: a writer makes its log before it
     ///     says in page 0 that there is one, so a log that is missing then was missing before.
     /// - Throws: why nothing can be said.
-    /// - Complexity: each page that is referred to is read once; a byte for each page is kept.
+    /// - Complexity: each page that is referred to is read once, those of an object store where something differs twice; some bits
+    ///   for each page and each row are kept.
     package static func run(
         store: any ByteSource, log: @autoclosure () -> (any ByteSource)?
     ) throws(AuditFailure) -> AuditReport {
@@ -100,28 +104,49 @@ package enum StoreAudit {
     }
 
     private static func checkTrees(_ pages: PageImages, _ report: inout AuditReport) throws(AuditFailure) {
-        var uses = PageUses(filePageCount: pages.filePageCount)
+        var uses = PageUses()
         var catalog = Catalog(pages)
         try catalog.walk(&uses, &report.findings)
         var isComplete = catalog.isComplete
-        for record in catalog.records {
-            let identity = TreeIdentity(
-                tree: record.tree, hasIntegerKeys: record.hasIntegerKeys, name: record.name)
-            var walk = TreeWalk(pages, identity)
+        let objects = ObjectAudit(pages.superblock, catalog)
+        let order = objects == nil ? Array(catalog.records.indices) : ObjectAudit.order(catalog.records)
+        let lastOfRows = order.last { catalog.records[$0].title.hasPrefix("rows:") }
+        var counts = [TreeCounts](repeating: TreeCounts(), count: catalog.records.count)
+        for index in order {
+            let record = catalog.records[index]
+            var walk = TreeWalk(pages, record.identity, visit: objects?.visitor(of: record.title))
             try walk.run(root: record.root, from: record.place, &uses, &report.findings)
             if walk.isComplete {
                 record.compare(with: walk, &report.findings)
             } else {
                 isComplete = false
             }
-            report.trees.append(
-                AuditReport.Tree(
-                    name: record.name, number: record.tree, hasIntegerKeys: record.hasIntegerKeys,
-                    counts: walk.counts))
+            objects?.end(record.title, isComplete: walk.isComplete, isLastOfRows: index == lastOfRows)
+            counts[index] = walk.counts
+        }
+        report.trees = zip(catalog.records, counts).map { record, counts in
+            AuditReport.Tree(
+                name: record.name, number: record.tree, hasIntegerKeys: record.hasIntegerKeys, counts: counts)
         }
         var freeSpace = FreeSpaceCheck()
         try freeSpace.run(pages, uses, usesAreComplete: isComplete, &report.findings)
         report.freePageCount = freeSpace.freeCount
+        try finish(objects, pages, &report)
+    }
+
+    /// Compares the trees of an object store with each other.
+    private static func finish(
+        _ objects: ObjectAudit?, _ pages: PageImages, _ report: inout AuditReport
+    ) throws(AuditFailure) {
+        guard let objects else { return }
+        try objects.finish { record, visit throws(AuditFailure) in
+            // Damage was reported when the tree was read first.
+            var (uses, findings) = (PageUses(), AuditFindings())
+            var walk = TreeWalk(pages, record.identity, visit: visit)
+            try walk.run(root: record.root, from: record.place, &uses, &findings)
+        }
+        report.findings.append(objects.findings)
+        report.objects = objects.report
     }
 
     /// Whether a writer has been at work: its checkpoints change page 0, its commits the end of the log.

@@ -13,6 +13,8 @@ struct Superblock {
     let pageSize: Int
     let storeIdentifier: [UInt8]
     let seed: UInt64
+    /// The number of the application whose content the store holds.
+    let application: UInt32
 
     /// The superblock in the first bytes of a file; if it is damaged, its copy.
     init(_ bytes: [UInt8], _ findings: inout AuditFindings) throws(AuditFailure) {
@@ -30,7 +32,7 @@ struct Superblock {
             let offset = zip(primary, copy).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? copy.count
             findings.add(13, .page(0, offset: Self.copyOffset + offset), "the copy differs from the superblock")
         }
-        (pageSize, seed) = (Int(chosen.u32(20)), chosen.u64(64))
+        (pageSize, seed, application) = (Int(chosen.u32(20)), chosen.u64(64), chosen.u32(112))
         storeIdentifier = chosen.bytes(48..<64)
         try checkFeatures(of: chosen)
         checkFields(of: chosen, &findings)

@@ -27,9 +27,9 @@ enum ImportTable {
     ]
     /// What it may import of the toolchain.
     static let foreign: [String: Set<String>] = [
-        "EspalierAudit": [],
-        "EspalierEngine": ["Synchronization"],
         // The standard library normalizes text under a name of its own only.
+        "EspalierAudit": ["Swift"],
+        "EspalierEngine": ["Synchronization"],
         "EspalierModel": ["FoundationEssentials", "Swift", "Synchronization"],
         "EspalierStore": ["FoundationEssentials", "Synchronization"],
         "Espalier": ["FoundationEssentials", "Synchronization"],

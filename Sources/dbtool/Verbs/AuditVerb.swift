@@ -6,12 +6,13 @@ import Foundation
 /// The verb `audit`.
 enum AuditVerb: Verb {
     static let usage = Usage(
-        name: "audit", summary: "check a store by the format document alone, without the engine",
+        name: "audit", summary: "check a store by the format documents alone, without the engine",
         parameters: [.required("FILE", "the store")], options: [.json],
         discussion: """
-            A second opinion: this checker was written from the document of the file format and shares no code with
-            the engine, so what both call whole is whole in two ways of reading. It reads store and log, verifies
-            every numbered rule on the newest committed state, and writes nothing.
+            A second opinion: this checker was written from the documents of the formats and shares no code with the
+            engine or the store, so what both call whole is whole in two ways of reading. It reads store and log,
+            verifies every numbered rule on the newest committed state, and writes nothing. Of an object store it
+            reads the rows too, and compares indexes, unique values, links and counters with them.
 
             Exit code 0: all in order; 1: a rule is broken; 4: another process writes the store, and it changed so
             much while it was read that nothing can be said.
@@ -70,6 +71,19 @@ enum AuditVerb: Verb {
             "\(DisplayText.grouped(report.pageCount)) pages (\(DisplayText.grouped(report.freePageCount)) free), "
                 + "\(report.trees.count) trees, \(DisplayText.grouped(entries)) entries; "
                 + "\(DisplayText.grouped(report.logCommitCount)) commits in the log")
+        if let objects = report.objects { print(objects, console) }
+    }
+
+    private static func print(_ objects: ObjectReport, _ console: Console) {
+        for what in objects.uncompared { console.print("Not compared, because a part of it is damaged: \(what).") }
+        if objects.format == 1 {
+            console.print("The rows are of format 1; opening the store for writing brings them into format 2.")
+        }
+        let rows = objects.rowCounts.reduce(0) { $0 + $1.count }
+        console.print(
+            "\(DisplayText.grouped(rows)) rows of \(objects.rowCounts.count) entities, "
+                + "\(DisplayText.grouped(objects.entryCount)) index entries, "
+                + "\(DisplayText.grouped(objects.linkCount)) links")
     }
 
     private static func json(_ report: AuditReport, _ path: String) -> JSONValue {
@@ -78,6 +92,7 @@ enum AuditVerb: Verb {
             "pages": .count(report.pageCount), "freePages": .count(report.freePageCount),
             "transaction": .count(report.transaction), "logCommits": .count(report.logCommitCount),
             "problems": .count(report.findings.count), "findings": .array(report.findings.list.map(json)),
+            "objects": report.objects.map(json) ?? .null,
             "trees": .array(
                 report.trees.map { tree in
                     [
@@ -86,6 +101,16 @@ enum AuditVerb: Verb {
                         "entries": .count(tree.counts.entryCount), "pages": .count(tree.counts.pageCount),
                     ]
                 }),
+        ]
+    }
+
+    private static func json(_ objects: ObjectReport) -> JSONValue {
+        [
+            "format": objects.format.map { .count($0) } ?? .null,
+            "rows": .array(
+                objects.rowCounts.map { ["entity": .string($0.entity), "count": .count($0.count)] }),
+            "indexEntries": .count(objects.entryCount), "links": .count(objects.linkCount),
+            "notCompared": .array(objects.uncompared.map { .string($0) }),
         ]
     }
 
@@ -100,6 +125,11 @@ enum AuditVerb: Verb {
         case .log(let offset):
             [
                 "rule": .count(finding.rule), "file": .string("log"), "page": .null, "byteOffset": .count(offset),
+                "text": .string(finding.description),
+            ]
+        case .tree(let tree, let key):
+            [
+                "rule": .count(finding.rule), "tree": .string(tree), "key": .string(key),
                 "text": .string(finding.description),
             ]
         }

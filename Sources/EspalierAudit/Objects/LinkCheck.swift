@@ -1,0 +1,66 @@
+// Section 9 of the document of object stores: the entries of one tree of links. Rules 131, 132 and 135.
+
+/// A link, as one entry says it.
+struct LinkEntry {
+    let owner: UInt64
+    let destination: UInt64
+    /// The entity number in the value: of the destination, in a tree of owners that of the owner.
+    let number: UInt16
+}
+
+/// The check of one tree of links.
+struct LinkCheck {
+    private let list: LinkList
+    private let isOwnerTree: Bool
+    private var owner: UInt64 = 0
+    private var position: UInt64?
+    private var destinations: [UInt64] = []
+
+    init(_ list: LinkList, isOwnerTree: Bool) { (self.list, self.isOwnerTree) = (list, isOwnerTree) }
+
+    private var isOrdered: Bool { !isOwnerTree && list.relationship.cardinality == .ordered }
+
+    /// The entity that values speak of.
+    private var target: Int { isOwnerTree ? list.relationship.entity : list.relationship.destination }
+
+    /// The link that an entry is.
+    mutating func link(
+        _ key: [UInt8], _ value: [UInt8], _ rows: RowCheck, _ report: (Breach) -> Void
+    ) throws(Breach) -> LinkEntry {
+        let byteCount = isOrdered ? 24 : 16
+        guard key.count == byteCount, value.count == 2 else {
+            throw Breach(131, 0, "a link of \(key.count) and \(value.count) bytes")
+        }
+        let (first, last) = (key.u64(0).byteSwapped, key.u64(byteCount - 8).byteSwapped)
+        let number = UInt16(value.u16(0))
+        guard first > 0, last > 0, rows.schema.isConcrete(number, kindOf: target) else {
+            let name = rows.schema.model.entities[target].name
+            throw Breach(131, 0, "a link from \(first) to \(last) of entity number \(number), no \(name)")
+        }
+        if isOrdered {
+            if first != owner { finish(report) }
+            let next = key.u64(8).byteSwapped
+            if first == owner, position == next {
+                report(Breach(132, 0, "two destinations at position \(next) in the list of \(first)"))
+            }
+            (owner, position) = (first, next)
+            destinations.append(last)
+        }
+        if !list.isDerived, !rows.exists(RowReference(entityNumber: number, key: last)) {
+            let name = rows.schema.entity(number).map { rows.schema.model.entities[$0].name } ?? ""
+            report(Breach(135, 0, "a link from \(first) to \(name) \(last), which does not exist"))
+        }
+        return isOwnerTree
+            ? LinkEntry(owner: last, destination: first, number: number)
+            : LinkEntry(owner: first, destination: last, number: number)
+    }
+
+    /// Ends the list of an owner.
+    mutating func finish(_ report: (Breach) -> Void) {
+        destinations.sort()
+        for (left, right) in zip(destinations, destinations.dropFirst()) where left == right {
+            report(Breach(132, 0, "\(left) twice in the list of \(owner)"))
+        }
+        (destinations, position) = ([], nil)
+    }
+}

@@ -1,0 +1,210 @@
+// Section 3 of the document of object stores: the stored model, read from bytes that nobody vouches for. Rule 102.
+//
+// Invariants
+//   1. Nothing is read beyond the end, and no count is believed that the bytes left cannot hold.
+//   2. Nesting is at most `depthMax`, whatever the bytes say.
+
+/// The type of a stored attribute.
+enum AttributeKind: UInt16 {
+    case undefined = 0
+    case integer16 = 100
+    case integer32 = 200
+    case integer64 = 300
+    case decimal = 400
+    case double = 500
+    case float = 600
+    case string = 700
+    case boolean = 800
+    case date = 900
+    case binary = 1000
+    case uuid = 1100
+    case uri = 1200
+    case transformable = 1800
+    case objectID = 2000
+    case composite = 2100
+
+    /// Whether rows hold values of this type.
+    var isStored: Bool { self != .undefined && self != .objectID }
+    /// Whether groups can be made of values of this type.
+    var isOrdered: Bool { isStored && self != .transformable && self != .composite }
+}
+
+/// An entity as the model describes it: its own properties only.
+struct ModelEntity {
+    struct Attribute {
+        let name: String
+        let kind: AttributeKind
+        let isTransient: Bool
+        let isIndexed: Bool
+    }
+    enum Cardinality: UInt8 {
+        case toOne = 0
+        case toMany = 1
+        case ordered = 2
+    }
+    struct Relationship {
+        let name: String
+        let destination: String
+        let inverse: String?
+        let cardinality: Cardinality
+    }
+    struct Index {
+        let name: String
+        let elements: [(property: String, isAscending: Bool)]
+    }
+
+    let name: String
+    let superentity: String?
+    let isAbstract: Bool
+    let attributes: [Attribute]
+    let relationships: [Relationship]
+    let constraints: [[String]]
+    let indexes: [Index]
+}
+
+/// Reads the record `model`.
+struct ModelBytes {
+    private static let magic: [UInt8] = [0x45, 0x53, 0x50, 0x4D, 1]
+    private static let depthMax = 8
+
+    private let bytes: [UInt8]
+    private var position = 0
+
+    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The entities of the model that `bytes` are.
+    static func entities(_ bytes: [UInt8]) throws(Breach) -> [ModelEntity] {
+        var reader = ModelBytes(bytes)
+        for expected in magic where try reader.byte() != expected {
+            throw Breach(102, 0, "no beginning of a model")
+        }
+        _ = try reader.list { (reader) throws(Breach) in try reader.text() }
+        let entities = try reader.list { (reader) throws(Breach) in try reader.entity() }
+        guard reader.position == bytes.count else { throw reader.breach("bytes behind the end of the model") }
+        return entities
+    }
+
+    private func breach(_ text: String) -> Breach { Breach(102, position, text) }
+
+    // MARK: Numbers and text
+
+    private mutating func byte() throws(Breach) -> UInt8 {
+        guard position < bytes.count else { throw breach("an end in the middle of the model") }
+        position += 1
+        return bytes[position - 1]
+    }
+
+    private mutating func uint() throws(Breach) -> UInt64 {
+        var value: UInt64 = 0
+        for shift in stride(from: UInt64(0), to: 64, by: 7) {
+            let byte = try byte()
+            guard shift < 63 || byte <= 1 else { throw breach("a number of more than 64 bits") }
+            value |= UInt64(byte & 0x7F) << shift
+            if byte < 0x80 { return value }
+        }
+        throw breach("a number of more than 64 bits")
+    }
+
+    private mutating func skip(_ count: UInt64) throws(Breach) {
+        guard count <= UInt64(bytes.count - position) else { throw breach("a length of \(count) bytes") }
+        position += Int(count)
+    }
+
+    private mutating func text() throws(Breach) -> String {
+        let count = try uint()
+        let start = position
+        try skip(count)
+        guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
+            throw breach("text that is not UTF-8")
+        }
+        return text
+    }
+
+    private mutating func flags(_ count: UInt8) throws(Breach) -> UInt8 {
+        let flags = try byte()
+        guard flags < 1 << count else { throw breach("unknown flags \(flags)") }
+        return flags
+    }
+
+    private mutating func optionalText() throws(Breach) -> String? { try flags(1) == 1 ? text() : nil }
+
+    private mutating func list<Item>(_ item: (inout ModelBytes) throws(Breach) -> Item) throws(Breach) -> [Item] {
+        let count = try uint()
+        guard count <= UInt64(bytes.count - position) else { throw breach("a count of \(count)") }
+        var items: [Item] = []
+        for _ in 0..<count { items.append(try item(&self)) }
+        return items
+    }
+
+    // MARK: Parts of a model
+
+    private mutating func entity() throws(Breach) -> ModelEntity {
+        let (name, superentity, flags) = (try text(), try optionalText(), try flags(1))
+        let attributes = try list { (reader) throws(Breach) in try reader.attribute(depth: 0) }
+        let relationships = try list { (reader) throws(Breach) in try reader.relationship() }
+        let constraints = try list { (reader) throws(Breach) in
+            try reader.list { (reader) throws(Breach) in try reader.text() }
+        }
+        let indexes = try list { (reader) throws(Breach) in try reader.index() }
+        _ = try optionalText()
+        return ModelEntity(
+            name: name, superentity: superentity, isAbstract: flags == 1, attributes: attributes,
+            relationships: relationships, constraints: constraints, indexes: indexes)
+    }
+
+    private mutating func attribute(depth: Int) throws(Breach) -> ModelEntity.Attribute {
+        guard depth <= Self.depthMax else { throw breach("composites more than \(Self.depthMax) deep") }
+        let (name, type) = (try text(), try uint())
+        guard let kind = UInt16(exactly: type).flatMap(AttributeKind.init) else {
+            throw breach("\(type) as type of an attribute")
+        }
+        let flags = try flags(3)
+        try skipValue(depth: 0)
+        _ = try list { (reader) throws(Breach) in try reader.attribute(depth: depth + 1) }
+        _ = (try optionalText(), try optionalText())
+        return ModelEntity.Attribute(
+            name: name, kind: kind, isTransient: flags & 2 != 0, isIndexed: flags & 4 != 0)
+    }
+
+    private mutating func relationship() throws(Breach) -> ModelEntity.Relationship {
+        let (name, destination, inverse) = (try text(), try text(), try optionalText())
+        let (code, rule) = (try byte(), try byte())
+        guard let cardinality = ModelEntity.Cardinality(rawValue: code), rule <= 3 else {
+            throw breach("\(code) as cardinality or \(rule) as delete rule")
+        }
+        _ = (try flags(1), try uint(), try uint(), try optionalText())
+        return ModelEntity.Relationship(
+            name: name, destination: destination, inverse: inverse, cardinality: cardinality)
+    }
+
+    private mutating func index() throws(Breach) -> ModelEntity.Index {
+        let name = try text()
+        let elements = try list { (reader) throws(Breach) in
+            (property: try reader.text(), isAscending: try reader.flags(1) == 1)
+        }
+        return ModelEntity.Index(name: name, elements: elements)
+    }
+
+    /// A default value says nothing about rows; it has to be one.
+    private mutating func skipValue(depth: Int) throws(Breach) {
+        guard depth <= Self.depthMax else { throw breach("values more than \(Self.depthMax) deep") }
+        switch try byte() {
+        case 0x00, 0x06, 0x07, 0x0E: break
+        case 0x01: _ = try uint()
+        case 0x02:
+            guard try byte() <= 1 else { throw breach("no sign of a decimal") }
+            try skip(17)
+        case 0x03, 0x08: try skip(8)
+        case 0x04: try skip(4)
+        case 0x05, 0x0B: _ = try text()
+        case 0x09, 0x0C: try skip(try uint())
+        case 0x0A: try skip(16)
+        case 0x0D:
+            _ = try list { (reader) throws(Breach) in
+                _ = try reader.text()
+                try reader.skipValue(depth: depth + 1)
+            }
+        case let code: throw breach("\(code) as code of a value")
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// Section 6 of the document of object stores: where the fields of rows of one layout lie.
+
+/// A field of a layout.
+struct RowField {
+    enum Part {
+        case fixed, integer, reference, variable
+    }
+
+    let name: String
+    /// Nothing for a to-one relationship.
+    let kind: AttributeKind?
+    let part: Part
+    /// In the fixed part the offset, in the others the position.
+    let position: Int
+    /// Bytes in the fixed part.
+    let width: Int
+    /// Where the field lies behind the null bits in a row of format 1.
+    let firstFormatOffset: Int
+
+    static func home(of kind: AttributeKind?) -> (part: Part, width: Int) {
+        switch kind {
+        case nil: (.reference, 0)
+        case .boolean: (.fixed, 1)
+        case .integer16: (.fixed, 2)
+        case .integer32, .float: (.fixed, 4)
+        case .double, .date: (.fixed, 8)
+        case .uuid: (.fixed, 16)
+        case .decimal: (.fixed, 18)
+        case .integer64: (.integer, 0)
+        case .string, .uri, .binary, .transformable, .composite, .undefined, .objectID: (.variable, 0)
+        }
+    }
+}
+
+/// What is needed to read rows of one layout.
+struct RowPlan {
+    /// A group that the rows belong to.
+    struct Group {
+        /// The position in the schema.
+        let number: Int
+        /// For each element the position of its field; nothing where the layout lacks it.
+        let fields: [Int?]
+    }
+    /// A to-one relationship.
+    struct Reference {
+        let field: Int
+        /// The entity it leads to.
+        let destination: Int
+        /// The position in the schema of the list at the other end.
+        let list: Int?
+    }
+
+    let number: UInt16
+    let entity: Int
+    let entityNumber: UInt16
+    private(set) var fields: [RowField] = []
+    private(set) var groups: [Group] = []
+    private(set) var references: [Reference] = []
+    private(set) var fixedByteCount = 0
+    private(set) var integerCount = 0
+    private(set) var referenceCount = 0
+    private(set) var variableCount = 0
+    /// Bytes of all fields in a row of format 1, without the variable ones.
+    private(set) var firstFormatByteCount = 0
+
+    var nullByteCount: Int { (fields.count + 7) / 8 }
+
+    init(_ number: UInt16, _ layout: LayoutRecord, entity: Int, _ schema: ObjectSchema) {
+        (self.number, self.entity, entityNumber) = (number, entity, layout.entityNumber)
+        for field in layout.fields { add(field) }
+        var byName: [String: Int] = [:]
+        for (index, field) in fields.enumerated() { byName[field.name] = index }
+        for (index, field) in fields.enumerated() where field.kind == nil {
+            guard case .relationship(let relationship)? = schema.model.property(field.name, of: entity)?.property,
+                !relationship.isToMany
+            else { continue }
+            references.append(
+                Reference(
+                    field: index, destination: relationship.destination, list: schema.list(backFrom: relationship)))
+        }
+        for (index, group) in schema.groups.enumerated() where schema.model.isKind(entity, of: group.entity) {
+            let positions = group.elements.map { element in
+                byName[element.property].flatMap { fields[$0].kind == element.kind ? $0 : nil }
+            }
+            groups.append(Group(number: index, fields: positions))
+        }
+    }
+
+    private mutating func add(_ field: LayoutRecord.Field) {
+        let (part, width) = RowField.home(of: field.kind)
+        let position: Int
+        switch part {
+        case .fixed: (position, fixedByteCount) = (fixedByteCount, fixedByteCount + width)
+        case .integer: (position, integerCount) = (integerCount, integerCount + 1)
+        case .reference: (position, referenceCount) = (referenceCount, referenceCount + 1)
+        case .variable: (position, variableCount) = (variableCount, variableCount + 1)
+        }
+        fields.append(
+            RowField(
+                name: field.name, kind: field.kind, part: part, position: position, width: width,
+                firstFormatOffset: firstFormatByteCount))
+        switch part {
+        case .fixed: firstFormatByteCount += width
+        case .integer: firstFormatByteCount += 8
+        case .reference: firstFormatByteCount += 10
+        case .variable: break
+        }
+    }
+}
