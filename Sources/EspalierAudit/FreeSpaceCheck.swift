@@ -1,7 +1,8 @@
 // Sections 6 and 9: bitmap pages, and free pages against pages that are referred to. Rules 50 to 53 and 91 to 93.
 //
 // Invariants
-//   1. The check ends with the first bitmap page that has no bytes, so a forged page count costs no time.
+//   1. The check ends with the first bitmap page that has no bytes, or is a hole of the file, so a forged page count
+//      costs no time.
 
 /// The comparison of what is free with what is used.
 struct FreeSpaceCheck {
@@ -29,6 +30,7 @@ struct FreeSpaceCheck {
             } catch {
                 isComplete = false
                 findings.add(error.rule, .page(number, offset: error.offset), error.text)
+                if image.firstNonzero(in: 0..<image.count) == nil { return }
             }
         }
         if isComplete, freeCount != UInt64(pages.state.freePageCount) {

@@ -84,7 +84,7 @@ package enum StoreAudit {
     }
 
     /// The walk over the log, if it counts.
-    private static func logWalk(
+    static func logWalk(
         _ log: (any ByteSource)?, _ superblock: Superblock, _ slot: CheckpointSlot, _ findings: inout AuditFindings
     ) throws(AuditFailure) -> LogWalk? {
         guard !slot.isClosedCleanly else { return nil }

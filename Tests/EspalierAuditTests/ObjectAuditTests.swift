@@ -1,0 +1,162 @@
+// The audit above the pages: sound object stores are in order, and each single contradiction is objected to.
+
+import EspalierEngine
+import EspalierStore
+import Foundation
+import TestSupport
+import Testing
+
+@testable import EspalierAudit
+
+@Suite struct ObjectAuditTests {
+    private static func audit(_ files: ForgedStore) throws -> AuditReport {
+        try StoreAudit.run(store: files.store, log: files.log)
+    }
+
+    private static func runs(_ fallback: Int) -> Int { campaignCount("ESPALIER_OBJECT_AUDITS", default: fallback) }
+
+    @Test func `object stores that random saves have made are in order, closed and open, with pages of any size`()
+        throws
+    {
+        let seed = testSeed(default: 301)
+        for run in 0..<UInt64(Self.runs(5)) {
+            let pageSize = [4096, 8192, 16_384, 32_768, 65_536][Int(run % 5)]
+            let files = try ObjectSampleRun.files(
+                seed: seed &+ run, saves: 50, pageSize: pageSize, closes: run % 3 > 0)
+
+            let report = try Self.audit(files)
+
+            #expect(report.findings.list == [], "seed \(seed &+ run)")
+            #expect(report.objects?.uncompared == [], "seed \(seed &+ run)")
+            #expect((report.objects?.rowCounts ?? []).allSatisfy { $0.count > 5 }, "seed \(seed &+ run)")
+            #expect(report.objects?.format == 2)
+        }
+    }
+
+    @Test func `rows, entries and links are counted as the store's own check counts them`() throws {
+        let files = try ObjectSampleRun.files(seed: testSeed(default: 311), saves: 60)
+        let system = SimulatedFileSystem(seed: 1)
+        system.replaceContents(of: "store", with: files.store)
+        let options = SampleStores.options
+        let store = try BTreeStore.open(
+            Database.open("store", in: system, options: options), path: "store", model: ObjectSampleModel.make())
+
+        let theirs = try store.check()
+        let ours = try #require(try Self.audit(files).objects)
+
+        #expect(theirs.isOK, "\(theirs.findings)")
+        #expect(Dictionary(uniqueKeysWithValues: ours.rowCounts.map { ($0.entity, Int($0.count)) }) == theirs.rowCounts)
+        #expect(Int(ours.entryCount) == theirs.indexEntryCount)
+        #expect(Int(ours.linkCount) == theirs.linkCount)
+    }
+
+    @Test func `stores of earlier formats of rows are in order, and say their format`() throws {
+        let folder = Checkout.root.appending(path: "Tests/EspalierTests/Golden")
+        for format in [UInt16(1), 2] {
+            let bytes = try [UInt8](Data(contentsOf: folder.appending(path: "rows-\(format).espalier")))
+            let report = try StoreAudit.run(store: bytes, log: nil)
+
+            #expect(report.findings.list == [], "format \(format)")
+            #expect(report.objects?.format == format)
+            #expect(report.objects?.rowCounts.map(\.count).reduce(0, +) == 40)
+        }
+    }
+
+    @Test(arguments: ObjectDamage.all) func `one contradiction is objected to by rule, tree and key`(
+        damage: ObjectDamage
+    )
+        throws
+    {
+        let seed = testSeed(default: 321)
+        var damagedCount = 0
+        for run in 0..<UInt64(Self.runs(3)) {
+            let files = try Self.sample(Int(run % 3))
+            guard let damaged = try damage.applied(to: files, seed: seed &+ run) else { continue }
+            damagedCount += 1
+
+            let report = try Self.audit(damaged)
+
+            let rules = Set(report.findings.list.map(\.rule))
+            #expect(!rules.isDisjoint(with: damage.rules), "seed \(seed &+ run): \(report.findings.list)")
+            #expect(rules.allSatisfy { $0 > 100 }, "seed \(seed &+ run): \(report.findings.list)")
+        }
+        #expect(damagedCount > 0, "the samples have nothing of the kind")
+    }
+
+    @Test(arguments: [false, true]) func `values that two rows share are found, cut or not`(isCut: Bool) throws {
+        let damage = ObjectDamage("a copy of a row", [122]) { transaction throws(StorageError) in
+            let entry = try transaction.entry("unique:Note.text") { key, value in
+                key.count > 12 && (value.u8(2) == 1) == isCut
+            }
+            guard let entry, let rows = try transaction.write.tree(named: "rows:Work") else { return false }
+            let (old, new) = (entry.key.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }, UInt64(90_000))
+            guard let row = try transaction.write.get(old, from: rows) else { return false }
+            try transaction.write.put(row, for: new, in: rows)
+            try transaction.put(entry.value, for: entry.key.ending(with: new), in: entry.tree)
+            try transaction.count(1, 1 << 32 | UInt64(entry.value.u16(0)))
+            return true
+        }
+        let damaged = try #require(try damage.applied(to: Self.sample(0), seed: 1))
+
+        let findings = try Self.audit(damaged).findings.list
+
+        let text = isCut ? "share long values that must be unique" : "share values that must be unique"
+        #expect(findings.contains { $0.rule == 122 && $0.text.contains(text) }, "\(findings)")
+    }
+
+    @Test func `a part that is damaged is not compared, and the report says so`() throws {
+        var files = try Self.sample(0)
+        let system = SimulatedFileSystem(seed: 1)
+        system.replaceContents(of: "store", with: files.store)
+        let database = try Database.open("store", in: system, options: SampleStores.options)
+        let tree = try #require(try database.beginRead().trees().first { $0.tree.name == "rows:Work" })
+        try database.close()
+        let page = try #require(
+            (2..<files.pageCount).first { files.store.u32($0 * 4096 + 24) == tree.tree.id })
+        files.store[page * 4096 + 2000] ^= 1
+
+        let report = try Self.audit(files)
+
+        #expect(Set(report.findings.list.map(\.rule)) == [1])
+        #expect(report.objects?.uncompared.contains("index:Work.title with rows") == true)
+        #expect(report.objects?.uncompared.contains("links:Owner.works with rows") == true)
+        #expect(report.objects?.uncompared.contains { $0.contains("Thing") } == false)
+    }
+
+    @Test func `a sparse tail and a forged page count cost neither memory nor time`() throws {
+        let files = try Self.sample(0)
+        var forged = files
+        forged.set(UInt32.max, at: files.newestSlotOffset + 24)
+        forged.sealSlot((files.newestSlotOffset - 512) / 512)
+
+        let begun = ContinuousClock.now
+        let sound = try StoreAudit.run(store: SparseSource(files.store, byteCount: 20 << 30), log: nil)
+        let claimed = try StoreAudit.run(store: SparseSource(forged.store, byteCount: 4096 << 32), log: nil)
+
+        #expect(sound.findings.list == [])
+        #expect(!claimed.isOK)
+        #expect(ContinuousClock.now - begun < .seconds(30))
+    }
+
+    private static let samples = Result {
+        try (0..<3).map { try ObjectSampleRun.files(seed: 330 + UInt64($0), saves: 50) }
+    }
+
+    private static func sample(_ index: Int) throws -> ForgedStore { try samples.get()[index] }
+}
+
+/// Bytes with a hole behind them.
+private struct SparseSource: ByteSource {
+    private let bytes: [UInt8]
+    private let count: UInt64
+
+    init(_ bytes: [UInt8], byteCount: UInt64) { (self.bytes, count) = (bytes, byteCount) }
+
+    func byteCount() throws(AuditFailure) -> UInt64 { count }
+
+    func read(at offset: UInt64, count: Int) throws(AuditFailure) -> [UInt8] {
+        let wanted = Int(min(UInt64(count), self.count - min(offset, self.count)))
+        let found = try bytes.read(at: offset, count: wanted)
+        return found + [UInt8](repeating: 0, count: wanted - found.count)
+    }
+}
