@@ -9,6 +9,8 @@ struct LogWalk {
     private(set) var frames: [UInt32: UInt64] = [:]
     /// The end of the last valid commit.
     private(set) var commitLSN: UInt64
+    /// Where the walk began.
+    private(set) var startLSN: UInt64 = 0
     /// Commits that count.
     private(set) var commitCount = 0
     /// Where the walk ended in the log file, and the bytes found there.
@@ -38,6 +40,7 @@ struct LogWalk {
             return findings.add(11, .page(0, offset: 0), "the newest slot names a segment beyond counting")
         }
         var lsn = max(slot.lsn, first - UInt64(SegmentHeader.byteCount))
+        startLSN = lsn
         var chain = slot.chain
         while true {
             do throws(LogFrameFailure) {

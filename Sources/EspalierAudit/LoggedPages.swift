@@ -29,7 +29,8 @@ package struct LoggedPages {
         let state = walk?.state ?? slot.state
         (pageCount, transaction) = (state.pageCount, state.transaction)
         commitCount = walk?.commitCount ?? 0
-        liveByteCount = (walk?.commitLSN ?? slot.lsn) - slot.lsn
+        // Without a commit that counts the walk may begin behind the slot's position.
+        liveByteCount = walk.map { $0.commitCount == 0 ? 0 : $0.commitLSN - $0.startLSN } ?? 0
     }
 
     /// The newest version of a page in the log; nothing if the log has none.

@@ -63,13 +63,7 @@ struct ChinookTables: Decodable {
 
     /// Reads the file that comes with dbtool.
     static func load() throws(ToolError) -> ChinookTables {
-        let name = "ChinookData"
-        guard let file = Bundle.module.url(forResource: name, withExtension: "json") else {
-            throw .file(
-                path: "\(name).json",
-                reason: "is not beside the executable; run dbtool with 'swift run', or keep its resource folder with it"
-            )
-        }
+        let file = try ChinookData.file(beside: Bundle.main.executableURL)
         do {
             return try decoder.decode(ChinookTables.self, from: Data(contentsOf: file))
         } catch {

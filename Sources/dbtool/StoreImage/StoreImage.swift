@@ -4,8 +4,10 @@
 //   1. The file is only ever read, and never locked: what a running writer does meanwhile may show.
 //   2. Nothing in the file can make a read trap or go on for ever; a damaged superblock is replaced by its copy, and
 //      without both the page size is taken to be 4,096.
-//   3. Pages are as of the last checkpoint: newer versions may lie in the log.
+//   3. Pages are as of the last checkpoint, but for those that only the log has; newer versions of the others may be
+//      in the log.
 
+import EspalierAudit
 import EspalierEngine
 
 /// A store file as bytes.
@@ -36,6 +38,12 @@ final class StoreImage {
     /// How many pages the file has room for, a last incomplete one included.
     var pageCount: UInt64 { (byteCount + UInt64(pageSize) - 1) / UInt64(pageSize) }
 
+    /// What the log adds to the file; nothing if that cannot be said.
+    private(set) lazy var logged: LoggedPages? = try? LoggedPages(store: file, log: file.log())
+
+    /// How many pages there are in the file or in the log.
+    var newestPageCount: UInt64 { max(pageCount, UInt64(logged?.pageCount ?? 0)) }
+
     /// Whether the log beside the file may hold newer versions of pages.
     var hasNewerLog: Bool { page0.newestSlot?.isClean != true }
 
@@ -47,16 +55,33 @@ final class StoreImage {
         return next >= byteCount ? pageCount : next / UInt64(pageSize)
     }
 
-    /// The bytes of page `number`; bytes beyond the end of the file are missing.
+    /// The bytes of page `number` in the file; bytes beyond the end of the file are missing.
     ///
-    /// - Throws: `ToolError.usage` if the file has no such page.
+    /// - Throws: `ToolError.usage` if there is no such page.
     func page(_ number: UInt64) throws(ToolError) -> PageImage {
-        guard number < pageCount, let short = PageNumber(exactly: number) else {
-            throw .usage(
-                UsageError(
-                    message: "\(path) has no page \(number): its pages are 0 to \(DisplayText.grouped(pageCount - 1))"))
+        guard number < pageCount, let short = PageNumber(exactly: number) else { throw noPage(number) }
+        return image(short, try file.bytes(from: number * UInt64(pageSize), count: pageSize))
+    }
+
+    /// The version of page `number` that the log has; `nil` if it has none.
+    func loggedPage(_ number: UInt64) throws(ToolError) -> PageImage? {
+        guard let short = PageNumber(exactly: number), let logged else { return nil }
+        do throws(AuditFailure) {
+            return try logged.page(short).map { image(short, $0) }
+        } catch {
+            throw .file(path: path + "-wal", reason: "\(error)")
         }
-        let bytes = try file.bytes(from: number * UInt64(pageSize), count: pageSize)
-        return PageImage(number: short, bytes: bytes, pageSize: pageSize, storeSeed: page0.superblock?.hashSeed)
+    }
+
+    private func image(_ number: PageNumber, _ bytes: [UInt8]) -> PageImage {
+        PageImage(number: number, bytes: bytes, pageSize: pageSize, storeSeed: page0.superblock?.hashSeed)
+    }
+
+    /// Why there is nothing to show.
+    func noPage(_ number: UInt64) -> ToolError {
+        .usage(
+            UsageError(
+                message:
+                    "\(path) has no page \(number): its pages are 0 to \(DisplayText.grouped(newestPageCount - 1))"))
     }
 }

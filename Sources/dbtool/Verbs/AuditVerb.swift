@@ -1,7 +1,6 @@
 // `dbtool audit`: a second opinion, by a checker that shares no code with the engine.
 
 import EspalierAudit
-import Foundation
 
 /// The verb `audit`.
 enum AuditVerb: Verb {

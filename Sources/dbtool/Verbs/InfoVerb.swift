@@ -1,5 +1,6 @@
 // `dbtool info`: what a store is, how big it is and which trees it has.
 
+import EspalierAudit
 import EspalierEngine
 
 /// The verb `info`.
@@ -22,16 +23,19 @@ enum InfoVerb: Verb {
             let database = try openForReading(path)
             return (database, try naming(path) { () throws(StorageError) in try database.beginRead().trees() })
         }
+        let log = try LogFacts(beside: path)
         if arguments.wantsJSON {
-            console.print(json(database, trees))
+            console.print(json(database, trees, log))
         } else {
-            printTables(database, trees, console)
+            printTables(database, trees, log, console)
         }
         try naming(path) { () throws(StorageError) in try database.close() }
         return .ok
     }
 
-    private static func printTables(_ database: Database, _ trees: [TreeSummary], _ console: Console) {
+    private static func printTables(
+        _ database: Database, _ trees: [TreeSummary], _ log: LogFacts, _ console: Console
+    ) {
         let numbers = database.statistics
         var facts = TextTable([.text("fact"), .text("value")], hasHeader: false)
         facts.append(["store", identifierText(database.storeIdentifier)])
@@ -43,8 +47,7 @@ enum InfoVerb: Verb {
         ])
         facts.append([
             "log",
-            "\(DisplayText.bytes(numbers.logByteCount)), "
-                + "\(DisplayText.bytes(numbers.logLiveByteCount)) not yet in the store file",
+            log.text,
         ])
         facts.append(["last commit", "number \(DisplayText.grouped(numbers.transactionID))"])
         facts.append([
@@ -53,13 +56,14 @@ enum InfoVerb: Verb {
         console.output.write(facts.rendered() + "\n" + TreeTable.rendered(trees))
     }
 
-    private static func json(_ database: Database, _ trees: [TreeSummary]) -> JSONValue {
+    private static func json(_ database: Database, _ trees: [TreeSummary], _ log: LogFacts) -> JSONValue {
         let numbers = database.statistics
         return [
             "file": .string(database.path), "store": .string(identifierText(database.storeIdentifier)),
             "pageSize": .count(database.pageSize), "pages": .count(numbers.pageCount),
-            "freePages": .count(numbers.freePageCount), "logBytes": .count(numbers.logByteCount),
-            "logLiveBytes": .count(numbers.logLiveByteCount), "lastCommit": .count(numbers.transactionID),
+            "freePages": .count(numbers.freePageCount), "logBytes": .count(log.byteCount),
+            "logLiveBytes": .count(log.liveByteCount), "logCommits": .count(log.commitCount),
+            "lastCommit": .count(numbers.transactionID),
             "applicationID": .count(database.applicationID),
             "applicationVersion": .count(database.applicationVersion),
             "trees": .array(trees.map(TreeTable.json)),
@@ -75,6 +79,38 @@ enum InfoVerb: Verb {
             text += String(byte, radix: 16, uppercase: true)
         }
         return text
+    }
+}
+
+/// What there is to say of the log beside a store.
+private struct LogFacts {
+    /// Bytes of the file; 0 if there is none.
+    let byteCount: UInt64
+    /// Bytes that the store file does not have yet, and in how many commits.
+    let liveByteCount: UInt64
+    let commitCount: Int
+
+    init(beside path: String) throws(ToolError) {
+        let store = try FileBytes(path: path)
+        let log = try store.log()
+        do throws(AuditFailure) {
+            byteCount = try log?.byteCount() ?? 0
+            let logged = try LoggedPages(store: store, log: log)
+            (liveByteCount, commitCount) = (logged?.liveByteCount ?? 0, logged?.commitCount ?? 0)
+        } catch {
+            throw .file(path: path, reason: "\(error)")
+        }
+    }
+
+    /// For people.
+    var text: String {
+        guard byteCount > 0 else { return "none" }
+        let live =
+            commitCount == 0
+            ? "all of it in the store file"
+            : "\(DisplayText.bytes(liveByteCount)) in \(DisplayText.grouped(commitCount)) "
+                + "\(commitCount == 1 ? "commit" : "commits") not yet in the store file"
+        return "\(DisplayText.bytes(byteCount)), \(live)"
     }
 }
 

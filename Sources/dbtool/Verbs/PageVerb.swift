@@ -7,10 +7,11 @@ enum PageVerb: Verb {
     static let usage = Usage(
         name: "page", summary: "show one page: header fields, cells, bytes",
         parameters: [.required("FILE", "the store"), .required("N", "the page's number; 0 is the superblock")],
-        options: [.json],
+        options: [.flag("--newest", "show the version in the log, where the log has one"), .json],
         discussion: """
-            Reads the file's bytes and opens no database, so it works on damaged files too: what cannot be right is
-            marked. Shows the page as of the last checkpoint; a newer version may lie in the log.
+            Reads the bytes of the files and opens no database, so it works on damaged files too: what cannot be right
+            is marked. Shows the page as it is in the store file, and says so if the log has a newer version; a page
+            that only the log has is shown from there.
             Exit code 1: the page does not match its checksum.
             """,
         examples: [
@@ -25,8 +26,7 @@ enum PageVerb: Verb {
                 UsageError(message: "N needs a page number, not '\(text)'", hint: "usage: \(usage.synopsis)"))
         }
         let image = try StoreImage(path: arguments.required("FILE"))
-        let page = try image.page(number)
-        let report = number == 0 ? PageReport(superblockOf: image, page) : PageReport(page, of: image)
+        let report = try report(number, of: image, isNewest: arguments.flag("--newest"))
         if arguments.wantsJSON {
             console.print(report.json)
         } else {
@@ -36,8 +36,46 @@ enum PageVerb: Verb {
     }
 }
 
+extension PageVerb {
+    /// The page as the store file has it, or as the log has it.
+    private static func report(
+        _ number: UInt64, of image: StoreImage, isNewest: Bool
+    ) throws(ToolError) -> PageReport {
+        let logged = try image.loggedPage(number)
+        if let logged, isNewest || number >= image.pageCount {
+            let source: PageReport.Source = number < image.pageCount ? .log : .onlyLog
+            return PageReport(logged, of: image, from: source)
+        }
+        guard number < image.pageCount else { throw image.noPage(number) }
+        let page = try image.page(number)
+        guard number > 0 else { return PageReport(superblockOf: image, page) }
+        return PageReport(page, of: image, from: logged == nil ? .store : .storeBehindLog)
+    }
+}
+
 /// What there is to say about one page.
 struct PageReport {
+    /// Where the bytes came from.
+    enum Source: String {
+        case store
+        case storeBehindLog
+        case log
+        case onlyLog
+
+        /// For people; nothing to say of a page that is as new as any.
+        var sentence: String? {
+            switch self {
+            case .store: nil
+            case .storeBehindLog: "As it is in the store file; the log has a newer version (--newest shows it)."
+            case .log: "From the log; the store file has an older version."
+            case .onlyLog: "From the log; the store file does not have the page yet."
+            }
+        }
+
+        /// For programs.
+        var file: String { self == .log || self == .onlyLog ? "log" : "store" }
+    }
+
     /// A field of the page: where it is and what it says.
     struct Field {
         let name: String
@@ -48,12 +86,14 @@ struct PageReport {
     let path: String
     let page: PageImage
     let title: String
+    let source: Source
     private(set) var fields: [Field] = []
     private(set) var problems: [String] = []
 
     /// Reads a page that is not the first.
-    init(_ page: PageImage, of image: StoreImage) {
+    init(_ page: PageImage, of image: StoreImage, from source: Source) {
         self.page = page
+        self.source = source
         path = image.path
         title = page.type?.words ?? "no known type"
         addHeader(treeName: TreeNames.read(image.path)[page.treeID])
@@ -134,6 +174,7 @@ extension PageReport {
         self.page = page
         path = image.path
         title = "superblock"
+        source = .store
         problems = image.page0.problems.map(\.text)
         if let superblock = image.page0.superblock { addSuperblock(superblock) }
         for (index, offset) in SuperblockLayout.slots.enumerated() {
@@ -170,6 +211,7 @@ extension PageReport {
     /// Fields, problems, cells, bytes.
     func print(to console: Console) {
         console.print("page \(page.number) of \(path): \(title)")
+        if let sentence = source.sentence { console.print(sentence) }
         for problem in problems { console.print("! \(problem)") }
         var table = TextTable([.text("field"), .number("at byte"), .text("value")])
         for field in fields { table.append([field.name, "\(field.offset)", field.value]) }
@@ -195,6 +237,7 @@ extension PageReport {
     var json: JSONValue {
         [
             "file": .string(path), "page": .count(page.number), "type": .string(title),
+            "from": .string(source.file), "newerInLog": .boolean(source == .storeBehindLog),
             "problems": .array(problems.map(JSONValue.string)),
             "fields": .object(fields.map { (name: $0.name, value: .string($0.value)) }),
             "cells": .array(

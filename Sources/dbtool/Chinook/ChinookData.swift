@@ -1,0 +1,33 @@
+// Where the rows of the demo are: in the folder that a build puts beside the executable, or where they were compiled.
+//
+// `Bundle.module` is not asked: it ends the process if there is no such folder.
+
+import Foundation
+
+/// The file with the rows.
+enum ChinookData {
+    /// The folder that goes with the executable.
+    static let folderName = "Espalier_dbtool.resources"
+    private static let name = "ChinookData.json"
+
+    /// The file for an executable, wherever it was copied to.
+    ///
+    /// - Parameter sources: where this file was when it was compiled: a copy of the program alone still finds the rows
+    ///   while the checkout is there.
+    /// - Throws: `ToolError.file`, which says what to copy.
+    static func file(beside executable: URL?, sources: String = #filePath) throws(ToolError) -> URL {
+        let folders = [executable, executable?.resolvingSymlinksInPath()].compactMap(\.self).map {
+            $0.deletingLastPathComponent().appending(path: folderName)
+        }
+        let candidates = folders + [URL(fileURLWithPath: sources).deletingLastPathComponent()]
+        let files = candidates.map { $0.appending(path: name) }
+        guard let file = files.first(where: { FileManager.default.isReadableFile(atPath: $0.path) }) else {
+            throw .file(
+                path: folders.first?.path ?? folderName,
+                reason:
+                    "is missing: the rows of the demo are in it; copy the folder \(folderName) from the build folder "
+                    + "(swift build -c release --show-bin-path) to where the program is")
+        }
+        return file
+    }
+}
