@@ -32,6 +32,28 @@ import Testing
         }
     }
 
+    @Test func `a hole of terabytes and a forged page count cost neither memory nor time`() async {
+        await #expect(processExitsWith: .success) {
+            let files = try SampleStores.closed()
+            var forged = files
+            forged.set(UInt32.max, at: files.newestSlotOffset + 24)
+            forged.sealSlot((files.newestSlotOffset - 512) / 512)
+            _ = try StoreAudit.run(store: files.store, log: nil)
+            let before = Self.resetPeak()
+            let begun = ContinuousClock.now
+
+            let sound = try StoreAudit.run(store: SparseSource(files.store, byteCount: 20 << 30), log: nil)
+            let claimed = try StoreAudit.run(store: SparseSource(forged.store, byteCount: 4096 << 32), log: nil)
+
+            precondition(sound.isOK, "\(sound.findings.list)")
+            precondition(!claimed.isOK, "a forged page count is in order")
+            let growth = Self.peak() - before
+            precondition(growth <= Self.freeByteCount, "\(growth) bytes")
+            let seconds = (ContinuousClock.now - begun) / .seconds(1)
+            precondition(seconds < Self.secondsMax, "\(seconds) seconds")
+        }
+    }
+
     /// The tool, if it is among what was built.
     private static var tool: String? {
         let path = Checkout.products.appending(path: "dbtool").path

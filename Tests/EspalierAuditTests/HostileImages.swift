@@ -186,3 +186,19 @@ extension [UInt8] {
         }
     }
 }
+
+/// Bytes with a hole behind them.
+struct SparseSource: ByteSource {
+    private let bytes: [UInt8]
+    private let count: UInt64
+
+    init(_ bytes: [UInt8], byteCount: UInt64) { (self.bytes, count) = (bytes, byteCount) }
+
+    func byteCount() throws(AuditFailure) -> UInt64 { count }
+
+    func read(at offset: UInt64, count: Int) throws(AuditFailure) -> [UInt8] {
+        let wanted = Int(min(UInt64(count), self.count - min(offset, self.count)))
+        let found = try bytes.read(at: offset, count: wanted)
+        return found + [UInt8](repeating: 0, count: wanted - found.count)
+    }
+}

@@ -26,7 +26,7 @@ struct Comparison {
                 (trees, roots) = ([list.tree], [root(list.relationship.destination)])
                 title = "\(list.tree) with rows"
             } else {
-                let other = list.inverse.flatMap(schema.list(of:)).map { schema.lists[$0].tree }
+                let other = schema.inverseLists[index].map { schema.lists[$0].tree }
                 (trees, roots) = ([list.tree, list.ownerTree ?? other ?? list.tree], [])
                 title = "\(trees[0]) with \(trees[1])"
             }
@@ -49,14 +49,14 @@ struct LinkShare {
         let (here, turned) = (
             ContentHash(link.owner, link.destination), ContentHash(link.destination, link.owner)
         )
-        guard let inverse = list.inverse else {
+        guard list.inverse != nil else {
             return body(LinkShare(list: index, hash: here, isFirst: !isOwnerTree))
         }
         if list.isDerived {
             let hash = ContentHash(link.owner, link.destination, link.number)
             return body(LinkShare(list: index, hash: hash, isFirst: false))
         }
-        guard let other = schema.list(of: inverse) else { return }
+        guard let other = schema.inverseLists[index] else { return }
         if index <= other { body(LinkShare(list: index, hash: here, isFirst: true)) }
         if other <= index { body(LinkShare(list: other, hash: turned, isFirst: false)) }
     }
@@ -81,7 +81,7 @@ final class Differences {
         let key: String
     }
 
-    private var rows: RowCheck
+    private let rows: RowCheck
     private let buckets: [ComparisonID: Set<Int>]
     private var items: [ComparisonID: [ContentHash: Item]] = [:]
     private var itemCount = 0

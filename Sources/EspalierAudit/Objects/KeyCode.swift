@@ -59,9 +59,10 @@ enum KeyCode {
         }
     }
 
-    static func append<Number: FixedWidthInteger & UnsignedInteger>(_ number: Number, to code: inout [UInt8]) {
-        for shift in stride(from: Number.bitWidth - 8, through: 0, by: -8) {
-            code.append(UInt8(truncatingIfNeeded: number >> Number(shift)))
+    /// Appends the low bytes of a number, big-endian.
+    static func append(_ number: UInt64, byteCount: Int = 8, to code: inout [UInt8]) {
+        for index in 0..<byteCount {
+            code.append(UInt8(truncatingIfNeeded: number &>> UInt64(8 * (byteCount - 1 - index))))
         }
     }
 
@@ -70,10 +71,10 @@ enum KeyCode {
         switch row.plan.fields[field].kind {
         case nil:
             let reference = row.reference(field)
-            append(reference.entityNumber, to: &code)
+            append(UInt64(reference.entityNumber), byteCount: 2, to: &code)
             append(reference.key, to: &code)
-        case .integer16: append(UInt16(truncatingIfNeeded: row.integer(field)) ^ 1 << 15, to: &code)
-        case .integer32: append(UInt32(truncatingIfNeeded: row.integer(field)) ^ 1 << 31, to: &code)
+        case .integer16: append(UInt64(bitPattern: row.integer(field)) ^ 1 << 15, byteCount: 2, to: &code)
+        case .integer32: append(UInt64(bitPattern: row.integer(field)) ^ 1 << 31, byteCount: 4, to: &code)
         case .integer64: append(UInt64(bitPattern: row.integer(field)) ^ 1 << 63, to: &code)
         case .boolean, .uuid: code.append(contentsOf: bytes[range])
         case .double, .date: appendDouble(bytes.u64(range.lowerBound), to: &code)
@@ -97,7 +98,7 @@ enum KeyCode {
     private static func appendFloat(_ stored: UInt32, to code: inout [UInt8]) {
         let number = Float(bitPattern: stored)
         let bits: UInt32 = number.isNaN ? 0x7FC0_0000 : number == 0 ? 0 : stored
-        append(bits >> 31 == 1 ? ~bits : bits | 1 << 31, to: &code)
+        append(UInt64(bits >> 31 == 1 ? ~bits : bits | 1 << 31), byteCount: 4, to: &code)
     }
 
     private static func appendDecimal(_ bytes: [UInt8], _ offset: Int, to code: inout [UInt8]) {
@@ -116,7 +117,7 @@ enum KeyCode {
         if significant.count % 2 == 1 { significant.append(0) }
         code.append(sign == 1 ? 1 : 3)
         let start = code.count
-        append(UInt16(0x8000 + first), to: &code)
+        append(UInt64(0x8000 + first), byteCount: 2, to: &code)
         for index in stride(from: 0, to: significant.count, by: 2) {
             code.append(significant[index] * 10 + significant[index + 1] + 1)
         }

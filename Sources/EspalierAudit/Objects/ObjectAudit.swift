@@ -22,7 +22,9 @@ final class ObjectAudit {
     private var roles: [String: TreeRole] = [ObjectSchema.treeName: .schema]
     private var rows: RowCheck?
     private var counters: [UInt64: UInt64] = [:]
-    private var sketches: [ComparisonID: MultisetSketch] = [:]
+    /// By position of the group, and of the list.
+    private var groupSketches: [MultisetSketch] = []
+    private var listSketches: [MultisetSketch] = []
     private var linkCheck: LinkCheck?
     /// The codes of the entry before, if it was not cut, and its row.
     private var lastEntry: (codes: ArraySlice<UInt8>, key: UInt64)?
@@ -84,6 +86,8 @@ final class ObjectAudit {
             }
             report.format = schema.format
             rows = RowCheck(schema)
+            groupSketches = Array(repeating: MultisetSketch(), count: schema.groups.count)
+            listSketches = Array(repeating: MultisetSketch(), count: schema.lists.count)
             roles = TreeRole.all(schema)
             checkTrees()
         } catch {
@@ -124,7 +128,7 @@ final class ObjectAudit {
     private func takeCounter(_ key: UInt64, _ value: [UInt8]) {
         let (kind, number) = (key >> 32, key & 0xFFFF_FFFF)
         guard value.count == 8, (1...3).contains(kind),
-            kind == 3 || (1..<UInt64(rows?.schema.entities.count ?? 0)).contains(number)
+            kind == 3 || (number > 0 && number < UInt64(rows?.schema.entities.count ?? 0))
         else {
             return add(Breach(107, 0, "\(value.count) bytes for number \(number)"), ObjectSchema.countersName, "\(key)")
         }
@@ -142,10 +146,10 @@ final class ObjectAudit {
             guard let row = try rows?.row(value, key: key, root: root) else { return }
             rows?.note(row, key: key) { [unowned self] in add($0, tree, "\(key)") }
             rows?.noteEntries(of: row, key: key) { [unowned self] in
-                sketches[.group($0), default: MultisetSketch()].add(ContentHash($1))
+                groupSketches[$0].add(ContentHash($1))
             }
             rows?.forEachLink(of: row, key: key) { [unowned self] list, _, hash in
-                sketches[.list(list), default: MultisetSketch()].add(hash)
+                listSketches[list].add(hash)
             }
         } catch {
             rows?.hierarchies[root]?.isWhole = false
@@ -155,7 +159,7 @@ final class ObjectAudit {
 
     private func takeEntry(_ key: [UInt8], _ value: [UInt8], _ tree: String, _ group: Int) {
         report.entryCount += 1
-        sketches[.group(group), default: MultisetSketch()].subtract(ContentHash(key + value))
+        groupSketches[group].subtract(ContentHash(key + value))
         guard let rows, rows.schema.groups[group].isUnique, key.count > 8 else { return }
         let row = key.u64(key.count - 8).byteSwapped
         let codes = key.dropLast(8)
@@ -178,11 +182,10 @@ final class ObjectAudit {
             let link = try linkCheck?.link(key, value, rows) { [unowned self] in add($0, tree, key.hexadecimal) }
             guard let link else { return }
             LinkShare.forEach(of: link, list, isOwnerTree: isOwnerTree, rows.schema) { [unowned self] share in
-                let hash = share.hash
                 if share.isFirst {
-                    sketches[.list(share.list), default: MultisetSketch()].add(hash)
+                    listSketches[share.list].add(share.hash)
                 } else {
-                    sketches[.list(share.list), default: MultisetSketch()].subtract(hash)
+                    listSketches[share.list].subtract(share.hash)
                 }
             }
         } catch {
@@ -213,7 +216,12 @@ final class ObjectAudit {
                 leaveOut(comparison.title)
                 continue
             }
-            guard let sketch = sketches[id], !sketch.isBalanced else { continue }
+            let sketch =
+                switch id {
+                case .group(let index): groupSketches[index]
+                case .list(let index): listSketches[index]
+                }
+            guard !sketch.isBalanced else { continue }
             differing[id] = sketch.differing(atMost: Differences.bucketCountMax)
         }
         guard !differing.isEmpty else { return }

@@ -1,5 +1,5 @@
-// Sections 2 and 3 of the document of object stores: which trees the model asks for, and what entity numbers and layouts
-// mean. Rules 101 to 106.
+// Sections 2 and 3 of the document of object stores: the trees that the model asks for, and what entity numbers and
+// layouts mean. Rules 101 to 106.
 
 /// An index or a uniqueness constraint.
 struct KeyGroup {
@@ -83,6 +83,8 @@ struct ObjectSchema {
     private(set) var layouts: [LayoutRecord?] = [nil]
     private(set) var groups: [KeyGroup] = []
     private(set) var lists: [LinkList] = []
+    /// By position of a list, that of the list at the other end; nothing where there is none.
+    private(set) var inverseLists: [Int?] = []
     /// By the name of its tree, the position of a list.
     private var listByTree: [String: Int] = [:]
 
@@ -105,6 +107,7 @@ struct ObjectSchema {
             report("", Breach(105, 0, "\(records.count) records, where \(expected) have a meaning"))
         }
         for index in self.model.entities.indices { try addTrees(of: index) }
+        inverseLists = lists.map { $0.inverse.flatMap(list(of:)) }
     }
 
     private mutating func readEntities(_ records: [[UInt8]: [UInt8]]) throws(Breach) {
@@ -184,7 +187,7 @@ struct ObjectSchema {
     }
 
     /// The position of the list of a to-many relationship.
-    func list(of relationship: ObjectModel.Relationship) -> Int? {
+    private func list(of relationship: ObjectModel.Relationship) -> Int? {
         listByTree["links:\(model.entities[relationship.entity].name).\(relationship.name)"]
     }
 

@@ -1,7 +1,7 @@
 // Section 6 of the document of object stores: one row. Rules 114 to 116; section 10 for rows of format 1.
 //
 // Invariants
-//   1. A value of this type comes from bytes that break none of these rules, so fields are read without a further check.
+//   1. A value of this type comes from bytes that break none of these rules: fields are read without a further check.
 
 /// A to-one value, or a row by its number.
 struct RowReference: Hashable {

@@ -11,8 +11,8 @@ struct HierarchyState {
     var greatestKey: UInt64 = 0
 }
 
-/// The check of rows.
-struct RowCheck {
+/// The check of rows: a class, because every entry of other trees asks it too.
+final class RowCheck {
     /// References that are kept until all rows were seen; beyond that the rows are read once more.
     private static let pendingCountMax = 1 << 17
     /// What the cached plans may hold of groups, fields and references together.
@@ -41,7 +41,7 @@ struct RowCheck {
     // MARK: One row
 
     /// The row that these bytes are in the tree of a hierarchy.
-    mutating func row(_ bytes: [UInt8], key: UInt64, root: Int) throws(Breach) -> RowBytes {
+    func row(_ bytes: [UInt8], key: UInt64, root: Int) throws(Breach) -> RowBytes {
         guard key > 0 else { throw Breach(112, 0, "a row with the primary key 0") }
         guard let number = RowBytes.layoutNumber(bytes, format: schema.format), let plan = plan(number),
             schema.model.entities[plan.entity].root == root,
@@ -51,7 +51,7 @@ struct RowCheck {
     }
 
     /// The plan of a layout.
-    private mutating func plan(_ number: UInt16) -> RowPlan? {
+    private func plan(_ number: UInt16) -> RowPlan? {
         if let plan = plans[number] { return plan }
         guard Int(number) < schema.layouts.count, let layout = schema.layouts[Int(number)],
             let entity = schema.entity(layout.entityNumber)
@@ -64,7 +64,7 @@ struct RowCheck {
     }
 
     /// Notes that a row is there; reports references that cannot be.
-    mutating func note(_ row: RowBytes, key: UInt64, _ report: (Breach) -> Void) {
+    func note(_ row: RowBytes, key: UInt64, _ report: (Breach) -> Void) {
         keys[row.plan.entityNumber, default: KeySet()].append(key)
         counts[row.plan.entityNumber, default: 0] += 1
         for reference in row.plan.references where !row.isNull(reference.field) {
@@ -83,7 +83,7 @@ struct RowCheck {
     }
 
     /// Calls `body` with each entry that a row must have in the tree of a group: key, then value.
-    mutating func forEachEntry(
+    func forEachEntry(
         of row: RowBytes, key: UInt64, _ body: (_ group: Int, _ entry: [UInt8]) -> Void
     ) {
         for use in row.plan.groups {
@@ -93,7 +93,7 @@ struct RowCheck {
     }
 
     /// The same once for each row of the store: counts what is cut, and keeps what must be unique.
-    mutating func noteEntries(of row: RowBytes, key: UInt64, _ body: (_ group: Int, _ entry: [UInt8]) -> Void) {
+    func noteEntries(of row: RowBytes, key: UInt64, _ body: (_ group: Int, _ entry: [UInt8]) -> Void) {
         for use in row.plan.groups {
             let cut = encode(use, row, key)
             body(use.number, entry)
@@ -106,7 +106,7 @@ struct RowCheck {
     }
 
     /// Makes `entry` that of a row; what was cut, if something was.
-    private mutating func encode(
+    private func encode(
         _ use: RowPlan.Group, _ row: RowBytes, _ key: UInt64
     ) -> (whole: ContentHash, hasNull: Bool)? {
         entry.removeAll(keepingCapacity: true)
@@ -147,7 +147,7 @@ struct RowCheck {
         return keys[reference.entityNumber]?.contains(reference.key) == true
     }
 
-    private mutating func remember(_ reference: RowReference) {
+    private func remember(_ reference: RowReference) {
         guard !mustReadAgain, pending.last != reference else { return }
         pending.append(reference)
         guard pending.count == Self.pendingCountMax else { return }
@@ -157,7 +157,7 @@ struct RowCheck {
     }
 
     /// Ends the reading of all rows.
-    mutating func finish() {
+    func finish() {
         for number in keys.keys { keys[number]?.finish() }
         if pending.contains(where: { !exists($0) }) { mustReadAgain = true }
         pending = []

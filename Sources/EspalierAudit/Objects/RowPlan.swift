@@ -32,8 +32,8 @@ struct RowField {
     }
 }
 
-/// What is needed to read rows of one layout.
-struct RowPlan {
+/// What is needed to read rows of one layout; every row of it holds on to the same one.
+final class RowPlan {
     /// A group that the rows belong to.
     struct Group {
         /// The position in the schema.
@@ -86,7 +86,7 @@ struct RowPlan {
         }
     }
 
-    private mutating func add(_ field: LayoutRecord.Field) {
+    private func add(_ field: LayoutRecord.Field) {
         let (part, width) = RowField.home(of: field.kind)
         let position: Int
         switch part {

@@ -9,17 +9,18 @@ enum ChinookData {
     /// The folder that goes with the executable.
     static let folderName = "Espalier_dbtool.resources"
     private static let name = "ChinookData.json"
+    /// Where this file was when it was compiled.
+    static let compiledFolder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
     /// The file for an executable, wherever it was copied to.
     ///
-    /// - Parameter sources: where this file was when it was compiled: a copy of the program alone still finds the rows
-    ///   while the checkout is there.
+    /// - Parameter sources: a copy of the program alone still finds the rows while the checkout is there.
     /// - Throws: `ToolError.file`, which says what to copy.
-    static func file(beside executable: URL?, sources: String = #filePath) throws(ToolError) -> URL {
+    static func file(beside executable: URL?, sources: URL = compiledFolder) throws(ToolError) -> URL {
         let folders = [executable, executable?.resolvingSymlinksInPath()].compactMap(\.self).map {
             $0.deletingLastPathComponent().appending(path: folderName)
         }
-        let candidates = folders + [URL(fileURLWithPath: sources).deletingLastPathComponent()]
+        let candidates = folders + [sources]
         let files = candidates.map { $0.appending(path: name) }
         guard let file = files.first(where: { FileManager.default.isReadableFile(atPath: $0.path) }) else {
             throw .file(
