@@ -43,8 +43,8 @@ package enum StoreAudit {
     ///   - log: the log beside it, if there is one. Asked for when page 0 was read: a writer makes its log before it
     ///     says in page 0 that there is one, so a log that is missing then was missing before.
     /// - Throws: why nothing can be said.
-    /// - Complexity: each page that is referred to is read once, those of an object store where something differs twice;
-    ///   some bits for each page and each row are kept.
+    /// - Complexity: each page that is referred to is read once, in an object store twice where something differs; some
+    ///   bits for each page and each row are kept.
     package static func run(
         store: any ByteSource, log: @autoclosure () -> (any ByteSource)?
     ) throws(AuditFailure) -> AuditReport {
