@@ -223,7 +223,10 @@ extension ObjectDamage {
         change("widths that cannot be", of: "rows:", [114]) { $0[0] |= 0x30 },
         change("a layout that is none", of: "rows:", [113]) { $0[1] = 250 },
         change("an empty row", of: "rows:", [113]) { $0 = [] },
-        change("an indexed value", of: "rows:Work", [121], where: { $1.lastIndex(of: UInt8(ascii: "t")) != nil }) {
+        change(
+            "an indexed value", of: "rows:Work", [121],
+            where: { $1.count < 300 && $1.lastIndex(of: UInt8(ascii: "t")) != nil }
+        ) {
             row in
             guard let place = row.lastIndex(of: UInt8(ascii: "t")) else { return }
             row[place] = UInt8(ascii: "u")
