@@ -33,8 +33,22 @@ public struct CheckReport: Sendable {
         public var pageCount: UInt64 = 0
     }
 
+    /// Pages that no walk reached because a page before them is damaged: nothing is known about them.
+    public struct UnreachedPages: Sendable, Hashable {
+        /// The name of the damaged tree; `nil` for the catalog.
+        public let treeName: String?
+        /// The number of the damaged tree.
+        public let treeID: UInt32
+        /// How many damaged pages of the tree hide others; each of them has a finding.
+        public let causeCount: Int
+        /// How many pages are hidden.
+        public var pageCount: UInt64 = 0
+    }
+
     /// All that is wrong.
     public var findings: [Finding] = []
+    /// What could not be looked at because of findings, one entry for each tree concerned.
+    public var unreached: [UnreachedPages] = []
     /// The trees that were walked.
     public var trees: [TreeCount] = []
     /// Pages of the store.

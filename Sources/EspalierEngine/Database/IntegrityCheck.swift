@@ -5,6 +5,7 @@
 //   1. Goes on after a finding; reports all of them. Only what keeps it from reading at all is thrown.
 //   2. Works on one snapshot, beside readers and the writer; one step looks at one page.
 //   3. Memory follows the pages that are there, not the number that a damaged file claims (`PageSet`).
+//   4. A page that a damaged page hides is no finding of its own: it is counted with its tree (`unreached`).
 
 /// The check of a whole store.
 struct IntegrityCheck {
@@ -24,6 +25,8 @@ struct IntegrityCheck {
     /// The check of the tree that the phase names, once it has begun; it has the set of visited pages meanwhile.
     private var treeCheck: TreeCheck<ReadPages>?
     private var visited: PageSet
+    /// Whether the trees are known; without them all pages would seem lost.
+    private var isCatalogReadable = true
     private(set) var report = CheckReport()
 
     /// Begins a check of the newest commit of `engine`.
@@ -60,8 +63,14 @@ struct IntegrityCheck {
         case .catalog:
             let catalog = TreeRecord(
                 treeID: FixedPlace.catalogTreeID, root: pages.versions.state.catalogRoot, kind: .bytes)
-            guard try stepTree(catalog, name: "") != nil else { break }
-            phase = try listTrees() ? .tree(0) : .done
+            guard let result = try stepTree(catalog, name: "") else { break }
+            isCatalogReadable = try listTrees(isCut: result.cutCount > 0)
+            if isCatalogReadable {
+                phase = .tree(0)
+            } else {
+                hide(FixedPlace.catalogTreeID, name: nil, causeCount: max(result.cutCount, 1))
+                phase = .freeSpace(group: 0)
+            }
         case .tree(let number):
             guard number < trees.count else {
                 phase = .freeSpace(group: 0)
@@ -116,19 +125,64 @@ struct IntegrityCheck {
         treeCheck = nil
         visited = check.visited
         for finding in check.result.findings { note(finding, tree: name.isEmpty ? nil : name) }
+        if check.result.cutCount > 0, record.treeID != FixedPlace.catalogTreeID {
+            hide(record.treeID, name: name, causeCount: check.result.cutCount)
+        }
         return check.result
     }
 
     /// Reads the catalog; `false` if that is not possible.
-    private mutating func listTrees() throws(StorageError) -> Bool {
+    private mutating func listTrees(isCut: Bool) throws(StorageError) -> Bool {
         do throws(StorageError) {
             trees = try Catalog(pages, root: pages.versions.state.catalogRoot).list()
-            return true
         } catch {
-            // The catalog's own damage is reported above; without it no tree is known, and all pages would seem lost.
+            // The walk of the catalog has reported its damage, unless it is in a record.
             guard case .corruption(let corruption) = error else { throw error }
-            if report.findings.isEmpty { note(corruption, tree: nil) }
+            if !isCut { note(corruption, tree: nil) }
             return false
+        }
+        var numbers: Set<UInt32> = []
+        for (name, record) in trees {
+            guard
+                !name.isEmpty, numbers.insert(record.treeID).inserted,
+                record.treeID < pages.versions.state.nextTreeID,
+                record.createdTransaction <= pages.versions.state.transactionID
+            else {
+                let corruption = Corruption(
+                    page: pages.versions.state.catalogRoot, treeID: record.treeID, byteOffset: 0, rule: .catalogRecord,
+                    file: .store)
+                note(corruption, tree: name)
+                continue
+            }
+        }
+        return true
+    }
+
+    // MARK: Pages that were not reached
+
+    /// Takes note that pages of a tree are hidden by damaged ones.
+    private mutating func hide(_ treeID: UInt32, name: String?, causeCount: Int) {
+        report.unreached.append(
+            CheckReport.UnreachedPages(treeName: name, treeID: treeID, causeCount: causeCount))
+    }
+
+    /// Counts a page in use that was not reached with the damage that hides it; a finding if there is none.
+    private mutating func judgeUnreached(_ page: PageNumber) throws(StorageError) {
+        guard let index = try indexOfCause(of: page) else { return note(.pageLost, page: page) }
+        report.unreached[index].pageCount += 1
+    }
+
+    /// The position in `report.unreached` of the tree that `page` belongs to; `nil` if nothing hides the page.
+    private func indexOfCause(of page: PageNumber) throws(StorageError) -> Int? {
+        guard !report.unreached.isEmpty else { return nil }
+        guard isCatalogReadable else { return 0 }
+        do throws(StorageError) {
+            let treeID = try pages.pin(page).view.treeID
+            return report.unreached.firstIndex { $0.treeID == treeID }
+        } catch {
+            // Which tree it belonged to cannot be told.
+            guard case .corruption = error else { throw error }
+            return 0
         }
     }
 
@@ -160,7 +214,7 @@ struct IntegrityCheck {
         if report.freePageCount != UInt64(pages.versions.state.freeCount) {
             note(.freeCountWrong, page: FixedPlace.superblock)
         }
-        report.isComplete = true
+        report.isComplete = isCatalogReadable
         phase = .done
     }
 
@@ -172,7 +226,7 @@ struct IntegrityCheck {
             try PageValidation.validate(bitmap.view, number: group + 1)
             // Only now: a page that is not there takes no place in the set (invariant 3).
             _ = visited.insert(group + 1)
-            return compare(bitmap.view, with: group)
+            return try compare(bitmap.view, with: group)
         } catch {
             guard case .corruption(let corruption) = error else { throw error }
             note(corruption, tree: nil)
@@ -181,7 +235,7 @@ struct IntegrityCheck {
     }
 
     /// Compares the bits of one bitmap page with what was reached; returns how many pages it calls free.
-    private mutating func compare(_ bitmap: PageView, with group: PageNumber) -> UInt64 {
+    private mutating func compare(_ bitmap: PageView, with group: PageNumber) throws(StorageError) -> UInt64 {
         var freeCount: UInt64 = 0
         for index in 0..<bitmap.bitmapWordCount {
             let first = UInt64(group) + UInt64(64 * index)
@@ -198,8 +252,10 @@ struct IntegrityCheck {
                 let isFree = free & (1 << UInt64(bit)) != 0
                 if existing & (1 << UInt64(bit)) == 0 {
                     note(.pageBeyondEnd, page: group + 1, byteOffset: BitmapLayout.bits + 8 * index + bit / 8)
+                } else if isFree {
+                    note(.pageReachedButFree, page: PageNumber(first) + PageNumber(bit))
                 } else {
-                    note(isFree ? .pageReachedButFree : .pageLost, page: PageNumber(first) + PageNumber(bit))
+                    try judgeUnreached(PageNumber(first) + PageNumber(bit))
                 }
             }
         }

@@ -31,7 +31,9 @@ enum Page0Check {
         {
             found.append(corruption(.superblockMirror, at: SuperblockLayout.mirror))
         }
-        let slots = SuperblockLayout.slots.map { CheckpointSlot(decoding: page, at: $0) }
+        let slots = SuperblockLayout.slots.map { place in
+            CheckpointSlot(decoding: page, at: place).flatMap { $0.byteOffset == place ? $0 : nil }
+        }
         let newest = slots.compactMap(\.self).max { $0.sequence < $1.sequence }
         let mayBeTorn = newest.map { (hasLog || $0.isUntouchedCopy) ? ($0.sequence + 1) % UInt64(slots.count) : .max }
         for (index, place) in SuperblockLayout.slots.enumerated() where slots[index] == nil {

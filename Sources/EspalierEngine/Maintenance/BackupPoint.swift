@@ -74,7 +74,7 @@ extension CheckpointSlot {
     private var hasNoSession: Bool { chainSeed == 0 && logIdentifier.contains { $0 != 0 } }
 
     /// Whether the store is a full backup that nobody has written to: its log identifier names the original.
-    var isUntouchedCopy: Bool { isClean && hasNoSession && logStartSegment == 0 }
+    package var isUntouchedCopy: Bool { isClean && hasNoSession && logStartSegment == 0 }
 
     /// Whether the store is a backup that is being brought forward: its first segment names the position it will reach.
     var isUnfinishedCopy: Bool { !isClean && hasNoSession }

@@ -18,6 +18,8 @@ package struct TreeCheckResult: Sendable {
     package var interiorPageCount: UInt64 = 0
     /// Overflow pages that could be read.
     package var overflowPageCount: UInt64 = 0
+    /// How many pages could not be read or followed: what they refer to was not reached.
+    package var cutCount = 0
 
     /// No findings yet.
     package init() {}
@@ -112,23 +114,30 @@ package struct TreeCheck<Source: PageSource> {
                 file: .store))
     }
 
-    /// Notes `error` if it is about content; throws it otherwise.
-    private mutating func note(_ error: StorageError) throws(StorageError) {
+    /// Notes a broken rule that hides the pages after this one.
+    private mutating func cut(_ rule: CorruptionRule, _ page: PageNumber, at offset: Int = 0) {
+        note(rule, page, at: offset)
+        result.cutCount += 1
+    }
+
+    /// Notes `error`, which hides the pages after this one, if it is about content; throws it otherwise.
+    private mutating func cut(_ error: StorageError) throws(StorageError) {
         guard case .corruption(let corruption) = error else { throw error }
         let located = Corruption(
             page: corruption.page, treeID: record.treeID, byteOffset: corruption.byteOffset, rule: corruption.rule,
             file: corruption.file)
         result.findings.append(located)
+        result.cutCount += 1
     }
 
     /// Marks `page` visited; `false` (and a finding) if it cannot be visited.
     private mutating func enter(_ page: PageNumber) -> Bool {
         guard page < visited.pageCount else {
-            note(.pageBeyondEnd, page)
+            cut(.pageBeyondEnd, page)
             return false
         }
         guard visited.insert(page) else {
-            note(.pageReachedTwice, page)
+            cut(.pageReachedTwice, page)
             return false
         }
         return true
@@ -145,7 +154,7 @@ package struct TreeCheck<Source: PageSource> {
             try tree.check(copy, page, record, expectation.level ?? -1)
             return true
         } catch {
-            try note(error)
+            try cut(error)
             return false
         }
     }
@@ -211,17 +220,17 @@ package struct TreeCheck<Source: PageSource> {
     private mutating func checkChain(
         _ first: PageNumber, _ page: PageNumber, _ left: UInt64, _ announced: Int?
     ) throws(StorageError) {
-        guard page != 0 else { return note(.overflowLength, first) }
+        guard page != 0 else { return cut(.overflowLength, first) }
         guard enter(page) else { return }
         do throws(StorageError) {
             let pin = try source.pin(page)
             try PageValidation.validate(pin.view, number: page, depth: depth)
-            guard pin.view.typeByte == PageType.overflow.rawValue else { return note(.pageType, page) }
+            guard pin.view.typeByte == PageType.overflow.rawValue else { return cut(.pageType, page) }
             if pin.view.treeID != record.treeID { note(.treeOfPage, page) }
             let runLength = pin.view.overflowRunLength
             if let announced, announced != runLength { note(.overflowRun, page, at: OverflowLayout.runLength) }
             let length = UInt64(pin.view.overflowPayload.count)
-            guard length <= left else { return note(.overflowLength, page) }
+            guard length <= left else { return cut(.overflowLength, page) }
             result.overflowPageCount += 1
             let next = pin.view.overflowNext
             if left > length {
@@ -229,9 +238,9 @@ package struct TreeCheck<Source: PageSource> {
                     .chain(
                         first: first, next: next, left: left - length, announced: runLength > 1 ? runLength - 1 : nil))
             } else if next != 0 {
-                note(.overflowLength, next)
+                cut(.overflowLength, next)
             }
-        } catch { return try note(error) }
+        } catch { return try cut(error) }
     }
 
     private mutating func checkCounts() {

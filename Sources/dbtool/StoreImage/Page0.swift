@@ -66,14 +66,14 @@ struct Page0 {
         }
     }
 
-    /// A slot is valid, was never written, or is the one that was being written when the machine stopped; without a log
-    /// nothing was being written.
+    /// A slot is valid, or is the one that was being written when the machine stopped: without a log nothing was being
+    /// written, except in a copy that was never opened for writing.
     private mutating func findSlotProblems(hasLog: Bool) {
         let count = SuperblockLayout.slots.count
         let next = newestSlot.map { Int(($0.sequence + 1) % UInt64(count)) }
         for (index, offset) in SuperblockLayout.slots.enumerated() {
-            let isTorn = index == next && hasLog
-            guard !isTorn, slot(at: offset) == nil, range(offset).contains(where: { $0 != 0 }) else { continue }
+            let isTorn = index == next && (hasLog || newestSlot?.isUntouchedCopy == true)
+            guard !isTorn, slot(at: offset)?.byteOffset != offset else { continue }
             problems.append(
                 Problem(.noValidSlot, at: offset, "checkpoint slot \(Self.name(ofSlot: index)) is not valid"))
         }
