@@ -37,6 +37,6 @@ public struct FuzzBody: Sendable {
 
     /// All bodies.
     public static let all: [FuzzBody] = [
-        canary, storeImage, logImage, both, verdicts, operations, care, crash, predicate, model, row, key,
+        canary, storeImage, logImage, both, verdicts, operations, care, crash, derived, predicate, model, row, key,
     ]
 }

@@ -85,7 +85,7 @@ import Testing
         let found = try findings(fixture)
 
         #expect(found.contains { $0.contains("key \(songs[0].key): the row has no entry") })
-        #expect(found.contains { $0.contains("there are 1 entries for 2 rows") })
+        #expect(found.count == 1)
     }
 
     @Test func `an entry without row, and one that is no entry, are found`() throws {
@@ -116,7 +116,7 @@ import Testing
 
         let found = try findings(fixture)
 
-        #expect(found.contains { $0.contains("there are 1 links for 2 rows with a value of album") })
+        #expect(found.contains { $0.contains("the list lacks Song \(songs[0].key), whose album leads here") })
         #expect(found.contains { $0.contains("is missing in tree \"owners:Person.favourites\"") })
         #expect(found.count == 2)
     }
@@ -137,7 +137,12 @@ import Testing
             _ = try transaction.remove(old + bigEndian(bob.key), from: tree)
         }
 
-        #expect(try findings(fixture).contains { $0.contains("share values that must be unique") })
+        let duplicates = try #require(fixture.store as? BTreeStore).check().duplicates
+
+        #expect(
+            duplicates.map(\.description) == [
+                "Person/\(person.key) and Person/\(bob.key) have the same name, which must be unique."
+            ])
     }
 
     @Test func `wrong counters are found`() throws {

@@ -4,6 +4,8 @@
 //   bench --child fetch CONTENDER FOLDER        opens a store of people and fetches one of them
 //   bench --child keep CONTENDER FOLDER         fetches all of them and keeps them
 //   bench --child scale CONTENDER COUNT FOLDER  loads, reads, scans, overwrites; prints a figure a line
+//   bench --child lay CONTENDER COUNT FOLDER    makes a store of songs to be checked
+//   bench --child check CONTENDER FOLDER        checks it; prints time, peak memory and bytes of the store
 //   bench --child grow CONTENDER COUNT FOLDER   inserts, fetches, walks, updates people; prints a figure a line
 //
 // Invariants
@@ -34,6 +36,11 @@ enum ChildRun {
         if arguments.count == 3, arguments[0] == "fetch" || arguments[0] == "keep" {
             return try people(arguments[0], arguments[1], arguments[2])
         }
+        if arguments.first == "lay", arguments.count == 4, let count = Int(arguments[2]) {
+            if arguments[1] == EspalierSongs.name { return try EspalierSongs.lay(count, arguments[3]) }
+            return try SQLiteSongs(folder: arguments[3]).lay(count)
+        }
+        if arguments.first == "check", arguments.count == 3 { return try check(arguments[1], arguments[2]) }
         if arguments.first == "grow", arguments.count == 4, let count = Int(arguments[2]) {
             return try grow(arguments[1], count, arguments[3])
         }
@@ -64,6 +71,20 @@ enum ChildRun {
             }
         }
         try store.close()
+    }
+
+    /// Checks a store of songs.
+    private static func check(_ contender: String, _ folder: String) throws {
+        let time = try nanoseconds {
+            if contender == EspalierSongs.name {
+                try EspalierSongs.check(folder)
+            } else {
+                try SQLiteSongs(folder: folder).check()
+            }
+        }
+        print("check \(time)")
+        print("check memory \(try MemoryRun.peakByteCount())")
+        print("check file \(try byteCount(ofFolder: folder))")
     }
 
     private static func objectContender(_ name: String) throws -> any ObjectContender.Type {

@@ -5,11 +5,15 @@ internal import EspalierModel
 
 extension StoreCatalog {
     /// Finds all trees and numbers of a store of `schema.model`, which is compatible with the stored model.
+    ///
+    /// - Parameter made: trees by name that `transaction` does not see yet.
     static func load<Base: TreeReading & ~Copyable>(
-        _ schema: StoreSchema, storeTag: UInt32, path: String?, from transaction: borrowing StoreTransaction<Base>
+        _ schema: StoreSchema, storeTag: UInt32, path: String?, made: [String: Tree] = [:],
+        from transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) -> StoreCatalog {
         let model = schema.model
         func tree(_ name: String, _ kind: KeyKind) throws(StoreError) -> Tree {
+            if let tree = made[name] { return tree }
             guard let tree = try transaction.tree(named: name), tree.kind == kind else {
                 throw .damagedContent(path: path, entity: "", key: 0, reason: "tree \"\(name)\" is missing")
             }

@@ -1,114 +1,326 @@
-// The check of links: every list against the rows it speaks of, and against its other direction.
+// The check of links: every list against the to-one values of its members, or against its other direction.
+//
+// Invariants
+//   1. A link that leads to or from a row that is not there has a finding of its own, and is not compared.
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// A link as both directions tell it.
-private struct Pair: Hashable, Comparable {
-    let owner: UInt64
-    let destination: UInt64
-
-    static func < (left: Pair, right: Pair) -> Bool {
-        (left.owner, left.destination) < (right.owner, right.destination)
-    }
-}
-
 extension StoreCheck {
     /// Checks the lists of one to-many relationship.
-    mutating func checkLinks(_ relationship: Relationship) throws(Stop) {
-        let tree = catalog.linkTree(of: relationship)
-        let entity = model.entities[relationship.declaredBy]
-        let inverse = model.inverse(of: relationship)
-        let pairs = try readPairs(
-            tree, keyByteCount: relationship.isOrdered ? 24 : 16, entity, model.destination(of: relationship))
-        report.linkCount += pairs.count
-        for index in pairs.indices.dropFirst() where pairs[index] == pairs[index - 1] {
-            note(entity, tree, "\(pairs[index].owner)", "\(pairs[index].destination) stands twice in the list")
-        }
-        if let inverse, !inverse.isToMany {
-            try checkInline(pairs, relationship, inverse, tree)
-        } else if let inverse {
-            let back = try readPairs(
-                catalog.linkTree(of: inverse), keyByteCount: inverse.isOrdered ? 24 : 16,
-                model.destination(of: relationship),
-                model.destination(of: inverse))
-            compare(pairs, back, tree, catalog.linkTree(of: inverse), entity)
-        } else if let ownerTree = catalog.ownerTree(of: relationship) {
-            let back = try readPairs(ownerTree, keyByteCount: 16, model.destination(of: relationship), entity)
-            compare(pairs, back, tree, ownerTree, entity)
-        }
-    }
-
-    /// The links of a tree, sorted; notes those that are none, or lead to an entity they cannot lead to.
-    private mutating func readPairs(
-        _ tree: Tree, keyByteCount: Int, _ entity: Entity, _ destination: Entity
-    ) throws(Stop) -> [Pair] {
-        var pairs: [Pair] = []
-        var problems: [(key: [UInt8], problem: String)] = []
-        let context = catalog.context
-        try forEachEntry(of: tree) { key, value in
-            guard key.count == keyByteCount, value.count == 2,
-                let id = context.id(entityNumber: value.number(at: 0), key: key.bigEndianKey(at: keyByteCount - 8))
-            else {
-                problems.append((key, "the entry is no link"))
-                return
+    mutating func checkList(_ index: Int) throws(StoreError) {
+        let list = lists[index]
+        switch list.counterpart {
+        case .inline:
+            report.linkCount += try forEachLink(in: list.tree, isInline: true) { check, link in
+                check.lists[index].sketch.find(check.hash.mark(link))
             }
-            if context.entity(value.number(at: 0))?.isKind(of: destination) != true {
-                problems.append((key, "the link leads to \(id), which is no \(destination.name)"))
+            for buckets in lists[index].sketch.unbalancedBuckets(entryCountMax: Self.itemCountMax) {
+                try compareInline(index, in: buckets)
             }
-            pairs.append(Pair(owner: key.bigEndianKey(at: 0), destination: id.key))
-        }
-        for problem in problems { note(entity, tree, Self.hexadecimal(problem.key), problem.problem) }
-        return pairs.sorted()
-    }
-
-    /// A list must name exactly the rows whose to-one relationship leads to its owner.
-    private mutating func checkInline(
-        _ pairs: [Pair], _ relationship: Relationship, _ inverse: Relationship, _ tree: Tree
-    ) throws(Stop) {
-        let entity = model.entities[relationship.declaredBy]
-        let members = model.destination(of: relationship)
-        for pair in pairs {
-            try countStep()
-            let owner = try member(pair.destination, members)
-                .flatMap { row throws(Stop) in
-                    try reading { () throws(StoreError) in try row.destinationID(at: inverse.slot) }
+        case .itself:
+            let count = try forEachLink(in: list.tree) { check, link in
+                check.lists[index].sketch.expect(check.hash.mark(link))
+                check.lists[index].sketch.find(check.hash.mark(link.turned))
+            }
+            report.linkCount += count
+            report.pairCount += count
+            try compareBoth(index, list.tree, list.tree)
+        case .list(let other):
+            // Each pair of relationships is compared once, after both were read.
+            let (sum, isFirst) = (min(index, other), index < other)
+            let count = try forEachLink(in: list.tree) { check, link in
+                if isFirst {
+                    check.lists[sum].sketch.expect(check.hash.mark(link))
+                } else {
+                    check.lists[sum].sketch.find(check.hash.mark(link.turned))
                 }
-            if owner?.key != pair.owner {
-                let problem =
-                    "the list names \(members.name) \(pair.destination), whose \(inverse.name) leads elsewhere"
-                note(entity, tree, "\(pair.owner)", problem)
+            }
+            report.linkCount += count
+            if isFirst { report.pairCount += count } else { try compareBoth(sum, lists[sum].tree, list.tree) }
+        case .owners(let back):
+            report.linkCount += try forEachLink(in: list.tree) { check, link in
+                check.lists[index].sketch.expect(check.hash.mark(link))
+            }
+            _ = try forEachLink(in: back) { check, link in
+                check.lists[index].sketch.find(check.hash.mark(link.turned))
+            }
+            try compareBoth(index, list.tree, back)
+        }
+    }
+
+    // MARK: Reading links
+
+    /// Calls `body` with each link of a tree; takes note of entries that are none; returns how many links there are.
+    ///
+    /// - Parameter isInline: members have a to-one value for each link, which tells whether the owner is there.
+    private mutating func forEachLink(
+        in tree: LinkTree, isInline: Bool = false, _ body: (inout StoreCheck, Link) -> Void
+    ) throws(StoreError) -> Int {
+        var count = 0
+        var owner = (key: UInt64(0), isThere: false)
+        try forEachEntry(in: tree.tree) { key, value throws(StoreError) in
+            if let link = try link(key, value, tree, isInline: isInline, &owner) {
+                count += 1
+                body(&self, link)
+            } else {
+                try mender?.remove(key.copy(0..<key.byteCount), from: tree.tree)
+            }
+            return countStep()
+        }
+        return count
+    }
+
+    /// The link of an entry; `nil`, with a finding, if it is none, or leads to or from a row that is not there.
+    @inline(__always)
+    private mutating func link(
+        _ key: RawSpan, _ value: RawSpan, _ tree: LinkTree, isInline: Bool,
+        _ owner: inout (key: UInt64, isThere: Bool)
+    ) throws(StoreError) -> Link? {
+        guard let (link, number) = parts(of: key, value, tree) else {
+            note(tree.owner, tree.tree, Self.hexadecimal(key), "the entry is no link")
+            return nil
+        }
+        guard tree.mayBeMember[Int(number)] else {
+            let name = catalog.context.entity(number)?.name ?? ""
+            let problem = "the link leads to \(name)/\(link.destination), which is no \(tree.member.name)"
+            note(tree.owner, tree.tree, Self.hexadecimal(key), problem)
+            return nil
+        }
+        if try !presence.contains(link.destination, entityNumber: number) {
+            noteMissingMember(link, number, tree, isInline: isInline)
+            return nil
+        }
+        guard !isInline else { return link }
+        if owner.key != link.owner {
+            owner = (link.owner, try presence.entityNumber(of: link.owner, among: tree.ownerNumbers) != nil)
+        }
+        if !owner.isThere {
+            let problem = "the list is that of a row that does not exist, with \(tree.member.name) \(link.destination)"
+            note(tree.owner, tree.tree, "\(link.owner)", problem, in: .dangling)
+            return nil
+        }
+        return link
+    }
+
+    private mutating func noteMissingMember(_ link: Link, _ number: UInt16, _ tree: LinkTree, isInline: Bool) {
+        let name = catalog.context.entity(number)?.name ?? ""
+        if isInline {
+            note(
+                tree.owner, tree.tree, "\(link.owner)",
+                "the list names \(name) \(link.destination), which does not exist")
+        } else {
+            noteReference(to: (number, link.destination))
+            note(
+                tree.owner, tree.tree, "\(link.owner)",
+                "the list names \(name)/\(link.destination), which does not exist", in: .dangling)
+        }
+    }
+
+    /// What an entry of a tree of links says; `nil` if it cannot be one.
+    @inline(__always)
+    private func parts(of key: RawSpan, _ value: RawSpan, _ tree: LinkTree) -> (Link, UInt16)? {
+        guard key.byteCount == tree.keyByteCount, value.byteCount == LinkKey.valueByteCount else { return nil }
+        let link = Link(owner: key.bigEndianKey(at: 0), destination: key.bigEndianKey(at: tree.keyByteCount - 8))
+        let number: UInt16 = value.number(at: 0)
+        guard link.owner != 0, link.destination != 0, catalog.context.isKnown(entityNumber: number) else { return nil }
+        return (link, number)
+    }
+
+    /// The links of a tree in some buckets, sorted, without those that have a finding.
+    private mutating func links(of tree: LinkTree, isTurned: Bool, isInline: Bool, in buckets: BucketSet)
+        throws(StoreError) -> [Link]
+    {
+        var links: [Link] = []
+        var owner = (key: UInt64(0), isThere: false)
+        try forEachEntry(in: tree.tree) { key, value throws(StoreError) in
+            guard let (link, number) = parts(of: key, value, tree), tree.mayBeMember[Int(number)],
+                buckets.contains(hash.mark(isTurned ? link.turned : link)),
+                try presence.contains(link.destination, entityNumber: number)
+            else { return countStep() }
+            if !isInline {
+                if owner.key != link.owner {
+                    let number = try presence.entityNumber(of: link.owner, among: tree.ownerNumbers)
+                    owner = (link.owner, number != nil)
+                }
+                guard owner.isThere else { return countStep() }
+            }
+            links.append(isTurned ? link.turned : link)
+            return countStep()
+        }
+        links.sort()
+        return links
+    }
+
+    // MARK: Exact comparison
+
+    /// Compares lists with the to-one values of their members.
+    private mutating func compareInline(_ index: Int, in buckets: BucketSet) throws(StoreError) {
+        let list = lists[index]
+        guard case .inline(let slot, let name) = list.counterpart else { return }
+        var expected: [Link] = []
+        let root = model.entities[list.tree.member.root]
+        try forEachRow(of: root) { key, row in
+            if let number = entityNumber(of: row, key, root), list.tree.mayBeMember[Int(number)],
+                let reference = session.reader.reference(at: slot, row)
+            {
+                let link = Link(owner: reference.key, destination: key)
+                if buckets.contains(hash.mark(link)) { expected.append(link) }
+            }
+            return countStep()
+        }
+        expected.sort()
+        let found = try links(of: list.tree, isTurned: false, isInline: true, in: buckets)
+        guard !isCancelled else { return }
+        let member = list.tree.member.name
+        for link in Self.surplus(of: expected, over: found) {
+            let problem = "the list lacks \(member) \(link.destination), whose \(name) leads here"
+            note(list.tree.owner, list.tree.tree, "\(link.owner)", problem)
+            if let mender,
+                let number = try presence.entityNumber(of: link.destination, among: numbers(list.tree.mayBeMember))
+            {
+                try mender.add(link, memberNumber: number, to: list.tree)
             }
         }
-        let expected = inlineCounts[RelationshipID(relationship)] ?? 0
-        if pairs.count != expected {
-            let problem = "there are \(pairs.count) links for \(expected) rows with a value of \(inverse.name)"
-            note(entity, tree, "", problem)
+        let extra = Self.surplus(of: found, over: expected)
+        for link in extra {
+            let problem =
+                "the list names \(member) \(link.destination), whose \(name) leads elsewhere, or names it twice"
+            note(list.tree.owner, list.tree.tree, "\(link.owner)", problem)
+        }
+        try remove(extra, from: list.tree)
+    }
+
+    /// Compares two trees that hold the same links, in one direction and in the other.
+    private mutating func compareBoth(_ index: Int, _ tree: LinkTree, _ back: LinkTree) throws(StoreError) {
+        if tree.isOrdered && back.isOrdered {
+            try findRepeated(in: tree)
+            if tree.tree != back.tree { try findRepeated(in: back) }
+        }
+        for buckets in lists[index].sketch.unbalancedBuckets(entryCountMax: Self.itemCountMax) {
+            let here = try links(of: tree, isTurned: false, isInline: false, in: buckets)
+            let there = try links(of: back, isTurned: true, isInline: false, in: buckets)
+            guard !isCancelled else { return }
+            try compare(here, there, tree, back)
         }
     }
 
-    /// The row of an entity of `members`' family with this key.
-    private func member(_ key: UInt64, _ members: Entity) throws(Stop) -> StoredRow? {
-        for index in members.family {
-            guard let id = catalog.context.id(entityNumber: catalog.context.entityNumbers[index], key: key),
-                let row = try sound(id)
-            else { continue }
-            return row
+    private mutating func compare(
+        _ here: [Link], _ there: [Link], _ tree: LinkTree, _ back: LinkTree
+    ) throws(StoreError) {
+        // A list that names a row twice has a finding of its own; here only what one direction lacks counts.
+        for link in Self.surplus(of: Self.unique(here), over: Self.unique(there)) {
+            let problem = "the link to \(link.destination) is missing in tree \"\(back.tree.name)\""
+            note(tree.owner, tree.tree, "\(link.owner)", problem)
+            if let mender, let number = try presence.entityNumber(of: link.owner, among: tree.ownerNumbers) {
+                try mender.add(link.turned, memberNumber: number, to: back)
+            }
         }
-        return nil
+        if tree.tree != back.tree {
+            for link in Self.surplus(of: Self.unique(there), over: Self.unique(here)) {
+                let problem = "the link from \(link.owner) is missing in tree \"\(tree.tree.name)\""
+                note(back.owner, back.tree, "\(link.destination)", problem)
+                if let mender, let number = try presence.entityNumber(of: link.destination, among: back.ownerNumbers) {
+                    try mender.add(link, memberNumber: number, to: tree)
+                }
+            }
+        }
+        // Where both lists are ordered, `findRepeated` has seen these.
+        guard !(tree.isOrdered && back.isOrdered) else { return }
+        try noteRepeated(here, in: tree)
+        try noteRepeated(there.map(\.turned).sorted(), in: back)
     }
 
-    /// The two directions of links must say the same.
-    private mutating func compare(_ pairs: [Pair], _ back: [Pair], _ tree: Tree, _ backTree: Tree, _ entity: Entity) {
-        let turned = Set(back.map { Pair(owner: $0.destination, destination: $0.owner) })
-        for pair in pairs where !turned.contains(pair) {
-            let problem = "the link to \(pair.destination) is missing in tree \"\(backTree.name)\""
-            note(entity, tree, "\(pair.owner)", problem)
+    private mutating func noteRepeated(_ links: [Link], in tree: LinkTree) throws(StoreError) {
+        let repeated = Self.surplus(of: links, over: Self.unique(links))
+        for link in repeated {
+            note(tree.owner, tree.tree, "\(link.owner)", "\(link.destination) stands twice in the list")
         }
-        let here = Set(pairs)
-        for pair in turned where !here.contains(pair) {
-            let problem = "the link from \(pair.owner) is missing in tree \"\(tree.name)\""
-            note(entity, backTree, "\(pair.destination)", problem)
+        try remove(repeated, from: tree)
+    }
+
+    /// What is in `left` more often than in `right`; both are sorted.
+    private static func surplus(of left: [Link], over right: [Link]) -> [Link] {
+        var rest: [Link] = []
+        var position = 0
+        for link in left {
+            while position < right.count, right[position] < link { position += 1 }
+            if position < right.count, right[position] == link {
+                position += 1
+            } else {
+                rest.append(link)
+            }
+        }
+        return rest
+    }
+
+    private static func unique(_ links: [Link]) -> [Link] {
+        var result: [Link] = []
+        for link in links where result.last != link { result.append(link) }
+        return result
+    }
+
+    private func numbers(_ isWanted: [Bool]) -> [UInt16] { isWanted.indices.filter { isWanted[$0] }.map { UInt16($0) } }
+
+    // MARK: Ordered lists
+
+    /// Finds members that stand in an ordered list twice; what one direction has twice, the other may, too.
+    private mutating func findRepeated(in tree: LinkTree) throws(StoreError) {
+        var (owner, members): (UInt64, [UInt64]) = (0, [])
+        func repeated() -> [Link] {
+            members.sort()
+            return zip(members, members.dropFirst()).filter { $0 == $1 }.map { Link(owner: owner, destination: $0.0) }
+        }
+        var found: [Link] = []
+        try forEachEntry(in: tree.tree) { key, value in
+            guard let (link, _) = parts(of: key, value, tree) else { return countStep() }
+            if link.owner != owner {
+                found += repeated()
+                (owner, members) = (link.owner, [])
+            }
+            members.append(link.destination)
+            return countStep()
+        }
+        found += repeated()
+        for link in found {
+            note(tree.owner, tree.tree, "\(link.owner)", "\(link.destination) stands twice in the list")
+        }
+        try remove(found, from: tree)
+    }
+
+    /// Removes links from their lists, sorted ones, each as often as it is named: the last ones of an ordered list.
+    private func remove(_ links: [Link], from tree: LinkTree) throws(StoreError) {
+        guard let mender, !links.isEmpty else { return }
+        guard tree.isOrdered else {
+            for link in links { try mender.remove(LinkKey.unordered(link.owner, link.destination), from: tree.tree) }
+            return
+        }
+        var position = 0
+        while position < links.count {
+            let owner = links[position].owner
+            var counts: [UInt64: Int] = [:]
+            while position < links.count, links[position].owner == owner {
+                counts[links[position].destination, default: 0] += 1
+                position += 1
+            }
+            try remove(counts, of: owner, from: tree, mender)
+        }
+    }
+
+    private func remove(
+        _ counts: [UInt64: Int], of owner: UInt64, from tree: LinkTree, _ mender: StoreMender
+    ) throws(StoreError) {
+        var keys: [UInt64: [[UInt8]]] = [:]
+        let prefix = LinkKey.unordered(owner, 0).prefix(8)
+        try forEachEntry(in: tree.tree, from: Array(prefix)) { key, value in
+            guard key.byteCount >= 8, key.bigEndianKey(at: 0) == owner else { return false }
+            if let (link, _) = parts(of: key, value, tree), counts[link.destination] != nil {
+                keys[link.destination, default: []].append(key.copy(0..<key.byteCount))
+            }
+            return true
+        }
+        for (destination, keys) in keys {
+            for key in keys.suffix(counts[destination] ?? 0) { try mender.remove(key, from: tree.tree) }
         }
     }
 }

@@ -2,295 +2,225 @@
 //
 // What it proves, if it finds nothing
 //   1. Every row can be decoded, completely, and belongs where it lies; counters count the rows.
-//   2. Every row has its entry in every index it belongs to, and there is no other entry.
+//   2. Every row has its entry in every index it belongs to, with the right flags, and there is no other entry.
 //   3. No values that must be unique are there twice.
 //   4. Every list says what the to-one relationships of its members say; both directions of all other links agree.
-// Not here: pages (the engine's check), whether values may be null (validation is the context's business).
+//   5. Every reference leads to a row that is there, of the right entity; values that are required are there.
+// How: each tree is read once, from its beginning to its end. What rows call for and what trees have is summed up in
+// sketches (`EntrySketch`), so that memory does not grow with the store; only where two sums differ, their unbalanced
+// parts are read again and compared exactly.
+// Not here: pages (the engine's check).
 
 internal import EspalierEngine
 internal import EspalierModel
-internal import FoundationEssentials
 
 extension BTreeStore {
     /// Checks the content of the whole store on one snapshot.
     ///
-    /// - Parameter progress: called now and then with the number of rows and entries looked at; `false` ends the check.
+    /// - Parameter progress: called now and then; `false` ends the check.
     /// - Throws: What the engine reports about pages; content that is wrong is a finding.
-    /// - Complexity: O(rows x indexes + links); 16 bytes of memory for each link of the largest relationship.
-    public func check(progress: ((Int) -> Bool)? = nil) throws(StoreError) -> StoreCheckReport {
+    /// - Complexity: O(rows x indexes + links). Memory does not follow the number of rows: at most about 32 MiB beside
+    ///   the engine's cache, and the longest row; 8 bytes for each member of the longest list of a relationship that is
+    ///   ordered at both ends, and 16 for each row of the most that share the first 512 bytes of unique values.
+    public func check(progress: ((StoreCheckProgress) -> Bool)? = nil) throws(StoreError) -> StoreCheckReport {
         let session = ReadSession(try beginRead(), catalog, path: path)
-        var check = StoreCheck(session: session, progress: progress)
-        do throws(StoreCheck.Stop) {
-            try check.run()
-        } catch {
-            if case .failed(let error) = error { throw error }
-        }
+        var check = StoreCheck(session: session, mender: nil, progress: progress)
+        try check.run()
         return check.report
     }
 }
 
 struct StoreCheck {
-    /// Why a check ends early.
-    enum Stop: Error {
-        case cancelled
-        case failed(StoreError)
-    }
+    /// Findings of one kind that are listed for one tree.
+    private static let findingCountMax = 1000
 
     let session: ReadSession
-    private let progress: ((Int) -> Bool)?
+    /// Mends what is found, if that is wanted.
+    let mender: StoreMender?
+    private let progress: ((StoreCheckProgress) -> Bool)?
     var report = StoreCheckReport()
-    /// By position in `schema.groups`: rows that belong to the group, and those whose values are cut.
-    private var expectedEntries: [Int]
-    private var expectedCuts: [Int]
-    /// For each to-one relationship with a to-many inverse, how many rows have a destination.
-    var inlineCounts: [RelationshipID: Int] = [:]
-    private var step = 0
+    let hash = EntryHash()
+    var presence: RowPresence
+    let plans: [RowPlan?]
+    var lists: [ToManyList]
+    /// By position in `schema.groups`: entries that rows call for against those that there are.
+    var groupSketches: [EntrySketch]
+    /// By position in `schema.groups`: rows whose values are cut.
+    var expectedCuts: [UInt64]
+    /// By index of the root entity: the greatest key that a row has, or a reference names.
+    var greatestKeys: [UInt64]
+    private var noteCounts: [NoteKind: Int] = [:]
+    private var stepCount = 0
+    private var entryCount = 0
+    private(set) var isCancelled = false
 
-    init(session: ReadSession, progress: ((Int) -> Bool)?) {
+    init(session: ReadSession, mender: StoreMender?, progress: ((StoreCheckProgress) -> Bool)?) {
         self.session = session
+        self.mender = mender
         self.progress = progress
-        expectedEntries = Array(repeating: 0, count: session.catalog.schema.groups.count)
-        expectedCuts = expectedEntries
+        let catalog = session.catalog
+        presence = RowPresence(session)
+        plans = RowPlan.all(catalog)
+        lists = catalog.toManyLists()
+        groupSketches = Array(repeating: EntrySketch(), count: catalog.schema.groups.count)
+        expectedCuts = Array(repeating: 0, count: catalog.schema.groups.count)
+        greatestKeys = Array(repeating: 0, count: catalog.model.entities.count)
     }
 
     var catalog: StoreCatalog { session.catalog }
     var model: ManagedObjectModel { session.catalog.model }
 
-    mutating func run() throws(Stop) {
+    mutating func run() throws(StoreError) {
+        try countEntries()
+        for entity in model.entities where entity.root == entity.index { try collectKeys(entity) }
         for entity in model.entities where entity.root == entity.index { try checkRows(entity) }
         for group in catalog.schema.groups.indices { try checkEntries(group) }
-        for entity in model.entities {
-            for relationship in entity.relationships
-            where relationship.declaredBy == entity.index && relationship.isToMany {
-                try checkLinks(relationship)
-            }
+        for list in lists.indices { try checkList(list) }
+        for entity in model.entities where entity.root == entity.index { try checkLastKey(entity) }
+        try checkMetadata()
+        for (kind, count) in noteCounts.sorted(by: { $0.key < $1.key }) where count > Self.findingCountMax {
+            let problem = "there are \(count - Self.findingCountMax) more like these"
+            append(StoreFinding(entity: "", tree: kind.tree, key: "", problem: problem), to: kind.list)
         }
-        report.isComplete = true
+        report.isComplete = !isCancelled
     }
 
-    mutating func note(_ entity: Entity?, _ tree: Tree, _ key: String, _ problem: String) {
-        report.findings.append(StoreFinding(entity: entity?.name ?? "", tree: tree.name, key: key, problem: problem))
+    // MARK: Findings
+
+    /// Which list of the report a finding goes to.
+    enum FindingList: Int {
+        case contradictions, dangling, unset
     }
 
-    mutating func countStep() throws(Stop) {
-        step += 1
-        guard step % 1024 == 0, let progress, !progress(step) else { return }
-        throw .cancelled
+    private struct NoteKind: Hashable, Comparable {
+        let list: FindingList
+        let tree: String
+
+        static func < (left: NoteKind, right: NoteKind) -> Bool {
+            (left.list.rawValue, left.tree) < (right.list.rawValue, right.tree)
+        }
     }
 
-    /// What `body` gives; its error ends the check.
-    func reading<R: ~Copyable>(_ body: () throws(StoreError) -> R) throws(Stop) -> R {
-        do { return try body() } catch { throw .failed(error) }
+    /// Takes note of a finding; lists the first ones of each kind and tree.
+    mutating func note(
+        _ entity: Entity?, _ tree: Tree, _ key: String, _ problem: @autoclosure () -> String,
+        in list: FindingList = .contradictions
+    ) {
+        let kind = NoteKind(list: list, tree: tree.name)
+        let count = (noteCounts[kind] ?? 0) + 1
+        noteCounts[kind] = count
+        guard count <= Self.findingCountMax else { return }
+        append(StoreFinding(entity: entity?.name ?? "", tree: tree.name, key: key, problem: problem()), to: list)
     }
 
-    /// Calls `body` with each entry of `tree`.
+    private mutating func append(_ finding: StoreFinding, to list: FindingList) {
+        switch list {
+        case .contradictions: report.findings.append(finding)
+        case .dangling: report.dangling.append(finding)
+        case .unset: report.unsetValues.append(finding)
+        }
+    }
+
+    /// Takes note of two rows that share values.
+    mutating func note(_ duplicate: StoreDuplicate) {
+        guard report.duplicates.count < Self.findingCountMax, !report.duplicates.contains(duplicate) else { return }
+        report.duplicates.append(duplicate)
+    }
+
+    static func hexadecimal(_ bytes: RawSpan) -> String {
+        bytes.copy(0..<bytes.byteCount).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    // MARK: Steps
+
+    /// Counts a row or an entry; returns whether the check goes on.
+    @inline(__always)
+    mutating func countStep() -> Bool {
+        stepCount &+= 1
+        return stepCount & 1023 == 0 ? tellProgress() : true
+    }
+
+    @inline(never)
+    private mutating func tellProgress() -> Bool {
+        let state = StoreCheckProgress(entriesChecked: stepCount, entryCount: max(entryCount, stepCount))
+        if let progress, !progress(state) { isCancelled = true }
+        return !isCancelled
+    }
+
+    private mutating func countEntries() throws(StoreError) {
+        for entity in model.entities where entity.root == entity.index {
+            // Once for the keys and once for the rows.
+            entryCount += 2 * (try count(catalog.rowTree(of: entity)))
+        }
+        for tree in catalog.groupTrees { entryCount += try count(tree) }
+        for list in lists {
+            entryCount += try count(list.tree.tree)
+            if case .owners(let back) = list.counterpart { entryCount += try count(back.tree) }
+        }
+    }
+
+    private func count(_ tree: Tree) throws(StoreError) -> Int {
+        isNew(tree) ? 0 : Int(clamping: try session.transaction.count(of: tree))
+    }
+
+    /// Whether a tree was missing, and is made by the mender: the snapshot does not have it.
+    func isNew(_ tree: Tree) -> Bool { mender?.isNew(tree) ?? false }
+
+    // MARK: Reading trees
+
+    /// Calls `body` with each entry of a tree of bytes keys, until it returns `false`.
+    @inline(__always)
     func forEachEntry(
-        of tree: Tree, _ body: (_ key: [UInt8], _ value: [UInt8]) throws(Stop) -> Void
-    ) throws(Stop) {
-        var stop: Stop?
-        try reading { () throws(StoreError) in
-            try session.transaction.forEach(in: tree, from: [], below: nil) { key, value in
-                do throws(Stop) { try body(key.copy(0..<key.byteCount), value.copy(0..<value.byteCount)) } catch {
-                    stop = error
-                }
-                return stop == nil
-            }
-        }
-        if let stop { throw stop }
+        in tree: Tree, from lower: [UInt8] = [], _ body: (RawSpan, RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        if isNew(tree) { return }
+        var lookup = try session.transaction.lookup(in: tree)
+        try lookup.forEach(from: lower, body)
     }
 
-    static func hexadecimal(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-
-    // MARK: Rows
-
-    private mutating func checkRows(_ root: Entity) throws(Stop) {
+    /// Calls `body` with each entry of the tree of a hierarchy's rows, until it returns `false`.
+    @inline(__always)
+    func forEachRow(
+        of root: Entity, _ body: (UInt64, RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
         let tree = catalog.rowTree(of: root)
-        var counts: [UInt16: Int] = [:]
-        var lastKey: UInt64 = 0
-        var cursor = try reading { () throws(StoreError) -> StoreCursor in try session.transaction.cursor(over: tree) }
-        var isOnEntry = try step(&cursor, isFirst: true)
-        while isOnEntry {
-            try countStep()
-            let key = try key(cursor)
-            let bytes = try value(cursor)
-            if let row = structure(of: bytes, key, root, tree) {
-                counts[catalog.context.reference(row.objectID).entity, default: 0] += 1
-                try checkContent(of: row, tree)
-            }
-            lastKey = key
-            isOnEntry = try step(&cursor, isFirst: false)
-        }
-        for index in root.family { try checkCount(of: model.entities[index], counts, tree) }
-        let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root.index])
-        let given = try reading { () throws(StoreError) in try session.transaction.counter(counter, catalog) }
-        if given < lastKey {
-            note(root, tree, "", "the last key given out is \(given), but there is a row with key \(lastKey)")
-        }
+        if isNew(tree) { return }
+        var cursor = try session.transaction.cursor(over: tree)
+        guard try cursor.first() else { return }
+        try cursor.forEachValue(body)
     }
 
-    private func step(_ cursor: inout StoreCursor, isFirst: Bool) throws(Stop) -> Bool {
-        do { return try isFirst ? cursor.first() : cursor.next() } catch { throw .failed(error) }
+    /// The number of a row's entity if the row is sound.
+    @inline(__always)
+    func entityNumber(of row: RawSpan, _ key: UInt64, _ root: Entity) -> UInt16? {
+        guard key != 0, case let number? = try? session.reader.check(row),
+            catalog.context.root(ofEntity: number) == root.index
+        else { return nil }
+        return number
     }
 
-    private func key(_ cursor: borrowing StoreCursor) throws(Stop) -> UInt64 {
-        do { return try cursor.integerKey } catch { throw .failed(error) }
+    /// Calls `body` with the row that has this key in a hierarchy, if it is there and sound.
+    func withRow<R>(
+        _ key: UInt64, of root: Entity, _ body: (_ row: RawSpan, _ entityNumber: UInt16) throws(StoreError) -> R
+    ) throws(StoreError) -> R? {
+        let tree = catalog.rowTree(of: root)
+        if isNew(tree) { return nil }
+        return try session.transaction.withValue(of: key, in: tree) { row throws(StoreError) -> R? in
+            guard let number = entityNumber(of: row, key, root) else { return nil }
+            return try body(row, number)
+        } ?? nil
     }
 
-    private func value(_ cursor: borrowing StoreCursor) throws(Stop) -> [UInt8] {
-        do { return try cursor.value() } catch { throw .failed(error) }
-    }
-
-    /// The row, if its structure is sound.
-    private mutating func structure(of bytes: [UInt8], _ key: UInt64, _ root: Entity, _ tree: Tree) -> StoredRow? {
-        do throws(StoreError) {
-            let number = try bytes.withRawSpan { row throws(StoreError) in
-                try catalog.check(row, in: root, key: key)
-            }
-            guard let entity = catalog.context.entity(number),
-                let id = catalog.context.id(entityNumber: number, key: key)
-            else { return nil }
-            return StoredRow(objectID: id, entity: entity, row: RowBytes(bytes), session: session)
-        } catch {
-            var reason = "the row cannot be read"
-            if case .damagedContent(_, _, _, let found) = error { reason = found }
-            note(root, tree, "\(key)", reason)
-            return nil
-        }
-    }
-
-    private mutating func checkContent(of row: StoredRow, _ tree: Tree) throws(Stop) {
-        report.rowCounts[row.entity.name, default: 0] += 1
-        let key = "\(row.objectID.key)"
-        if let field = row.row.bytes.withRawSpan({ session.reader.contentProblem($0) }) {
-            note(row.entity, tree, key, "the bytes of \(field) are no value of its type")
-        }
-        for relationship in row.entity.relationships where !relationship.isToMany {
-            guard let id = try reading({ () throws(StoreError) in try row.destinationID(at: relationship.slot) })
-            else { continue }
-            if let inverse = model.inverse(of: relationship), inverse.isToMany {
-                inlineCounts[RelationshipID(inverse), default: 0] += 1
-            }
-            let destination = model.destination(of: relationship)
-            if catalog.schema.entity(of: id)?.isKind(of: destination) != true {
-                note(
-                    row.entity, tree, key, "\(relationship.name) leads to \(id.entityName), not to \(destination.name)")
-            } else if try !exists(id) {
-                let problem = "\(relationship.name) leads to \(id), which does not exist"
-                report.dangling.append(
-                    StoreFinding(entity: row.entity.name, tree: tree.name, key: key, problem: problem))
-            }
-        }
-        try checkKeys(of: row)
-    }
-
-    private mutating func checkCount(of entity: Entity, _ counts: [UInt16: Int], _ tree: Tree) throws(Stop) {
-        let number = catalog.context.entityNumbers[entity.index]
-        let (counter, found) = (Counter.rows(entityNumber: number), counts[number] ?? 0)
-        let counted = try reading { () throws(StoreError) in try session.transaction.counter(counter, catalog) }
-        if counted != UInt64(found) { note(entity, tree, "", "the counter says \(counted) rows, there are \(found)") }
-    }
-
-    /// Whether there is a sound row with this ID.
-    func exists(_ id: ObjectID) throws(Stop) -> Bool {
-        do { return try session.row(id) != nil } catch {
-            if case .damagedContent = error { return false }
-            throw .failed(error)
-        }
-    }
-
-    // MARK: Index entries
-
-    /// Every index entry of a row is there.
-    ///
-    /// With the number of entries, this makes both ways: a key names its row.
-    private mutating func checkKeys(of row: StoredRow) throws(Stop) {
-        var key = GroupKey()
-        let source = RowSource.values(
-            try values(of: row),
-            destinations: try row.entity.relationships.map { relationship throws(Stop) in
-                try reading { () throws(StoreError) in try row.destinationID(at: relationship.slot) }
-            })
-        for index in catalog.schema.groupsByEntity[row.entity.index] {
-            let tree = catalog.groupTrees[index]
-            key.encode(catalog.schema.groups[index], source, catalog.context)
-            expectedEntries[index] += 1
-            if key.isCut { expectedCuts[index] += 1 }
-            key.append(key: row.objectID.key)
-            let bytes = key.bytes
-            let found = try reading { () throws(StoreError) in try session.transaction.get(bytes, from: tree) }
-            let number = catalog.context.entityNumbers[row.entity.index]
-            let expected = GroupKey.entryValue(entityNumber: number, isCut: key.isCut)
-            if found != expected {
-                let problem = found == nil ? "the row has no entry" : "the row's entry names another entity or flag"
-                note(row.entity, tree, "\(row.objectID.key)", problem)
-            }
-        }
-    }
-
-    private func values(of row: StoredRow) throws(Stop) -> [AttributeValue] {
-        try row.entity.attributes.indices.map { slot throws(Stop) in
-            try reading { () throws(StoreError) in try row.value(at: slot) }
-        }
-    }
-
-    private mutating func checkEntries(_ index: Int) throws(Stop) {
-        let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
-        let entity = model.entities[group.entity]
-        var entryCount = 0
-        var last: (values: [UInt8], source: RowSource, id: ObjectID)?
-        var problems: [(key: [UInt8], problem: String)] = []
-        let counter = Counter.cutEntries(tree)
-        try forEachEntry(of: tree) { key, value throws(Stop) in
-            entryCount += 1
-            guard
-                let candidate = key.withRawSpan({ key in
-                    value.withRawSpan { try? catalog.candidate(key, $0, tree) }
-                }),
-                let id = catalog.context.id(entityNumber: candidate.entityNumber, key: candidate.key),
-                let row = try sound(id)
-            else {
-                problems.append((key, "the entry leads to no row"))
-                return
-            }
-            var expected = GroupKey()
-            let source = RowSource.values(
-                try values(of: row),
-                destinations: try row.entity.relationships.map { relationship throws(Stop) in
-                    try reading { () throws(StoreError) in try row.destinationID(at: relationship.slot) }
-                })
-            guard row.entity.isKind(of: entity) else {
-                problems.append((key, "the entry leads to a row of \(row.entity.name)"))
-                return
-            }
-            expected.encode(group, source, catalog.context)
-            let values = Array(key.dropLast(8))
-            if expected.bytes != values {
-                problems.append((key, "the entry is not that of its row \(id.key)"))
-            } else if group.isUnique, !expected.hasNull, let last, last.values == values,
-                group.elements.allSatisfy({ last.source.value(of: $0.property) == source.value(of: $0.property) })
+    private mutating func checkMetadata() throws(StoreError) {
+        var check = self
+        try forEachEntry(in: catalog.metadata) { key, value throws(StoreError) in
+            if String(validating: key.copy(0..<key.byteCount), as: UTF8.self) == nil
+                || TaggedValue.decode(value.copy(0..<value.byteCount)) == nil
             {
-                problems.append((key, "rows \(last.id.key) and \(id.key) share values that must be unique"))
+                check.note(nil, check.catalog.metadata, Self.hexadecimal(key), "an entry of the metadata is no value")
             }
-            last = (values, source, id)
+            return true
         }
-        for problem in problems { note(entity, tree, Self.hexadecimal(problem.key), problem.problem) }
-        report.indexEntryCount += entryCount
-        if entryCount != expectedEntries[index] {
-            note(entity, tree, "", "there are \(entryCount) entries for \(expectedEntries[index]) rows")
-        }
-        let cuts = try reading { () throws(StoreError) in try session.transaction.counter(counter, catalog) }
-        if cuts != UInt64(expectedCuts[index]) {
-            note(entity, tree, "", "the counter says \(cuts) cut entries, there are \(expectedCuts[index])")
-        }
-    }
-
-    /// The row with this ID, if there is one that can be read.
-    func sound(_ id: ObjectID) throws(Stop) -> StoredRow? {
-        do { return try session.row(id) } catch {
-            if case .damagedContent = error { return nil }
-            throw .failed(error)
-        }
+        self = check
     }
 }

@@ -188,6 +188,37 @@ struct RowReader {
         return reference(at: place, form, row)
     }
 
+    /// The reference in relationship `slot` of a checked row, as the row has it.
+    @inline(__always)
+    func reference(at slot: Int, _ row: RawSpan) -> (entity: UInt16, key: UInt64)? {
+        let shape = shape(of: row)
+        let form = form(of: row, shape)
+        guard let place = context.shapes.place(ofRelationship: slot, shape), !form.isNull(bit: place.bit, row) else {
+            return nil
+        }
+        return form.reference(at: place.position, row)
+    }
+
+    /// Whether the attribute in `slot` of a checked row has no value.
+    @inline(__always)
+    func isNull(at slot: Int, _ row: RawSpan) -> Bool {
+        let shape = shape(of: row)
+        guard let place = context.shapes.place(ofAttribute: slot, shape) else { return true }
+        return form(of: row, shape).isNull(bit: place.bit, row)
+    }
+
+    /// Where the text in attribute `slot` of a checked row lies; `nil` if there is none, or the attribute is of another
+    /// type.
+    @inline(__always)
+    func textRange(at slot: Int, _ row: RawSpan) -> Range<Int>? {
+        let shape = shape(of: row)
+        let form = form(of: row, shape)
+        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row),
+            case .attribute(.string) = place.content
+        else { return nil }
+        return form.range(at: place.position, row)
+    }
+
     /// Whether the bytes say something that reads otherwise than it was written: the name of the first such field.
     func contentProblem(_ row: RawSpan) -> String? {
         let layout = layout(of: row)
@@ -248,7 +279,9 @@ struct RowReader {
     }
 
     private func isText(_ range: Range<Int>, _ row: RawSpan) -> Bool {
-        String(validating: row.copy(range), as: UTF8.self) != nil
+        // SAFETY: the buffer does not leave the closure. ASCII is text: no array and no string for most fields.
+        let bits = unsafe row.extracting(range).withUnsafeBytes { unsafe $0.reduce(into: 0 as UInt8) { $0 |= $1 } }
+        return bits < 0x80 || String(validating: row.copy(range), as: UTF8.self) != nil
     }
 
     private func text(_ range: Range<Int>, _ row: RawSpan) -> String {

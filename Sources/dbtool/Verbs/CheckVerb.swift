@@ -1,6 +1,7 @@
 // `dbtool check`: is every byte of a store in order, and if not, which page and which tree are damaged?
 
 import EspalierEngine
+import EspalierModel
 import EspalierStore
 
 /// The verb `check`.
@@ -10,9 +11,11 @@ enum CheckVerb: Verb {
         parameters: [.required("FILE", "the store")], options: [.json],
         discussion: """
             Reads every page: its checksum and structure, the order and counts of every tree, and that each page
-            is used exactly once or free. Then, if the store holds objects: that rows, both ends of relationships,
-            unique values and indexes agree. Nothing is written. Exit code 0: all in order; 1: damage was found;
+            is used exactly once or free. Then, if the store holds objects: that every index entry, unique entry,
+            link and counter is the one that the rows call for, that references lead to rows, that required values
+            are there and unique ones differ. Nothing is written. Exit code 0: all in order; 1: damage was found;
             4: another process writes the store, and overwrote what was being read time and again.
+            Damaged pages: see 'dbtool help salvage'; trees that contradict rows: see 'dbtool help rebuild'.
             """,
         examples: [
             .init(command: "dbtool check chinook.espalier", meaning: "\"ok\" and counts, or one line for each damage"),
@@ -51,7 +54,14 @@ enum CheckVerb: Verb {
     }
 
     private static func check(_ path: String, _ console: Console) throws(ToolError) -> Outcome {
-        let database = try openForReading(path)
+        var options = DatabaseOptions()
+        options.access = .readOnly
+        options.createIfMissing = false
+        // Trees are read once, from end to end, so a greater cache gains nothing.
+        options.cacheByteCount = 4 << 20
+        let database = try naming(path) { () throws(StorageError) in try Database.open(path, options: options) }
+        // Pages and objects of one commit.
+        database.stopFollowing()
         var progress = Progress(console)
         let report = try naming(path) { () throws(StorageError) in
             try database.check { state in
@@ -60,32 +70,49 @@ enum CheckVerb: Verb {
             }
         }
         progress.finish()
-        let holdsObjects = database.applicationID == BTreeStore.applicationID
-        try naming(path) { () throws(StorageError) in try database.close() }
         // What is wrong with the bytes of page 0 is said by `Page0`, which knows more about them.
         let ofPage0: [CorruptionRule] = [.superblockChecksum, .superblockMirror, .noValidSlot, .pageReserved]
         let findings = report.findings.filter { finding in
             finding.corruption.page != FixedPlace.superblock || !ofPage0.contains(finding.corruption.rule)
         }
         var outcome = Outcome(
-            findings: findings.map(Finding.init), trees: report.trees, pageCount: report.pageCount,
-            freePageCount: report.freePageCount)
+            findings: findings.map(Finding.init), unreached: report.unreached.filter { $0.pageCount > 0 },
+            trees: report.trees, pageCount: report.pageCount, freePageCount: report.freePageCount)
         // Objects on damaged pages would only say the same again, less precisely. A store whose maker ended before its
         // first transaction has no tree, and so neither model nor objects.
-        let isEmpty = report.trees.isEmpty
-        if holdsObjects && outcome.findings.isEmpty && !isEmpty { try checkObjects(path, &outcome, console) }
+        if database.applicationID == BTreeStore.applicationID && outcome.findings.isEmpty && !report.trees.isEmpty {
+            try checkObjects(path, database, &outcome, console)
+        } else {
+            try naming(path) { () throws(StorageError) in try database.close() }
+        }
         return outcome
     }
 
     private static func checkObjects(
-        _ path: String, _ outcome: inout Outcome, _ console: Console
+        _ path: String, _ database: Database, _ outcome: inout Outcome, _ console: Console
     ) throws(ToolError) {
-        let store = try OpenStore(path)
-        let check = try ObjectCheck(store, console)
-        try store.close()
-        outcome.findings += check.findings.map(Finding.init(text:))
-        outcome.rowCounts = check.rowCounts
-        outcome.linkCount = check.linkCount
+        var progress = Progress(console)
+        defer { progress.finish() }
+        do throws(StoreError) {
+            let store = try BTreeStore.open(database, path: path, model: nil)
+            let report = try store.check { state in
+                progress.show("checking rows, entries and links", state.entriesChecked, of: state.entryCount)
+                return true
+            }
+            let model = store.model
+            try store.close()
+            outcome.findings += (report.findings + report.dangling + report.unsetValues).map(Finding.init)
+            outcome.findings += report.duplicates.map { Finding(text: $0.description) }
+            outcome.rowCounts = model.entities.filter { !$0.isAbstract }.map {
+                ($0.name, report.rowCounts[$0.name] ?? 0)
+            }
+            outcome.linkCount = report.pairCount
+        } catch .damagedContent(_, _, _, let reason) {
+            // A tree or a record of the schema is missing: no row can be read.
+            outcome.findings.append(Finding(text: "The objects cannot be read: \(reason)."))
+        } catch {
+            throw .store(error, path: path)
+        }
     }
 }
 
@@ -111,6 +138,9 @@ extension CheckVerb {
         init(_ problem: Page0.Problem) { (text, corruption) = (problem.text, problem.corruption) }
 
         /// What the check of the objects found.
+        init(_ finding: StoreFinding) { (text, treeName) = (finding.description, finding.tree) }
+
+        /// What is wrong with no tree in particular.
         init(text: String) { self.text = text }
 
         /// Why the store could not even be opened.
@@ -133,6 +163,8 @@ extension CheckVerb {
     /// What a check found and counted.
     struct Outcome {
         var findings: [Finding]
+        /// What damaged pages hide.
+        var unreached: [CheckReport.UnreachedPages] = []
         var trees: [CheckReport.TreeCount] = []
         var pageCount: UInt64 = 0
         var freePageCount: UInt64 = 0
@@ -143,7 +175,7 @@ extension CheckVerb {
 
         /// Findings first, then the verdict, then what was counted.
         func print(_ path: String, _ console: Console) {
-            for finding in findings { console.print("\(path): \(finding.text)") }
+            printFindings(path, console)
             switch findings.count {
             case 0: console.print("\(path): ok")
             case 1: console.print("\(path): 1 problem")
@@ -165,6 +197,27 @@ extension CheckVerb {
             printObjects(to: console)
         }
 
+        /// Each finding, and behind those of a tree what they hide: causes before consequences.
+        private func printFindings(_ path: String, _ console: Console) {
+            for (index, finding) in findings.enumerated() {
+                console.print("\(path): \(finding.text)")
+                guard let treeID = finding.corruption?.treeID,
+                    !findings[(index + 1)...].contains(where: { $0.corruption?.treeID == treeID }),
+                    let hidden = unreached.first(where: { $0.treeID == treeID })
+                else { continue }
+                console.print("\(path): \(Self.sentence(hidden))")
+            }
+            let named = Set(findings.compactMap { $0.corruption?.treeID })
+            for hidden in unreached where !named.contains(hidden.treeID) {
+                console.print("\(path): \(Self.sentence(hidden))")
+            }
+        }
+
+        private static func sentence(_ hidden: CheckReport.UnreachedPages) -> String {
+            let pages = hidden.pageCount == 1 ? "1 page" : "\(DisplayText.grouped(hidden.pageCount)) pages"
+            return "\(pages) cannot be reached because of \(hidden.causeCount == 1 ? "it" : "them")."
+        }
+
         private func printObjects(to console: Console) {
             guard !rowCounts.isEmpty else { return }
             var table = TextTable([.text("entity"), .number("rows")])
@@ -181,6 +234,13 @@ extension CheckVerb {
             [
                 "file": .string(path), "ok": .boolean(findings.isEmpty), "pages": .count(pageCount),
                 "freePages": .count(freePageCount), "findings": .array(findings.map(\.json)),
+                "unreached": .array(
+                    unreached.map { hidden in
+                        [
+                            "tree": .string(hidden.treeName ?? TreeNames.catalog), "treeID": .count(hidden.treeID),
+                            "causes": .count(hidden.causeCount), "pages": .count(hidden.pageCount),
+                        ]
+                    }),
                 "trees": .array(
                     trees.map { tree in
                         [

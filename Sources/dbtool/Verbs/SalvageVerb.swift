@@ -20,7 +20,8 @@ enum SalvageVerb: Verb {
         discussion: """
             Reads every page and every frame of the log; needs neither superblock nor catalog nor the inner pages
             of trees. A tree whose name is lost is called lost+found/NUMBER; the trees of an object store get
-            their names back if its schema is left. Exit code 0: nothing was damaged; 1: damage was found.
+            their names back if its schema is left, and what follows from rows (index entries, links, counters)
+            is made anew, as 'dbtool rebuild' does it. Exit code 0: nothing was damaged; 1: damage was found.
             """,
         examples: [
             .init(
@@ -48,11 +49,17 @@ enum SalvageVerb: Verb {
             try remove(newPath)
             report = try salvage(path, newPath, options)
         }
+        let rebuilt = try rebuildObjects(newPath, console)
         if arguments.wantsJSON {
-            console.print(json(report, path, newPath))
+            console.print(json(report, rebuilt, path, newPath))
         } else {
             show(report, path, newPath, console)
+            if let rebuilt, rebuilt.hasChanges || !RebuildVerb.isInOrder(rebuilt) {
+                console.print()
+                RebuildVerb.show(rebuilt, newPath, console)
+            }
         }
+        if let rebuilt, !RebuildVerb.isInOrder(rebuilt) { return .difference }
         let isWhole = report.damagedPageCount == 0 && report.key == .superblock && report.lostRowCount == 0
         return isWhole ? .ok : .difference
     }
@@ -80,6 +87,24 @@ enum SalvageVerb: Verb {
         let names = BTreeStore.treeNames(in: database)
         try naming(path) { () throws(StorageError) in try database.close() }
         return names.isEmpty ? nil : names
+    }
+
+    /// Makes what follows from rows anew, if what was salvaged is an object store whose schema is left.
+    private static func rebuildObjects(_ path: String, _ console: Console) throws(ToolError) -> RebuildReport? {
+        let database = try openForReading(path)
+        let holdsObjects =
+            database.applicationID == BTreeStore.applicationID && !BTreeStore.treeNames(in: database).isEmpty
+        try naming(path) { () throws(StorageError) in try database.close() }
+        guard holdsObjects else { return nil }
+        do throws(ToolError) {
+            return try RebuildVerb.rebuild(path, isDryRun: false, console)
+        } catch .store(.otherFormat, _) {
+            // Rows of an older format are brought forward when the store is opened; then it can be rebuilt.
+            return nil
+        } catch .store(.damagedContent(_, _, _, let reason), _) {
+            console.errors.write("dbtool: \(path): the objects cannot be read: \(reason)\n")
+            return nil
+        }
     }
 
     private static func remove(_ path: String) throws(ToolError) {
@@ -114,13 +139,16 @@ extension SalvageVerb {
         console.output.write(table.rendered())
     }
 
-    private static func json(_ report: SalvageReport, _ path: String, _ newPath: String) -> JSONValue {
+    private static func json(
+        _ report: SalvageReport, _ rebuilt: RebuildReport?, _ path: String, _ newPath: String
+    ) -> JSONValue {
         [
             "damaged": .string(path), "file": .string(newPath), "readBy": .string("\(report.key)"),
             "pageSize": .count(report.pageSize), "pages": .count(report.pageCount),
             "damagedPages": .count(report.damagedPageCount), "acceptedPages": .count(report.acceptedPageCount),
             "freePages": .count(report.freePageCount), "loggedPages": .count(report.loggedPageCount),
             "rows": .count(report.rowCount), "lostRows": .count(report.lostRowCount),
+            "rebuilt": rebuilt.map { RebuildVerb.json($0, newPath) } ?? .null,
             "trees": .array(
                 report.trees.map { tree in
                     [

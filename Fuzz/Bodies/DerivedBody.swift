@@ -1,0 +1,207 @@
+// The body that damages a store above its pages: entries of indexes, constraints and lists, counters, whole rows.
+//
+// Promises
+//   1. The check objects exactly if an oracle does, whatever was dropped, added or altered.
+//   2. After a rebuild the check objects only to what is no derived tree's fault: rows that share unique values,
+//      to-one values that lead to no row, rows that cannot be read. Rows are as they were, and a second rebuild changes
+//      nothing.
+//   3. A dry run says that something would change exactly if the rebuild changes something, and writes nothing.
+
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+import TestSupport
+
+extension FuzzBody {
+    /// The bytes are decisions: which trees and entries, and what becomes of them.
+    public static let derived = FuzzBody(
+        name: "derived",
+        seeds: {
+            var seeds: [String: [UInt8]] = ["nothing": []]
+            for tree in 0..<DerivedRun.treeNames.count {
+                for action in 0..<UInt8(DerivedRun.actionCount) {
+                    seeds["tree-\(tree)-\(action)"] = [UInt8(tree), action, 1, 0x5A, 3]
+                }
+            }
+            return seeds
+        },
+        run: { bytes in
+            do {
+                var run = DerivedRun(bytes)
+                try run.run()
+            } catch {
+                preconditionFailure("a store with sound pages throws \(error)")
+            }
+        })
+}
+
+/// One damage of the store, and what check and rebuild make of it.
+struct DerivedRun {
+    /// Trees that can be damaged: not the schema, whose damage keeps a store closed, nor the application's metadata.
+    static let treeNames = treeNumbers.keys.filter { $0 != "schema" && $0 != "metadata" }.sorted()
+    /// The numbers of all trees.
+    static let treeNumbers: [String: UInt64] = {
+        do throws(StorageError) {
+            let database = try open(DerivedFixture.file)
+            let trees = try database.beginRead().trees().map(\.tree)
+            try database.close()
+            return Dictionary(uniqueKeysWithValues: trees.map { ($0.name, UInt64($0.id)) })
+        } catch {
+            preconditionFailure("the store of the body cannot be opened: \(error)")
+        }
+    }()
+    static let actionCount = 6
+
+    private var input: FuzzInput
+    /// Whether bytes of a row were altered: what the row means then is not the oracle's business.
+    private var hasAlteredRow = false
+
+    init(_ bytes: [UInt8]) { input = FuzzInput(bytes) }
+
+    private static func open(_ file: [UInt8]) throws(StorageError) -> Database {
+        let system = SimulatedFileSystem(seed: 22)
+        system.replaceContents(of: DerivedFixture.path, with: file)
+        return try Database.open(DerivedFixture.path, in: system, options: .small)
+    }
+
+    mutating func run() throws {
+        let database = try Self.open(DerivedFixture.file)
+        let before = try Self.contents(of: database)
+        var damageCount = 0
+        while !input.isAtEnd, damageCount < 8 {
+            try damage(database)
+            damageCount += 1
+        }
+        let damaged = try Self.contents(of: database)
+        let store = try BTreeStore.open(database, path: nil, model: nil)
+        let report = try store.check()
+        precondition(report.isComplete, "the check did not go to its end")
+        let objects = !report.isOK || !report.dangling.isEmpty
+        if damaged == before { precondition(!objects, "a sound store: \(report.findings)\(report.dangling)") }
+        if !hasAlteredRow, let isInOrder = try judge(store, damaged) {
+            precondition(
+                isInOrder != objects,
+                "the oracle says \(isInOrder), the check \(report.findings)\(report.dangling)\(report.duplicates)")
+        }
+        try rebuild(store, report, damaged)
+        try store.close()
+    }
+
+    /// What the oracle says; `nil` if the rows cannot be read.
+    private func judge(_ store: BTreeStore, _ contents: TreeContents) throws -> Bool? {
+        var rows: [ObjectSnapshot] = []
+        for entity in store.model.entities where entity.root == entity.index {
+            rows += Array(try store.fetch(StoreFetch(entity: entity)))
+        }
+        return DerivedOracle(contents, rows: rows).isInOrder
+    }
+
+    private func rebuild(_ store: BTreeStore, _ report: StoreCheckReport, _ damaged: TreeContents) throws {
+        let plan = try store.rebuildDerivedTrees(isDryRun: true)
+        precondition(plan.after == nil, "a dry run checks what it did not write")
+        let untouched = try Self.contents(of: store.database)
+        precondition(untouched == damaged, "a dry run writes")
+        let rebuilt = try store.rebuildDerivedTrees()
+        precondition(plan.hasChanges == rebuilt.hasChanges, "a dry run announces something else")
+        precondition(plan.trees.map(\.isChanged) == rebuilt.trees.map(\.isChanged), "a dry run names other trees")
+        let after = try store.check()
+        let problems = after.findings.filter { !$0.tree.hasPrefix("rows:") }
+        precondition(problems.isEmpty, "after a rebuild: \(problems)")
+        precondition(after.dangling.allSatisfy { $0.tree.hasPrefix("rows:") }, "after a rebuild: \(after.dangling)")
+        if !hasAlteredRow {
+            precondition(after.findings.isEmpty, "after a rebuild: \(after.findings)")
+            if let isInOrder = try judge(store, try Self.contents(of: store.database)) {
+                precondition(
+                    isInOrder == (after.isOK && after.dangling.isEmpty), "after a rebuild the oracle says \(isInOrder)")
+            }
+        }
+        let again = try store.rebuildDerivedTrees()
+        precondition(!again.hasChanges, "a second rebuild changes something: \(again.trees.filter(\.isChanged))")
+        let contents = try Self.contents(of: store.database)
+        for (name, rows) in damaged where name.hasPrefix("rows:") {
+            precondition(contents[name] == rows, "a rebuild changed tree \(name)")
+        }
+        let pages = try store.database.check()
+        precondition(pages.isOK, "a rebuild damages pages: \(pages.findings)")
+    }
+
+    // MARK: Damage
+
+    private static func key(_ number: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
+    }
+
+    /// The entries of all trees; integer keys as their big-endian bytes.
+    static func contents(of database: Database) throws(StorageError) -> TreeContents {
+        let read = try database.beginRead()
+        var contents: TreeContents = [:]
+        for tree in try read.trees().map(\.tree) {
+            var entries: [[UInt8]: [UInt8]] = [:]
+            var cursor = try read.cursor(over: tree)
+            while try cursor.next() {
+                let key = tree.kind == .integer ? Self.key(cursor.integerKey) : cursor.key
+                entries[key] = try cursor.value()
+            }
+            contents[tree.name] = entries
+        }
+        return contents
+    }
+
+    private mutating func damage(_ database: Database) throws(StorageError) {
+        let name = Self.treeNames[input.number(below: Self.treeNames.count)]
+        let action = input.number(below: Self.actionCount)
+        let position = Int(input.byte())
+        var write = try database.beginWrite()
+        guard let tree = try write.tree(named: name) else { return }
+        var entries: [(key: [UInt8], value: [UInt8])] = []
+        var cursor = try write.cursor(over: tree)
+        while try cursor.next() {
+            entries.append((tree.kind == .integer ? Self.key(cursor.integerKey) : cursor.key, try cursor.value()))
+        }
+        guard !entries.isEmpty else { return }
+        let entry = entries[position % entries.count]
+        switch action {
+        case 0: try remove(entry.key, tree, &write)
+        case 1: try put(entry.value, flipped(entry.key), tree, &write)
+        case 2:
+            try remove(entry.key, tree, &write)
+            try put(entry.value, flipped(entry.key), tree, &write)
+        case 3: try put(entries[Int(input.byte()) % entries.count].value, entry.key, tree, &write)
+        case 4:
+            if name.hasPrefix("rows:") { hasAlteredRow = true }
+            try put(flipped(entry.value), entry.key, tree, &write)
+        default:
+            for entry in entries where !name.hasPrefix("rows:") { try remove(entry.key, tree, &write) }
+        }
+        try write.commit(Durability.none)
+    }
+
+    /// The bytes with one of them changed.
+    private mutating func flipped(_ bytes: [UInt8]) -> [UInt8] {
+        guard !bytes.isEmpty else { return [1] }
+        var changed = bytes
+        // The end of a key is where most of it is decided.
+        let mask = input.byte()
+        let place = Int(input.byte()) % bytes.count
+        changed[bytes.count - 1 - place] ^= mask
+        return changed
+    }
+
+    private func remove(_ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction) throws(StorageError) {
+        if tree.kind == .integer {
+            try write.remove(key.reduce(0) { $0 << 8 | UInt64($1) }, from: tree)
+        } else {
+            try write.remove(key, from: tree)
+        }
+    }
+
+    private func put(
+        _ value: [UInt8], _ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction
+    ) throws(StorageError) {
+        if tree.kind == .integer {
+            try write.put(value, for: key.reduce(0) { $0 << 8 | UInt64($1) }, in: tree)
+        } else {
+            try write.put(value, for: key, in: tree)
+        }
+    }
+}

@@ -1,0 +1,173 @@
+// Making everything anew that follows from rows: index and unique entries, links, counters; in one transaction.
+//
+// Invariants
+//   1. Rows are never changed. Where a row and a derived tree contradict each other, the row is right.
+//   2. Links between two to-many sides, and of relationships without inverse, are in two trees: what either of them
+//      has, both have afterwards, if both rows are there.
+//   3. One transaction: a crash leaves the store as it was, or rebuilt. What does not fit into memory goes to the log
+//      meanwhile, as with any transaction.
+
+public import EspalierEngine
+internal import EspalierModel
+internal import FoundationEssentials
+
+extension BTreeStore {
+    /// Makes index entries, unique entries, links and counters agree with the rows, in one durable transaction.
+    ///
+    /// Only what is wrong is written. Two rows that share unique values both stay, and are reported; so do to-one
+    /// values that lead to rows that are not there. Links to or from such rows are taken out.
+    ///
+    /// - Parameters:
+    ///   - isDryRun: whether nothing is to be written: the report says what would change.
+    ///   - progress: called now and then; `false` ends the work, and nothing is changed.
+    /// - Throws: `readOnly`; what the engine reports about pages: damaged pages have to be salvaged first.
+    /// - Complexity: as `check`, twice if anything changes; O(log n) for each entry that is wrong. Memory as `check`.
+    public func rebuildDerivedTrees(
+        isDryRun: Bool = false, progress: ((StoreCheckProgress) -> Bool)? = nil
+    ) throws(StoreError) -> RebuildReport {
+        // The writer first: then the snapshot is what it begins with.
+        let writer = isDryRun ? nil : try beginWrite()
+        return try rebuild(writer, newTrees: [:], isDryRun: isDryRun, progress)
+    }
+
+    /// Opens a store whose derived trees may be wrong or missing with the model that is in the file, and rebuilds them.
+    ///
+    /// Unlike opening the store first, it also mends one that lacks whole trees, which a salvage may leave. A tree of
+    /// rows that is missing is made, and empty.
+    ///
+    /// - Throws: as `openWithStoredModel` and `rebuildDerivedTrees(isDryRun:progress:)`.
+    public static func rebuildDerivedTrees(
+        at path: String, isDryRun: Bool = false, options: DatabaseOptions = .init(),
+        progress: ((StoreCheckProgress) -> Bool)? = nil
+    ) throws(StoreError) -> RebuildReport {
+        var options = options
+        (options.createIfMissing, options.applicationID) = (false, applicationID)
+        if isDryRun { options.access = .readOnly }
+        let database: Database
+        do { database = try Database.open(path, options: options) } catch { throw .storage(error, path: path) }
+        return try rebuildDerivedTrees(of: database, path: path, isDryRun: isDryRun, progress: progress)
+    }
+
+    /// The same for a database that is open; closes it.
+    package static func rebuildDerivedTrees(
+        of database: Database, path: String?, isDryRun: Bool = false,
+        progress: ((StoreCheckProgress) -> Bool)? = nil
+    ) throws(StoreError) -> RebuildReport {
+        do throws(StoreError) {
+            let report = try rebuildContent(of: database, path: path, isDryRun: isDryRun, progress)
+            do { try database.close() } catch { throw StoreError.storage(error, path: path) }
+            return report
+        } catch {
+            // The first error is the one to tell.
+            try? database.close()
+            throw error
+        }
+    }
+
+    private static func rebuildContent(
+        of database: Database, path: String?, isDryRun: Bool, _ progress: ((StoreCheckProgress) -> Bool)?
+    ) throws(StoreError) -> RebuildReport {
+        guard database.applicationID == applicationID, let stored = try storedModel(database, path) else {
+            throw .incompatibleModel(path: path, reason: "the file holds no objects: there is nothing to rebuild")
+        }
+        // Rows of an older format are brought into the present one by opening the store.
+        guard stored.format == StoreCatalog.formatVersion else { throw .otherFormat(path: path, format: stored.format) }
+        let schema = StoreSchema(model: stored.model)
+        func load(_ made: [String: Tree]) throws(StoreError) -> BTreeStore {
+            let transaction: StoreTransaction<ReadTransaction>
+            do { transaction = StoreTransaction(try database.beginRead(), path: path) } catch {
+                throw .storage(error, path: path)
+            }
+            let identifier = database.storeIdentifier
+            let storeTag = Interned.stores.tag(of: UUID(bytes: identifier))
+            let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, made: made, from: transaction)
+            return BTreeStore(database: database, catalog: catalog, identifier: UUID(bytes: identifier), path: path)
+        }
+        var made: [String: Tree] = [:]
+        let missing = try missingTrees(schema, database, path)
+        guard !isDryRun else {
+            for (number, tree) in missing.enumerated() {
+                // Numbers that no tree has.
+                made[tree.name] = Tree(name: tree.name, id: .max - UInt32(number), kind: tree.kind)
+            }
+            return try load(made).rebuild(nil, newTrees: made, isDryRun: true, progress)
+        }
+        var writer: StoreTransaction<WriteTransaction>
+        do { writer = StoreTransaction(try database.beginWrite(), path: path) } catch {
+            throw .storage(error, path: path)
+        }
+        for tree in missing { made[tree.name] = try writer.createTree(named: tree.name, kind: tree.kind) }
+        return try load(made).rebuild(writer, newTrees: made, isDryRun: false, progress)
+    }
+
+    /// The trees that the model calls for and that are not there.
+    private static func missingTrees(
+        _ schema: StoreSchema, _ database: Database, _ path: String?
+    ) throws(StoreError) -> [(name: String, kind: KeyKind)] {
+        do throws(StorageError) {
+            let there = Set(try database.beginRead().trees().map(\.tree.name))
+            return StoreCatalog.trees(of: schema).filter { !there.contains($0.name) }
+        } catch {
+            throw .storage(error, path: path)
+        }
+    }
+
+    private func rebuild(
+        _ writer: consuming StoreTransaction<WriteTransaction>?, newTrees: [String: Tree], isDryRun: Bool,
+        _ progress: ((StoreCheckProgress) -> Bool)?
+    ) throws(StoreError) -> RebuildReport {
+        let mender = StoreMender(writer, newTrees: Set(newTrees.values.map(\.id)))
+        var report: RebuildReport
+        do {
+            let session = ReadSession(try beginRead(), catalog, path: path)
+            var check = StoreCheck(session: session, mender: mender, progress: progress)
+            try check.run()
+            report = RebuildReport(mended: check.report, isDryRun: isDryRun)
+            for tree in StoreCatalog.trees(of: catalog.schema) {
+                guard let tree = catalog.derivedTree(named: tree.name) else { continue }
+                let count = mender.counts[tree.id] ?? StoreMender.Count()
+                report.trees.append(
+                    RebuildReport.TreeChange(
+                        tree: tree.name, wasMissing: mender.isNew(tree),
+                        entriesBefore: mender.isNew(tree)
+                            ? 0 : Int(clamping: try session.transaction.count(of: tree)),
+                        added: count.added, removed: count.removed, replaced: count.replaced))
+            }
+        }
+        report.counters = mender.counters
+        guard !isDryRun, report.mended.isComplete, mender.hasChanges else { return report }
+        try mender.commit()
+        report.after = try check(progress: progress)
+        return report
+    }
+}
+
+extension StoreCatalog {
+    /// The trees that a store of `schema` has, but for that of the schema itself.
+    static func trees(of schema: StoreSchema) -> [(name: String, kind: KeyKind)] {
+        let model = schema.model
+        var trees: [(name: String, kind: KeyKind)] = [(StoreName.counters, .integer), (StoreName.metadata, .bytes)]
+        for entity in model.entities where entity.root == entity.index {
+            trees.append((StoreName.rows(entity), .integer))
+        }
+        trees += schema.groups.map { (StoreName.group($0, model), .bytes) }
+        for entity in model.entities {
+            for relationship in entity.relationships
+            where relationship.declaredBy == entity.index && relationship.isToMany {
+                trees.append((StoreName.links(relationship, model), .bytes))
+                if relationship.inverse == nil { trees.append((StoreName.owners(relationship, model), .bytes)) }
+            }
+        }
+        return trees
+    }
+
+    /// The tree of an index, a constraint or of links that has this name, or a tree that was missing.
+    fileprivate func derivedTree(named name: String) -> Tree? {
+        if let tree = groupTrees.first(where: { $0.name == name }) { return tree }
+        for list in toManyLists() {
+            if list.tree.tree.name == name { return list.tree.tree }
+            if case .owners(let back) = list.counterpart, back.tree.name == name { return back.tree }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,137 @@
+// Two collections of entries compared without being held: sums of hashes, in buckets, whatever order entries come in.
+//
+// Invariants
+//   1. Collections that are equal as multisets leave every bucket balanced. Collections that differ leave one
+//      unbalanced, but for a chance of 2^-128 for each difference: hashes have 128 bits and a random seed.
+//   2. An entry is in the bucket that its hash says, so that an exact comparison has to hold only unbalanced buckets.
+
+internal import EspalierEngine
+
+/// The hash of an entry.
+struct EntryMark {
+    let low: UInt64
+    let high: UInt64
+}
+
+/// Hashes entries with seeds of its own.
+struct EntryHash {
+    private let seeds: (UInt64, UInt64, UInt64, UInt64)
+
+    init() {
+        func seed() -> UInt64 { .random(in: 0 ... .max) }
+        seeds = (seed(), seed(), seed(), seed())
+    }
+
+    /// The mark of an index entry: its key, and its value as a number.
+    @inline(__always)
+    func mark(_ key: RawSpan, _ value: UInt32) -> EntryMark {
+        let salt = UInt64(value) &* 0x9E37_79B9_7F4A_7C15
+        // SAFETY: the buffer does not leave the closure.
+        return unsafe key.withUnsafeBytes { bytes in
+            EntryMark(
+                low: unsafe Checksum.of(bytes, seed: seeds.0 ^ salt),
+                high: unsafe Checksum.of(bytes, seed: seeds.1 &+ salt))
+        }
+    }
+
+    /// The mark of a link.
+    @inline(__always)
+    func mark(_ link: Link) -> EntryMark {
+        EntryMark(
+            low: Self.mixed(Self.mixed(link.owner ^ seeds.0) &+ link.destination ^ seeds.1),
+            high: Self.mixed(Self.mixed(link.owner ^ seeds.2) &+ link.destination ^ seeds.3))
+    }
+
+    /// The finalizer of SplitMix64, a bijection.
+    @inline(__always)
+    private static func mixed(_ number: UInt64) -> UInt64 {
+        var mixed = number &+ 0x9E37_79B9_7F4A_7C15
+        mixed = (mixed ^ mixed &>> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed &>> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed &>> 31
+    }
+}
+
+/// The keys of the two rows that a link joins.
+struct Link: Hashable, Comparable {
+    let owner: UInt64
+    let destination: UInt64
+
+    /// The link as the other direction has it.
+    var turned: Link { Link(owner: destination, destination: owner) }
+
+    static func < (left: Link, right: Link) -> Bool {
+        left.owner != right.owner ? left.owner < right.owner : left.destination < right.destination
+    }
+}
+
+/// What two collections of entries sum up to.
+struct EntrySketch {
+    /// Small, since there is a sketch for each index of a model.
+    static let bucketCount = 64
+
+    private struct Bucket {
+        var expectedCount: UInt64 = 0
+        var foundCount: UInt64 = 0
+        /// Hashes of expected entries less those of entries that were found.
+        var low: UInt64 = 0
+        var high: UInt64 = 0
+
+        var isBalanced: Bool { expectedCount == foundCount && low == 0 && high == 0 }
+    }
+
+    private var buckets = [Bucket](repeating: Bucket(), count: bucketCount)
+
+    /// The bucket of an entry.
+    @inline(__always)
+    static func bucket(of mark: EntryMark) -> Int { Int(truncatingIfNeeded: mark.low &>> 58) }
+
+    /// Counts an entry that there has to be.
+    @inline(__always)
+    mutating func expect(_ mark: EntryMark) {
+        let bucket = Self.bucket(of: mark)
+        buckets[bucket].expectedCount &+= 1
+        buckets[bucket].low &+= mark.low
+        buckets[bucket].high &+= mark.high
+    }
+
+    /// Counts an entry that there is.
+    @inline(__always)
+    mutating func find(_ mark: EntryMark) {
+        let bucket = Self.bucket(of: mark)
+        buckets[bucket].foundCount &+= 1
+        buckets[bucket].low &-= mark.low
+        buckets[bucket].high &-= mark.high
+    }
+
+    /// Whether both collections are equal.
+    var isBalanced: Bool { buckets.allSatisfy(\.isBalanced) }
+
+    /// The buckets in which the collections differ, in sets of which none has more than `countMax` entries on both
+    /// sides together, unless a single bucket has.
+    func unbalancedBuckets(entryCountMax countMax: Int) -> [BucketSet] {
+        var sets: [BucketSet] = []
+        var count: UInt64 = 0
+        for (number, bucket) in buckets.enumerated() where !bucket.isBalanced {
+            let more = bucket.expectedCount &+ bucket.foundCount
+            if sets.isEmpty || count &+ more > UInt64(countMax) {
+                sets.append(BucketSet())
+                count = 0
+            }
+            count &+= more
+            sets[sets.count - 1].insert(number)
+        }
+        return sets
+    }
+}
+
+/// Some of the buckets of a sketch.
+struct BucketSet {
+    private var bits: UInt64 = 0
+
+    mutating func insert(_ bucket: Int) { bits |= 1 &<< UInt64(bucket) }
+
+    /// Whether the bucket of `mark` is one of them.
+    @inline(__always)
+    func contains(_ mark: EntryMark) -> Bool { bits &>> UInt64(EntrySketch.bucket(of: mark)) & 1 != 0 }
+}

@@ -1,0 +1,54 @@
+// Which primary keys there are: two words for each 64 neighbouring keys of which one exists.
+//
+// Invariants
+//   1. Keys are appended in ascending order.
+//   2. A set that gave up is empty (`isWhole`).
+
+/// A set of primary keys.
+struct KeySet {
+    private var highs: [UInt64] = []
+    private var words: [UInt64] = []
+    /// Whether it holds all keys that were appended.
+    private(set) var isWhole = true
+
+    /// Takes in a key that is greater than all before it; returns whether that took a block, which is 16 bytes.
+    @inline(__always)
+    mutating func append(_ key: UInt64) -> Bool {
+        guard isWhole else { return false }
+        if highs.last == key &>> 6 {
+            words[words.count - 1] |= 1 &<< (key & 63)
+            return false
+        }
+        highs.append(key &>> 6)
+        words.append(1 &<< (key & 63))
+        return true
+    }
+
+    /// Gives up: the set would need too much memory.
+    mutating func giveUp() { (isWhole, highs, words) = (false, [], []) }
+
+    /// Whether a key was appended.
+    ///
+    /// - Complexity: O(1) if keys have no gaps, else O(log n).
+    @inline(__always)
+    func contains(_ key: UInt64) -> Bool {
+        let high = key &>> 6
+        guard let first = highs.first, high >= first else { return false }
+        // A gap moves a block to the front, never to the back.
+        let guess = high &- first
+        if guess < UInt64(highs.count), highs[Int(guess)] == high {
+            return words[Int(guess)] &>> (key & 63) & 1 != 0
+        }
+        let end = Int(min(guess, UInt64(highs.count)))
+        return search(high, below: end).map { words[$0] &>> (key & 63) & 1 != 0 } ?? false
+    }
+
+    private func search(_ high: UInt64, below end: Int) -> Int? {
+        var (low, end) = (0, end)
+        while low < end {
+            let middle = (low + end) / 2
+            if highs[middle] < high { low = middle + 1 } else { end = middle }
+        }
+        return low < highs.count && highs[low] == high ? low : nil
+    }
+}

@@ -1,0 +1,279 @@
+// The check of index and unique entries: one reading of the tree, and an exact comparison of what did not add up.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// An entry by its hash and its row: what an exact comparison holds of it.
+private struct EntryItem: Comparable {
+    let mark: UInt64
+    let key: UInt64
+
+    static func < (left: EntryItem, right: EntryItem) -> Bool {
+        left.mark != right.mark ? left.mark < right.mark : left.key < right.key
+    }
+}
+
+extension StoreCheck {
+    /// Entries or links that an exact comparison holds at a time, of both sides together: 8 MiB.
+    static let itemCountMax = 1 << 19
+
+    /// Checks the entries of a group.
+    mutating func checkEntries(_ index: Int) throws(StoreError) {
+        let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
+        let entity = model.entities[group.entity]
+        var run = UniqueRun()
+        var malformed: [[UInt8]] = []
+        try forEachEntry(in: tree) { key, value throws(StoreError) in
+            guard let (number, primaryKey) = entryParts(key, value) else {
+                note(entity, tree, Self.hexadecimal(key), "the entry leads to no row")
+                if mender != nil { malformed.append(key.copy(0..<key.byteCount)) }
+                try removeMalformed(&malformed, tree, isLast: false)
+                return countStep()
+            }
+            report.indexEntryCount += 1
+            groupSketches[index].find(hash.mark(key, number.number))
+            if group.isUnique {
+                let codes = key.extracting(0..<key.byteCount - 8)
+                if !run.continues(codes) {
+                    try checkUniqueness(run, group, index)
+                    run.begin(codes)
+                }
+                run.append(primaryKey, isCut: number.isCut)
+            }
+            return countStep()
+        }
+        guard !isCancelled else { return }
+        try checkUniqueness(run, group, index)
+        try removeMalformed(&malformed, tree, isLast: true)
+        for buckets in groupSketches[index].unbalancedBuckets(entryCountMax: Self.itemCountMax) {
+            try compareEntries(index, in: buckets)
+        }
+        let cuts = expectedCuts[index]
+        try checkCounter(Counter.cutEntries(tree), cuts) { check, counted in
+            check.note(entity, tree, "", "the counter says \(counted) cut entries, there are \(cuts)")
+        }
+    }
+
+    /// The value and the primary key of an entry; `nil` if it cannot be an entry of a row.
+    @inline(__always)
+    private func entryParts(_ key: RawSpan, _ value: RawSpan) -> (GroupEntryValue, UInt64)? {
+        guard key.byteCount > 8, let number = GroupEntryValue(value),
+            catalog.context.isKnown(entityNumber: number.entityNumber)
+        else { return nil }
+        let primaryKey = key.bigEndianKey(at: key.byteCount - 8)
+        return primaryKey == 0 ? nil : (number, primaryKey)
+    }
+
+    private func removeMalformed(_ keys: inout [[UInt8]], _ tree: Tree, isLast: Bool) throws(StoreError) {
+        guard isLast || keys.count >= 1024 else { return }
+        for key in keys { try mender?.remove(key, from: tree) }
+        keys.removeAll()
+    }
+
+    // MARK: Exact comparison
+
+    /// Compares the entries in some buckets with those that rows call for, one by one.
+    private mutating func compareEntries(_ index: Int, in buckets: BucketSet) throws(StoreError) {
+        let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
+        let root = model.entities[model.entities[group.entity].root]
+        var (expected, found): ([EntryItem], [EntryItem]) = ([], [])
+        var entry: [UInt8] = []
+        try forEachRow(of: root) { key, row in
+            guard let number = entityNumber(of: row, key, root), plans[Int(number)]?.groups.contains(index) == true
+            else { return countStep() }
+            let (value, _) = GroupKey.encode(
+                group, row, key: key, entityNumber: number, session.reader, into: &entry)
+            let mark = entry.withRawSpan { hash.mark($0, value.number) }
+            if buckets.contains(mark) { expected.append(EntryItem(mark: mark.low, key: key)) }
+            return countStep()
+        }
+        try forEachEntry(in: tree) { key, value in
+            guard let (number, primaryKey) = entryParts(key, value) else { return countStep() }
+            let mark = hash.mark(key, number.number)
+            if buckets.contains(mark) { found.append(EntryItem(mark: mark.low, key: primaryKey)) }
+            return countStep()
+        }
+        guard !isCancelled else { return }
+        expected.sort()
+        found.sort()
+        let missing = Self.difference(of: expected, found)
+        let extra = Self.difference(of: found, expected)
+        (expected, found) = ([], [])
+        if !extra.isEmpty {
+            try forEachEntry(in: tree) { key, value throws(StoreError) in
+                guard let (number, primaryKey) = entryParts(key, value) else { return true }
+                let mark = hash.mark(key, number.number)
+                if buckets.contains(mark), Self.contains(extra, EntryItem(mark: mark.low, key: primaryKey)) {
+                    try refuse(key, number, of: primaryKey, index, root)
+                }
+                return countStep()
+            }
+        }
+        for item in missing { try add(item.key, to: index, root) }
+    }
+
+    /// What is in `left` and not in `right`; both are sorted.
+    private static func difference(of left: [EntryItem], _ right: [EntryItem]) -> [EntryItem] {
+        var rest: [EntryItem] = []
+        var position = 0
+        for item in left {
+            while position < right.count, right[position] < item { position += 1 }
+            if position < right.count, right[position] == item {
+                position += 1
+            } else {
+                rest.append(item)
+            }
+        }
+        return rest
+    }
+
+    private static func contains(_ items: [EntryItem], _ item: EntryItem) -> Bool {
+        var (low, high) = (0, items.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if items[middle] < item { low = middle + 1 } else { high = middle }
+        }
+        return low < items.count && items[low] == item
+    }
+
+    /// Takes note of an entry that no row calls for, and removes it.
+    private mutating func refuse(
+        _ key: RawSpan, _ value: GroupEntryValue, of primaryKey: UInt64, _ index: Int, _ root: Entity
+    ) throws(StoreError) {
+        let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
+        var entry: [UInt8] = []
+        let rowNumber = try withRow(primaryKey, of: root) { row, number in
+            _ = GroupKey.encode(group, row, key: primaryKey, entityNumber: number, session.reader, into: &entry)
+            return number
+        }
+        var problem = "the entry leads to no row"
+        if let rowNumber {
+            let isMember = plans[Int(rowNumber)]?.groups.contains(index) == true
+            if !isMember {
+                problem = "the entry leads to a row of \(catalog.context.entity(rowNumber)?.name ?? "")"
+            } else if entry.withRawSpan({ $0.isEqual(to: key) }) {
+                // Its row calls for the same key with another value: that takes its place.
+                return note(
+                    model.entities[group.entity], tree, Self.hexadecimal(key),
+                    "the entry of row \(primaryKey) has a wrong entity number or flag")
+            } else {
+                problem = "the entry is not that of its row \(primaryKey)"
+            }
+        }
+        note(model.entities[group.entity], tree, Self.hexadecimal(key), problem)
+        try mender?.remove(key.copy(0..<key.byteCount), from: tree)
+    }
+
+    /// Takes note that a row lacks its entry, and puts it in.
+    private mutating func add(_ key: UInt64, to index: Int, _ root: Entity) throws(StoreError) {
+        let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
+        var entry: [UInt8] = []
+        let made = try withRow(key, of: root) { row, number in
+            let (value, hasNull) = GroupKey.encode(
+                group, row, key: key, entityNumber: number, session.reader, into: &entry)
+            return (value: value, hasNull: hasNull, number: number)
+        }
+        guard let made else { return }
+        let isThere = isNew(tree) ? false : try session.transaction.get(entry, from: tree) != nil
+        if !isThere {
+            note(catalog.context.entity(made.number), tree, "\(key)", "the row has no entry")
+            if group.isUnique, !made.hasNull { try findHolder(of: Array(entry.dropLast(8)), key, made.number, index) }
+        }
+        try mender?.put(made.value.bytes, for: entry, in: tree, replacing: isThere)
+    }
+
+    // MARK: Uniqueness
+
+    /// Looks for other rows with the values of one that has no entry.
+    private mutating func findHolder(
+        of codes: [UInt8], _ key: UInt64, _ entityNumber: UInt16, _ index: Int
+    ) throws(StoreError) {
+        var run = UniqueRun()
+        codes.withRawSpan { run.begin($0) }
+        try forEachEntry(in: catalog.groupTrees[index], from: codes) { entry, value in
+            guard let (number, primaryKey) = entryParts(entry, value) else { return true }
+            guard run.continues(entry.extracting(0..<entry.byteCount - 8)) else { return false }
+            run.append(primaryKey, isCut: number.isCut)
+            return true
+        }
+        run.append(key, isCut: codes.count >= GroupKey.valueByteCountMax)
+        try checkUniqueness(run, catalog.schema.groups[index], index)
+    }
+
+    /// Takes note of rows that share unique values, among those whose entries begin with the same bytes.
+    private mutating func checkUniqueness(_ run: UniqueRun, _ group: KeyGroup, _ index: Int) throws(StoreError) {
+        guard run.keys.count > 1 else { return }
+        // Without cut values the bytes tell; a null is like nothing else.
+        if !run.isCut, run.codes.withRawSpan({ GroupKey.hasNull($0, group) }) { return }
+        let root = model.entities[model.entities[group.entity].root]
+        var holders: [(hash: UInt64, key: UInt64)] = []
+        for key in run.keys {
+            // Entries may be wrong: what counts are the rows.
+            let mark =
+                try withRow(key, of: root) { row, number -> UInt64? in
+                    guard plans[Int(number)]?.groups.contains(index) == true else { return nil }
+                    return session.hasNull(group, row)
+                        ? nil : GroupKey.codes(group, row, session.reader).withRawSpan { hash.mark($0, 0).low }
+                } ?? nil
+            if let mark { holders.append((mark, key)) }
+        }
+        holders.sort { $0.hash != $1.hash ? $0.hash < $1.hash : $0.key < $1.key }
+        for (first, second) in zip(holders, holders.dropFirst())
+        where first.hash == second.hash && first.key != second.key {
+            guard let firstID = try id(of: first.key, root), let secondID = try id(of: second.key, root) else {
+                continue
+            }
+            note(
+                StoreDuplicate(
+                    entity: model.entities[group.entity].name, properties: group.properties, first: firstID,
+                    second: secondID))
+        }
+    }
+
+    private func id(of key: UInt64, _ root: Entity) throws(StoreError) -> ObjectID? {
+        try withRow(key, of: root) { _, number in catalog.context.id(entityNumber: number, key: key) } ?? nil
+    }
+}
+
+extension ReadSession {
+    /// Whether one of a group's values in a checked row is null.
+    fileprivate func hasNull(_ group: KeyGroup, _ row: RawSpan) -> Bool {
+        group.elements.contains { element in
+            switch element.property {
+            case .attribute(let slot): reader.value(at: slot, row).isNull
+            case .relationship(let slot): reader.reference(at: slot, row) == nil
+            }
+        }
+    }
+}
+
+/// Entries of a unique tree whose keys begin with the same bytes, as they come.
+private struct UniqueRun {
+    private(set) var codes: [UInt8] = []
+    private(set) var keys: [UInt64] = []
+    private(set) var isCut = false
+
+    /// Whether an entry with these codes is of the same run.
+    @inline(__always)
+    func continues(_ other: RawSpan) -> Bool { codes.withRawSpan { $0.isEqual(to: other) } }
+
+    @inline(__always)
+    mutating func begin(_ codes: RawSpan) {
+        self.codes.removeAll(keepingCapacity: true)
+        self.codes.append(copying: codes)
+        keys.removeAll(keepingCapacity: true)
+        isCut = false
+    }
+
+    @inline(__always)
+    mutating func append(_ key: UInt64, isCut: Bool) {
+        keys.append(key)
+        if isCut { self.isCut = true }
+    }
+}
+
+extension RawSpan {
+    /// Whether both have the same bytes.
+    @inline(__always)
+    fileprivate func isEqual(to other: RawSpan) -> Bool { byteCount == other.byteCount && begins(with: other) }
+}

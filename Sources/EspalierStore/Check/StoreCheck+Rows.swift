@@ -1,0 +1,167 @@
+// The check of rows: structure, content, references, required values; and what they call for in other trees.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// What the check asks of each row of one entity.
+struct RowPlan {
+    /// A to-one relationship.
+    struct ToOne {
+        let relationship: Relationship
+        /// By entity number: whether it may lead there.
+        let isPossible: [Bool]
+        /// The to-many relationship that is its inverse, as a position in the check's lists.
+        let list: Int?
+    }
+
+    let entity: Entity
+    /// The groups that the rows belong to, as positions in `schema.groups`.
+    let groups: [Int]
+    let toOnes: [ToOne]
+    /// The attributes that are not optional.
+    let required: [Attribute]
+
+    /// The plans of all entities by their numbers.
+    static func all(_ catalog: StoreCatalog) -> [RowPlan?] {
+        let lists = catalog.toManyLists()
+        return catalog.context.entities.map { entity in
+            guard let entity else { return nil }
+            let toOnes = entity.relationships.filter { !$0.isToMany }.map { relationship in
+                let inverse = catalog.model.inverse(of: relationship)
+                return ToOne(
+                    relationship: relationship,
+                    isPossible: catalog.context.isWanted(
+                        catalog.model.destination(of: relationship), includesSubentities: true),
+                    list: inverse.flatMap { inverse in
+                        lists.firstIndex { RelationshipID($0.relationship) == RelationshipID(inverse) }
+                    })
+            }
+            return RowPlan(
+                entity: entity, groups: catalog.schema.groupsByEntity[entity.index], toOnes: toOnes,
+                required: entity.attributes.filter { !$0.isOptional && !$0.isTransient })
+        }
+    }
+}
+
+extension StoreCheck {
+    /// Takes in which rows of a hierarchy there are.
+    mutating func collectKeys(_ root: Entity) throws(StoreError) {
+        try forEachRow(of: root) { key, row in
+            if let number = entityNumber(of: row, key, root) { presence.append(key, entityNumber: number) }
+            return countStep()
+        }
+    }
+
+    /// Checks the rows of a hierarchy and its counters of rows.
+    mutating func checkRows(_ root: Entity) throws(StoreError) {
+        let tree = catalog.rowTree(of: root)
+        var counts = [Int](repeating: 0, count: catalog.context.entities.count)
+        var entry: [UInt8] = []
+        try forEachRow(of: root) { key, row throws(StoreError) in
+            greatestKeys[root.index] = max(greatestKeys[root.index], key)
+            if let number = entityNumber(of: row, key, root), let plan = plans[Int(number)] {
+                counts[Int(number)] += 1
+                try checkContent(of: row, key, plan, tree)
+                expectEntries(of: row, key, number, plan, &entry)
+            } else {
+                noteDamage(of: row, key, root, tree)
+            }
+            return countStep()
+        }
+        guard !isCancelled else { return }
+        for index in root.family {
+            let (entity, number) = (model.entities[index], catalog.context.entityNumbers[index])
+            let count = counts[Int(number)]
+            if count > 0 { report.rowCounts[entity.name, default: 0] += count }
+            try checkCounter(Counter.rows(entityNumber: number), UInt64(count)) { check, counted in
+                check.note(entity, tree, "", "the counter says \(counted) rows, there are \(count)")
+            }
+        }
+    }
+
+    private mutating func noteDamage(of row: RawSpan, _ key: UInt64, _ root: Entity, _ tree: Tree) {
+        var reason = "the row cannot be read"
+        do throws(StoreError) { try catalog.check(row, in: root, key: key) } catch {
+            if case .damagedContent(_, _, _, let found) = error { reason = found }
+        }
+        note(root, tree, "\(key)", reason)
+    }
+
+    private mutating func checkContent(
+        of row: RawSpan, _ key: UInt64, _ plan: RowPlan, _ tree: Tree
+    ) throws(StoreError) {
+        if let field = session.reader.contentProblem(row) {
+            note(plan.entity, tree, "\(key)", "the bytes of \(field) are no value of its type")
+        }
+        for attribute in plan.required where session.reader.isNull(at: attribute.slot, row) {
+            let problem = "there is no value for \(attribute.name), which requires one"
+            note(plan.entity, tree, "\(key)", problem, in: .unset)
+        }
+        for toOne in plan.toOnes {
+            let relationship = toOne.relationship
+            guard let reference = session.reader.reference(at: relationship.slot, row) else {
+                if !relationship.isOptional {
+                    note(plan.entity, tree, "\(key)", "there is no \(relationship.name), which is required", in: .unset)
+                }
+                continue
+            }
+            if let list = toOne.list {
+                lists[list].sketch.expect(hash.mark(Link(owner: reference.key, destination: key)))
+            }
+            let name = catalog.context.entity(reference.entity)?.name ?? ""
+            if !toOne.isPossible[Int(reference.entity)] {
+                let wanted = model.destination(of: relationship).name
+                note(plan.entity, tree, "\(key)", "\(relationship.name) leads to \(name), not to \(wanted)")
+            } else if try !presence.contains(reference.key, entityNumber: reference.entity) {
+                noteReference(to: reference)
+                let problem = "\(relationship.name) leads to \(name)/\(reference.key), which does not exist"
+                note(plan.entity, tree, "\(key)", problem, in: .dangling)
+            }
+        }
+    }
+
+    /// Remembers that something names this row, which is not there: its key must not be given out again.
+    mutating func noteReference(to reference: (entity: UInt16, key: UInt64)) {
+        // What is greater was made up by damage; a counter that follows it would be at its end.
+        guard reference.key < 1 << 48, let root = catalog.context.root(ofEntity: reference.entity) else { return }
+        greatestKeys[root] = max(greatestKeys[root], reference.key)
+    }
+
+    private mutating func expectEntries(
+        of row: RawSpan, _ key: UInt64, _ number: UInt16, _ plan: RowPlan, _ entry: inout [UInt8]
+    ) {
+        for group in plan.groups {
+            let (value, _) = GroupKey.encode(
+                catalog.schema.groups[group], row, key: key, entityNumber: number, session.reader, into: &entry)
+            if value.isCut { expectedCuts[group] += 1 }
+            groupSketches[group].expect(entry.withRawSpan { hash.mark($0, value.number) })
+        }
+    }
+
+    // MARK: Counters
+
+    /// Compares a counter; mends it, or calls `note` with what it says.
+    mutating func checkCounter(
+        _ counter: UInt64, _ expected: UInt64, _ note: (inout StoreCheck, UInt64) -> Void
+    ) throws(StoreError) {
+        let bytes = isNew(catalog.counters) ? nil : try session.transaction.get(counter, from: catalog.counters)
+        let counted: UInt64? = bytes.flatMap { $0.count == 8 ? $0.number(at: 0) : nil }
+        // A counter that was never written counts nothing.
+        if counted == expected || bytes == nil && expected == 0 { return }
+        note(&self, counted ?? 0)
+        try mender?.setCounter(counter, to: expected, was: bytes, catalog)
+    }
+
+    /// No key was given out that the counter does not know of.
+    mutating func checkLastKey(_ root: Entity) throws(StoreError) {
+        let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root.index])
+        let greatest = greatestKeys[root.index]
+        let given = isNew(catalog.counters) ? 0 : try session.transaction.counter(counter, catalog)
+        guard !isCancelled, given < greatest else { return }
+        let problem =
+            "the last key given out is \(given), but there is a row, or a reference to one, with key \(greatest)"
+        note(root, catalog.rowTree(of: root), "", problem)
+        let bytes = isNew(catalog.counters) ? nil : try session.transaction.get(counter, from: catalog.counters)
+        try mender?.setCounter(counter, to: greatest, was: bytes, catalog)
+    }
+}

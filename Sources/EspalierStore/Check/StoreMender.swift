@@ -1,0 +1,106 @@
+// What a check that rebuilds writes: into one write transaction, while everything is read from the snapshot before it.
+//
+// Invariants
+//   1. Nothing that was read depends on what was written: the order of the changes does not matter, but that an entry
+//      is removed before another one takes its key.
+//   2. Without a transaction (a dry run) changes are counted and nothing is written.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// Writes and counts changes of derived trees.
+final class StoreMender {
+    /// What changed in one tree.
+    struct Count {
+        var added = 0
+        var removed = 0
+        var replaced = 0
+    }
+
+    private var transaction: StoreTransaction<WriteTransaction>?
+    private let newTrees: Set<UInt32>
+    /// By number of the tree.
+    private(set) var counts: [UInt32: Count] = [:]
+    private(set) var counters: [RebuildReport.CounterChange] = []
+
+    init(_ transaction: consuming StoreTransaction<WriteTransaction>?, newTrees: Set<UInt32>) {
+        self.transaction = transaction
+        self.newTrees = newTrees
+    }
+
+    /// Whether the tree was missing.
+    func isNew(_ tree: Tree) -> Bool { newTrees.contains(tree.id) }
+
+    /// Whether anything changes.
+    var hasChanges: Bool { !newTrees.isEmpty || !counts.isEmpty || !counters.isEmpty }
+
+    /// Removes an entry that the snapshot has.
+    func remove(_ key: [UInt8], from tree: Tree) throws(StoreError) {
+        counts[tree.id, default: Count()].removed += 1
+        try transaction?.remove(key, from: tree)
+    }
+
+    /// Puts an entry in, where none was, or in place of one with a wrong value.
+    func put(_ value: [UInt8], for key: [UInt8], in tree: Tree, replacing isThere: Bool) throws(StoreError) {
+        if isThere {
+            counts[tree.id, default: Count()].replaced += 1
+        } else {
+            counts[tree.id, default: Count()].added += 1
+        }
+        try transaction?.put(value, for: key, in: tree)
+    }
+
+    /// Adds a link: at the end of an ordered list.
+    func add(_ link: Link, memberNumber: UInt16, to tree: LinkTree) throws(StoreError) {
+        var key = LinkKey.unordered(link.owner, link.destination)
+        if tree.isOrdered {
+            key = LinkKey.ordered(link.owner, position: try endOfList(link.owner, tree.tree), link.destination)
+        }
+        try put(LinkKey.value(entityNumber: memberNumber), for: key, in: tree.tree, replacing: false)
+    }
+
+    /// The first position after those of a list.
+    private func endOfList(_ owner: UInt64, _ tree: Tree) throws(StoreError) -> UInt64 {
+        guard var cursor = try transaction?.cursor(over: tree) else { return 0 }
+        var end: [UInt8] = []
+        end.append(bigEndian: owner)
+        end.append(bigEndian: UInt64.max)
+        end.append(bigEndian: UInt64.max)
+        let isOnEntry = try cursor.seek(end) ? try cursor.previous() : try cursor.last()
+        guard isOnEntry else { return 0 }
+        let key = cursor.key
+        guard key.count == 24, key.withRawSpan({ $0.bigEndianKey(at: 0) }) == owner else { return 0 }
+        return key.withRawSpan { $0.bigEndianKey(at: 8) } &+ 1
+    }
+
+    /// Sets a counter.
+    ///
+    /// - Parameter bytes: what the snapshot has in its place.
+    func setCounter(
+        _ counter: UInt64, to number: UInt64, was bytes: [UInt8]?, _ catalog: StoreCatalog
+    ) throws(StoreError) {
+        let before: UInt64? = bytes.flatMap { $0.count == 8 ? $0.number(at: 0) : nil }
+        counters.append(
+            RebuildReport.CounterChange(name: catalog.name(ofCounter: counter), before: before, after: number))
+        try transaction?.setCounter(counter, to: number, catalog)
+    }
+
+    /// Commits what changed.
+    func commit() throws(StoreError) {
+        guard let changed = transaction.take() else { return }
+        if hasChanges { try changed.commit(.durable) }
+    }
+}
+
+extension StoreCatalog {
+    /// What a counter counts.
+    fileprivate func name(ofCounter counter: UInt64) -> String {
+        let number = UInt32(truncatingIfNeeded: counter)
+        let entity = context.entity(UInt16(truncatingIfNeeded: number))?.name ?? ""
+        switch counter >> 32 {
+        case 1: return "rows of \(entity)"
+        case 2: return "last key of \(entity)"
+        default: return "cut entries of \(groupTrees.first { $0.id == number }?.name ?? "tree \(number)")"
+        }
+    }
+}

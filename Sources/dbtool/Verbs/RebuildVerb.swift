@@ -1,0 +1,155 @@
+// `dbtool rebuild`: makes index entries, unique entries, links and counters of an object store agree with its rows.
+
+import EspalierEngine
+import EspalierStore
+
+/// The verb `rebuild`.
+enum RebuildVerb: Verb {
+    static let usage = Usage(
+        name: "rebuild", summary: "make index entries, links and counters agree with the rows",
+        parameters: [.required("FILE", "the store; nobody may have it open for writing")],
+        options: [.flag("--dry-run", "only say what would change; nothing is written"), .json],
+        discussion: """
+            Rows are never changed. What follows from them is: entries of indexes and uniqueness constraints, links
+            of relationships in both directions, counters. It is one transaction: whatever happens, the store is as
+            it was, or rebuilt. Rows that share unique values both stay, and are listed; to-one values that lead to
+            rows that do not exist stay, too; links to and from such rows are taken out. Pages that are damaged
+            need 'dbtool salvage', which rebuilds the new store by itself.
+            Exit code 0: nothing is wrong (any more); 1: something is left that only a person can decide, or, with
+            --dry-run, something would change.
+            """,
+        examples: [
+            .init(command: "dbtool rebuild music.espalier --dry-run", meaning: "a table of what would change"),
+            .init(command: "dbtool rebuild music.espalier", meaning: "then 'dbtool check' finds all trees agreeing"),
+        ])
+
+    static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
+        let path = arguments.required("FILE")
+        let isDryRun = arguments.flag("--dry-run")
+        let report =
+            isDryRun
+            ? try unlessOutrun { () throws(ToolError) in try rebuild(path, isDryRun: true, console) }
+            : try rebuild(path, isDryRun: false, console)
+        if arguments.wantsJSON {
+            console.print(json(report, path))
+        } else {
+            show(report, path, console)
+        }
+        return isInOrder(report) ? .ok : .difference
+    }
+
+    /// Rebuilds the store at `path`.
+    static func rebuild(_ path: String, isDryRun: Bool, _ console: Console) throws(ToolError) -> RebuildReport {
+        var options = DatabaseOptions()
+        options.createIfMissing = false
+        if isDryRun { options.access = .readOnly }
+        let database = try naming(path) { () throws(StorageError) in try Database.open(path, options: options) }
+        if isDryRun { database.stopFollowing() }
+        var progress = Progress(console)
+        let report = try naming(path) { () throws(StoreError) in
+            try BTreeStore.rebuildDerivedTrees(of: database, path: path, isDryRun: isDryRun) { state in
+                progress.show("comparing rows, entries and links", state.entriesChecked, of: state.entryCount)
+                return true
+            }
+        }
+        progress.finish()
+        return report
+    }
+
+    /// Whether nothing is wrong after a rebuild.
+    static func isInOrder(_ report: RebuildReport) -> Bool {
+        remaining(report).isEmpty && !(report.isDryRun && report.hasChanges)
+    }
+
+    /// What is still wrong afterwards; of a dry run, what it would leave.
+    private static func remaining(_ report: RebuildReport) -> [String] {
+        var findings: [StoreFinding] = []
+        if let after = report.after {
+            findings = after.findings + after.dangling + after.unsetValues
+        } else {
+            // What was not mended because nothing could be is wrong still.
+            if !report.hasChanges { findings = report.mended.findings }
+            findings += report.keptReferences + report.mended.unsetValues
+        }
+        return findings.map(\.description) + report.duplicates.map(\.description)
+    }
+}
+
+extension RebuildVerb {
+    /// The outcome for people.
+    static func show(_ report: RebuildReport, _ path: String, _ console: Console) {
+        let changed = report.trees.filter(\.isChanged)
+        if !report.hasChanges {
+            console.print("\(path): nothing to rebuild")
+        } else {
+            let verb = report.isDryRun ? "would be rebuilt" : "rebuilt"
+            console.print(
+                "\(path): \(verb): \(count(changed.count, "tree")), \(count(report.counters.count, "counter"))\n")
+        }
+        var table = TextTable([
+            .text("tree"), .number("before"), .number("after"), .number("added"), .number("removed"),
+            .number("replaced"),
+        ])
+        for tree in changed {
+            table.append([
+                tree.tree, tree.wasMissing ? "missing" : DisplayText.grouped(tree.entriesBefore),
+                DisplayText.grouped(tree.entriesAfter), DisplayText.grouped(tree.added),
+                DisplayText.grouped(tree.removed), DisplayText.grouped(tree.replaced),
+            ])
+        }
+        if !table.isEmpty { console.output.write(table.rendered()) }
+        if !report.counters.isEmpty {
+            var counters = TextTable([.text("counter"), .number("before"), .number("after")])
+            for counter in report.counters {
+                counters.append([
+                    counter.name, counter.before.map { DisplayText.grouped($0) } ?? "missing",
+                    DisplayText.grouped(counter.after),
+                ])
+            }
+            console.output.write("\n" + counters.rendered())
+        }
+        for link in report.removedLinks {
+            console.print("\(path): \(report.isDryRun ? "to be taken out" : "taken out"): \(link)")
+        }
+        for text in remaining(report) { console.print("\(path): left as it is: \(text)") }
+    }
+
+    private static func count(_ number: Int, _ noun: String) -> String {
+        "\(DisplayText.grouped(number)) \(noun)\(number == 1 ? "" : "s")"
+    }
+
+    /// The outcome for programs.
+    static func json(_ report: RebuildReport, _ path: String) -> JSONValue {
+        [
+            "file": .string(path), "dryRun": .boolean(report.isDryRun), "changed": .boolean(report.hasChanges),
+            "ok": .boolean(isInOrder(report)),
+            "trees": .array(
+                report.trees.map { tree in
+                    [
+                        "name": .string(tree.tree), "wasMissing": .boolean(tree.wasMissing),
+                        "entriesBefore": .count(tree.entriesBefore), "entriesAfter": .count(tree.entriesAfter),
+                        "added": .count(tree.added), "removed": .count(tree.removed),
+                        "replaced": .count(tree.replaced),
+                    ]
+                }),
+            "counters": .array(
+                report.counters.map { counter in
+                    [
+                        "name": .string(counter.name), "before": counter.before.map { .count($0) } ?? .null,
+                        "after": .count(counter.after),
+                    ]
+                }),
+            "removedLinks": .array(report.removedLinks.map { .string($0.description) }),
+            "keptReferences": .array(report.keptReferences.map { .string($0.description) }),
+            "duplicates": .array(
+                report.duplicates.map { duplicate in
+                    [
+                        "entity": .string(duplicate.entity),
+                        "properties": .array(duplicate.properties.map { .string($0) }),
+                        "first": .string(duplicate.first.shortText), "second": .string(duplicate.second.shortText),
+                    ]
+                }),
+            "remaining": .array(remaining(report).map { .string($0) }),
+        ]
+    }
+}

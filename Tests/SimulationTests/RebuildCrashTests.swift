@@ -1,0 +1,143 @@
+// The power goes off, and calls fail, at every write and sync of a rebuild of derived trees: the store is as it was, or
+// rebuilt; never in between.
+
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct RebuildCrashTests {
+    private static let path = "store"
+    /// Every how many calls the power goes off, or one fails; 1 = at each of them, which takes minutes.
+    private static let step = campaignCount("ESPALIER_REBUILD_STEP", default: 13)
+
+    private static func model() throws -> ManagedObjectModel {
+        try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Album",
+                attributes: [
+                    AttributeDescription("title", .string, isIndexed: true), AttributeDescription("number", .integer32),
+                ],
+                relationships: [
+                    RelationshipDescription("artist", to: "Artist", inverse: "albums"),
+                    RelationshipDescription("labels", to: "Label", inverse: "albums", .toMany),
+                ], uniquenessConstraints: [["number"]]),
+            EntityDescription(
+                "Artist", relationships: [RelationshipDescription("albums", to: "Album", inverse: "artist", .ordered)]),
+            EntityDescription(
+                "Label", relationships: [RelationshipDescription("albums", to: "Album", inverse: "labels", .toMany)]),
+        ])
+    }
+
+    /// A store that lost index entries, unique entries, links and counters; more of them than its cache has room for.
+    private func makeDamaged(seed: UInt64) throws -> SimulatedFileSystem {
+        let system = SimulatedFileSystem(seed: seed)
+        let model = try Self.model()
+        var options = DatabaseOptions.small
+        options.applicationID = BTreeStore.applicationID
+        let store = try BTreeStore.open(
+            try Database.open(Self.path, in: system, options: options), path: nil, model: model)
+        func ids(_ entity: String, _ count: Int) throws -> [ObjectID] {
+            try store.reserveIDs(for: try #require(model.entity(named: entity)), count: count)
+        }
+        let (albums, artists, labels) = (try ids("Album", 300), try ids("Artist", 5), try ids("Label", 3))
+        var request = SaveRequest()
+        for id in artists + labels { request.insertions.append(.init(id: id, values: [], destinations: [nil])) }
+        for (number, id) in albums.enumerated() {
+            let title = "Album \(number * 7919 % 307) of a title that is long enough to need some pages"
+            request.insertions.append(
+                .init(
+                    id: id, values: [.string(title), .integer(Int64(number))],
+                    destinations: [artists[number % 5], nil]))
+            request.links.append(.init(owner: id, slot: 1, added: [labels[number % 3]]))
+        }
+        _ = try store.save(request)
+        var write = try store.database.beginWrite()
+        for name in ["index:Album.title", "unique:Album.number", "links:Artist.albums", "links:Label.albums"] {
+            let tree = try #require(try write.tree(named: name))
+            try write.removeAll(from: tree)
+        }
+        let counters = try #require(try write.tree(named: "counters"))
+        try write.removeAll(from: counters)
+        try write.commit()
+        try store.close()
+        return system
+    }
+
+    private func rebuild(_ system: SimulatedFileSystem) throws -> RebuildReport {
+        try BTreeStore.rebuildDerivedTrees(
+            of: try Database.open(Self.path, in: system, options: .small), path: nil)
+    }
+
+    /// Whether the store is rebuilt; `nil` if it is neither that nor as it was.
+    private func isRebuilt(_ image: SimulatedFileSystem, before: Int) throws -> Bool? {
+        let database = try Database.open(Self.path, in: image, options: .small)
+        let pages = try database.check()
+        let store = try BTreeStore.open(database, path: nil, model: nil)
+        let report = try store.check()
+        let entryCount = report.indexEntryCount + report.linkCount
+        try store.close()
+        guard pages.isOK else { return nil }
+        if report.isOK && report.dangling.isEmpty { return true }
+        return entryCount == before ? false : nil
+    }
+
+    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_REBUILD_SEEDS", default: 2)))
+    func `a power loss during a rebuild leaves the store as it was, or rebuilt`(seed: UInt64) throws {
+        let system = try makeDamaged(seed: testSeed(default: 3700) + seed)
+        let damaged = try BTreeStore.open(
+            try Database.open(Self.path, in: system.afterKill(), options: .small), path: nil, model: nil
+        ).check()
+        let before = damaged.indexEntryCount + damaged.linkCount
+        let images = Mutex<[SimulatedFileSystem]>([])
+        let step = Self.step
+        let calls = Mutex(Int(seed))
+        system.beforeEachChange { operation in
+            let isTurn = calls.withLock { count in
+                count += 1
+                return count % step == 0
+            }
+            guard isTurn else { return }
+            let image = system.afterPowerLoss(seed: seed &* 1000 &+ UInt64(operation))
+            images.withLock { $0.append(image) }
+        }
+        let report = try rebuild(system)
+        system.beforeEachChange(nil)
+
+        var outcomes: [Bool?] = []
+        for image in images.withLock({ $0 }) { outcomes.append(try isRebuilt(image, before: before)) }
+
+        #expect(report.hasChanges && report.after?.isOK == true)
+        #expect(outcomes.count > 5 && !outcomes.contains(nil))
+        #expect(outcomes.contains(false))
+        #expect(try isRebuilt(system.afterPowerLoss(seed: seed), before: before) == true)
+    }
+
+    @Test func `a call that fails during a rebuild costs the work and nothing else`() throws {
+        let original = try makeDamaged(seed: testSeed(default: 3800))
+        let damaged = try BTreeStore.open(
+            try Database.open(Self.path, in: original.afterKill(), options: .small), path: nil, model: nil
+        ).check()
+        for kind in [SimulatedFault.Kind.inputOutput, .noSpace, .short, .syncForgets] {
+            var (distance, isBeyond) = (1, false)
+            while !isBeyond {
+                let system = original.afterKill()
+                let start = system.operationCount
+                system.arm(SimulatedFault(operation: start + distance, kind: kind))
+
+                let report = try? rebuild(system)
+
+                isBeyond = system.operationCount < start + distance
+                system.arm(nil)
+                let outcome = try isRebuilt(
+                    system.afterKill(), before: damaged.indexEntryCount + damaged.linkCount)
+                #expect(outcome != nil, "\(kind) at call \(distance)")
+                if report != nil { #expect(outcome == true, "\(kind) at call \(distance)") }
+                distance += Self.step
+            }
+            #expect(distance > 5 * Self.step)
+        }
+    }
+}
