@@ -5,8 +5,10 @@
 //   2. After a rebuild the check objects only to what is no derived tree's fault: rows that share unique values,
 //      to-one values that lead to no row, rows that cannot be read. Rows are as they were, and a second rebuild changes
 //      nothing.
-//   3. A dry run says that something would change exactly if the rebuild changes something, and writes nothing.
+//   3. The independent audit agrees with the check, before and after the rebuild.
+//   4. A dry run says that something would change exactly if the rebuild changes something, and writes nothing.
 
+import EspalierAudit
 import EspalierEngine
 import EspalierModel
 import EspalierStore
@@ -58,14 +60,18 @@ struct DerivedRun {
 
     init(_ bytes: [UInt8]) { input = FuzzInput(bytes) }
 
-    private static func open(_ file: [UInt8]) throws(StorageError) -> Database {
-        let system = SimulatedFileSystem(seed: 22)
+    /// A machine with the sound store.
+    private let system = SimulatedFileSystem(seed: 22)
+
+    private static func open(
+        _ file: [UInt8], in system: SimulatedFileSystem = SimulatedFileSystem(seed: 22)
+    ) throws(StorageError) -> Database {
         system.replaceContents(of: DerivedFixture.path, with: file)
         return try Database.open(DerivedFixture.path, in: system, options: .small)
     }
 
     mutating func run() throws {
-        let database = try Self.open(DerivedFixture.file)
+        let database = try Self.open(DerivedFixture.file, in: system)
         let before = try Self.contents(of: database)
         var damageCount = 0
         while !input.isAtEnd, damageCount < 8 {
@@ -83,8 +89,20 @@ struct DerivedRun {
                 isInOrder != objects,
                 "the oracle says \(isInOrder), the check \(report.findings)\(report.dangling)\(report.duplicates)")
         }
-        try rebuild(store, report, damaged)
+        try audit(report)
+        try rebuild(store, damaged)
+        try audit(try store.check())
         try store.close()
+    }
+
+    /// The audit reads the files as another process would see them.
+    private func audit(_ report: StoreCheckReport) throws {
+        let store = system.contents(of: DerivedFixture.path) ?? []
+        let audit = try StoreAudit.run(store: store, log: system.contents(of: DerivedFixture.path + "-wal"))
+        let isOK = report.isOK && report.dangling.isEmpty
+        precondition(
+            audit.isOK == isOK,
+            "the audit says \(audit.findings.list), the check \(report.findings)\(report.dangling)\(report.duplicates)")
     }
 
     /// What the oracle says; `nil` if the rows cannot be read.
@@ -96,7 +114,7 @@ struct DerivedRun {
         return DerivedOracle(contents, rows: rows).isInOrder
     }
 
-    private func rebuild(_ store: BTreeStore, _ report: StoreCheckReport, _ damaged: TreeContents) throws {
+    private func rebuild(_ store: BTreeStore, _ damaged: TreeContents) throws {
         let plan = try store.rebuildDerivedTrees(isDryRun: true)
         precondition(plan.after == nil, "a dry run checks what it did not write")
         let untouched = try Self.contents(of: store.database)

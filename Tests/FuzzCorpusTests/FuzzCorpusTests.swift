@@ -47,6 +47,15 @@ import Testing
         #expect(different > 15)
     }
 
+    @Test func `random damage above the pages passes`() throws {
+        var chance = SeededGenerator(seed: testSeed(default: 6200))
+
+        for _ in 0..<campaignCount("ESPALIER_DERIVED_RUNS", default: 60) {
+            let count = 5 * Int.random(in: 1...4, using: &chance)
+            FuzzBody.derived.run((0..<count).map { _ in UInt8.random(in: 0...255, using: &chance) })
+        }
+    }
+
     @Test func `the canary fails`() async {
         await #expect(processExitsWith: .failure) {
             FuzzBody.canary.run([0x42, 0x2D, 0x54])

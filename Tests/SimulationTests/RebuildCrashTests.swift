@@ -11,7 +11,7 @@ import Testing
 @Suite struct RebuildCrashTests {
     private static let path = "store"
     /// Every how many calls the power goes off, or one fails; 1 = at each of them, which takes minutes.
-    private static let step = campaignCount("ESPALIER_REBUILD_STEP", default: 13)
+    private static let step = campaignCount("ESPALIER_REBUILD_STEP", default: 5)
 
     private static func model() throws -> ManagedObjectModel {
         try ManagedObjectModel(entities: [
@@ -135,9 +135,9 @@ import Testing
                     system.afterKill(), before: damaged.indexEntryCount + damaged.linkCount)
                 #expect(outcome != nil, "\(kind) at call \(distance)")
                 if report != nil { #expect(outcome == true, "\(kind) at call \(distance)") }
-                distance += Self.step
+                distance += 3 * Self.step
             }
-            #expect(distance > 5 * Self.step)
+            #expect(distance > 6 * Self.step)
         }
     }
 }

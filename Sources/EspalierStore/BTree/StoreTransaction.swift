@@ -43,6 +43,10 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         do { return try base.tree(named: name) } catch { throw .storage(error, path: path) }
     }
 
+    func trees() throws(StoreError) -> [Tree] {
+        do { return try base.trees().map(\.tree) } catch { throw .storage(error, path: path) }
+    }
+
     func count(of tree: Tree) throws(StoreError) -> UInt64 {
         do { return try base.count(of: tree) } catch { throw .storage(error, path: path) }
     }

@@ -59,8 +59,13 @@ extension StoreCheck {
     ) throws(StoreError) -> Int {
         var count = 0
         var owner = (key: UInt64(0), isThere: false)
+        var places = ListPlaces(tree)
         try forEachEntry(in: tree.tree) { key, value throws(StoreError) in
-            if let link = try link(key, value, tree, isInline: isInline, &owner) {
+            if places.repeats(key) {
+                // It is no link: what the other direction calls for gets a position of its own.
+                note(tree.owner, tree.tree, Self.hexadecimal(key), "the entry has the position of another one")
+                try mender?.remove(key.copy(0..<key.byteCount), from: tree.tree)
+            } else if let link = try link(key, value, tree, isInline: isInline, &owner) {
                 count += 1
                 body(&self, link)
             } else {
@@ -133,8 +138,9 @@ extension StoreCheck {
     {
         var links: [Link] = []
         var owner = (key: UInt64(0), isThere: false)
+        var places = ListPlaces(tree)
         try forEachEntry(in: tree.tree) { key, value throws(StoreError) in
-            guard let (link, number) = parts(of: key, value, tree), tree.mayBeMember[Int(number)],
+            guard !places.repeats(key), let (link, number) = parts(of: key, value, tree), tree.mayBeMember[Int(number)],
                 buckets.contains(hash.mark(isTurned ? link.turned : link)),
                 try presence.contains(link.destination, entityNumber: number)
             else { return countStep() }
@@ -272,8 +278,9 @@ extension StoreCheck {
             return zip(members, members.dropFirst()).filter { $0 == $1 }.map { Link(owner: owner, destination: $0.0) }
         }
         var found: [Link] = []
+        var places = ListPlaces(tree)
         try forEachEntry(in: tree.tree) { key, value in
-            guard let (link, _) = parts(of: key, value, tree) else { return countStep() }
+            guard !places.repeats(key), let (link, _) = parts(of: key, value, tree) else { return countStep() }
             if link.owner != owner {
                 found += repeated()
                 (owner, members) = (link.owner, [])
@@ -312,9 +319,10 @@ extension StoreCheck {
     ) throws(StoreError) {
         var keys: [UInt64: [[UInt8]]] = [:]
         let prefix = LinkKey.unordered(owner, 0).prefix(8)
+        var places = ListPlaces(tree)
         try forEachEntry(in: tree.tree, from: Array(prefix)) { key, value in
             guard key.byteCount >= 8, key.bigEndianKey(at: 0) == owner else { return false }
-            if let (link, _) = parts(of: key, value, tree), counts[link.destination] != nil {
+            if !places.repeats(key), let (link, _) = parts(of: key, value, tree), counts[link.destination] != nil {
                 keys[link.destination, default: []].append(key.copy(0..<key.byteCount))
             }
             return true
@@ -322,5 +330,22 @@ extension StoreCheck {
         for (destination, keys) in keys {
             for key in keys.suffix(counts[destination] ?? 0) { try mender.remove(key, from: tree.tree) }
         }
+    }
+}
+
+/// The positions of an ordered list, as its entries come.
+private struct ListPlaces {
+    private let tree: LinkTree
+    private var last: (owner: UInt64, position: UInt64)?
+
+    init(_ tree: LinkTree) { self.tree = tree }
+
+    /// Whether the entry before this one has the same position of the same list.
+    @inline(__always)
+    mutating func repeats(_ key: RawSpan) -> Bool {
+        guard tree.isOrdered, key.byteCount == tree.keyByteCount else { return false }
+        let place = (owner: key.bigEndianKey(at: 0), position: key.bigEndianKey(at: 8))
+        defer { last = place }
+        return last.map { $0 == place } ?? false
     }
 }

@@ -78,6 +78,8 @@ struct StoreCheck {
         for list in lists.indices { try checkList(list) }
         for entity in model.entities where entity.root == entity.index { try checkLastKey(entity) }
         try checkMetadata()
+        try checkCounters()
+        try checkSchema()
         for (kind, count) in noteCounts.sorted(by: { $0.key < $1.key }) where count > Self.findingCountMax {
             let problem = "there are \(count - Self.findingCountMax) more like these"
             append(StoreFinding(entity: "", tree: kind.tree, key: "", problem: problem), to: kind.list)
@@ -211,16 +213,4 @@ struct StoreCheck {
         } ?? nil
     }
 
-    private mutating func checkMetadata() throws(StoreError) {
-        var check = self
-        try forEachEntry(in: catalog.metadata) { key, value throws(StoreError) in
-            if String(validating: key.copy(0..<key.byteCount), as: UTF8.self) == nil
-                || TaggedValue.decode(value.copy(0..<value.byteCount)) == nil
-            {
-                check.note(nil, check.catalog.metadata, Self.hexadecimal(key), "an entry of the metadata is no value")
-            }
-            return true
-        }
-        self = check
-    }
 }

@@ -40,6 +40,12 @@ final class StoreMender {
         try transaction?.remove(key, from: tree)
     }
 
+    /// Removes an entry that the snapshot has.
+    func remove(_ key: UInt64, from tree: Tree) throws(StoreError) {
+        counts[tree.id, default: Count()].removed += 1
+        try transaction?.remove(key, from: tree)
+    }
+
     /// Puts an entry in, where none was, or in place of one with a wrong value.
     func put(_ value: [UInt8], for key: [UInt8], in tree: Tree, replacing isThere: Bool) throws(StoreError) {
         if isThere {

@@ -223,8 +223,18 @@ struct RowReader {
     func contentProblem(_ row: RawSpan) -> String? {
         let layout = layout(of: row)
         let form = form(of: row, shape(of: row))
+        for bit in layout.fields.count..<8 * Int(layout.extent.nullByteCount) where form.isNull(bit: bit, row) {
+            return "the null bits"
+        }
         for place in layout.places {
-            guard case .attribute(let type) = place.content, !form.isNull(bit: place.bit, row) else { continue }
+            if form.isNull(bit: place.bit, row) {
+                // Nothing reads these bytes, but a later patch of the row takes them for zeros.
+                let range = place.part == .variable ? form.range(at: place.position, row) : form.bytes(of: place)
+                let isEmpty = place.part == .variable ? range.isEmpty : row.isZero(in: range)
+                if !isEmpty { return layout.fields[place.bit].name }
+                continue
+            }
+            guard case .attribute(let type) = place.content else { continue }
             let isGood: Bool =
                 switch type {
                 case .string: isText(form.range(at: place.position, row), row)
@@ -287,5 +297,14 @@ struct RowReader {
     private func text(_ range: Range<Int>, _ row: RawSpan) -> String {
         // SAFETY: the buffer does not leave the closure.
         unsafe row.extracting(range).withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+extension RawSpan {
+    /// Whether all bytes in `range` are zero.
+    @inline(__always)
+    fileprivate func isZero(in range: Range<Int>) -> Bool {
+        // SAFETY: the buffer does not leave the closure.
+        unsafe extracting(range).withUnsafeBytes { unsafe $0.allSatisfy { $0 == 0 } }
     }
 }
