@@ -24,9 +24,6 @@ struct OpenStore {
         self.store = store
     }
 
-    /// Takes a store that is open already.
-    init(_ store: any PersistentStore, path: String) { (self.store, self.path) = (store, path) }
-
     /// The model in the file.
     var model: ManagedObjectModel { store.model }
 
@@ -46,18 +43,6 @@ struct OpenStore {
         try naming(path) { () throws(StoreError) in
             try store.fetchIDs(StoreFetch(entity: entity, includesSubentities: false))
         }
-    }
-
-    /// The IDs of the rows of this entity and its subentities in the order of `keys`, which are attributes of it.
-    func ids(of entity: Entity, in keys: [SortKey]) throws(ToolError) -> [ObjectID] {
-        var request = StoreFetch(entity: entity)
-        do throws(FetchPredicateError) {
-            for key in keys { request.sort.append(try ResolvedSortKey(key, for: entity, in: model)) }
-        } catch {
-            throw .predicate(error)
-        }
-        let sorted = request
-        return try naming(path) { () throws(StoreError) in try store.fetchIDs(sorted) }
     }
 
     /// The rows with these IDs; rows that have gone meanwhile are left out.
