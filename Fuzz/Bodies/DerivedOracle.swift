@@ -140,13 +140,19 @@ struct DerivedOracle {
     // MARK: Counters
 
     private var countersAgree: Bool {
-        model.entities.allSatisfy { entity in
-            let exact = rows.filter { $0.id.entityName == entity.name }.count
-            guard counter(1 << 32 | UInt64(number(entity))) == UInt64(exact) else { return false }
-            guard entity.root == entity.index else { return true }
-            let greatest = rows(of: entity).map(\.row.id.key).max() ?? 0
-            return counter(2 << 32 | UInt64(number(entity))) ?? 0 >= greatest
+        let areCounters = (contents["counters"] ?? [:]).allSatisfy { key, value in
+            let (kind, number) = (number(key) >> 32, number(key) & 0xFFFF_FFFF)
+            return value.count == 8
+                && (kind == 3 || (1...2).contains(kind) && (1...UInt64(model.entities.count)).contains(number))
         }
+        return areCounters
+            && model.entities.allSatisfy { entity in
+                let exact = rows.filter { $0.id.entityName == entity.name }.count
+                guard counter(1 << 32 | UInt64(number(entity))) == UInt64(exact) else { return false }
+                guard entity.root == entity.index else { return true }
+                let greatest = rows(of: entity).map(\.row.id.key).max() ?? 0
+                return counter(2 << 32 | UInt64(number(entity))) ?? 0 >= greatest
+            }
     }
 
     /// A counter's value, 0 if it was never written; `nil` if it is none.

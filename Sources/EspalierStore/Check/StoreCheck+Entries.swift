@@ -143,6 +143,8 @@ extension StoreCheck {
         let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
         var entry: [UInt8] = []
         let rowNumber = try withRow(primaryKey, of: root) { row, number in
+            // Rows of other entities of the hierarchy do not have the group's properties.
+            guard plans[Int(number)]?.groups.contains(index) == true else { return number }
             _ = GroupKey.encode(group, row, key: primaryKey, entityNumber: number, session.reader, into: &entry)
             return number
         }

@@ -18,30 +18,22 @@ extension StoreCheck {
         }
     }
 
-    /// Every counter counts something that there is; the values of those are compared elsewhere.
+    /// Every counter is a number of a kind that there is; what the numbers say is compared elsewhere, later.
     mutating func checkCounters() throws(StoreError) {
         let tree = catalog.counters
         guard !isNew(tree) else { return }
         var strays: [UInt64] = []
         var cursor = try session.transaction.cursor(over: tree)
         while try cursor.next() {
-            let (key, number) = (cursor.integerKey, UInt32(truncatingIfNeeded: cursor.integerKey))
-            let entity = UInt16(exactly: number).flatMap { catalog.context.entity($0) }
-            let isKnown =
-                switch key >> 32 {
-                case 1: entity != nil
-                case 2: entity.map { $0.root == $0.index } ?? false
-                case 3: catalog.groupTrees.contains { $0.id == number }
-                default: false
-                }
-            if !isKnown {
-                note(nil, tree, "\(key)", "the counter counts nothing that the store has")
-                strays.append(key)
-            } else if try cursor.value().count != 8, mender == nil {
-                note(nil, tree, "\(key)", "the counter is no number of 8 bytes")
-            }
+            let (key, number) = (cursor.integerKey, Int(cursor.integerKey & 0xFFFF_FFFF))
+            let isEntity = (1..<max(catalog.context.entities.count, 1)).contains(number)
+            let isKnown = key >> 32 == 3 || (1...2).contains(key >> 32) && isEntity
+            let byteCount = try cursor.value().count
+            guard !isKnown || byteCount != 8 else { continue }
+            note(nil, tree, "\(key)", "the counter is no number of 8 bytes, or counts nothing that there is")
+            strays.append(key)
         }
-        for key in strays { try mender?.remove(key, from: tree) }
+        for key in strays { try mender?.removeCounter(key, catalog) }
     }
 
     /// There are no records and no trees but those that the model asks for.

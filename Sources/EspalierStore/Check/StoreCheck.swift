@@ -72,13 +72,14 @@ struct StoreCheck {
 
     mutating func run() throws(StoreError) {
         try countEntries()
+        // First, so that a counter which is mended takes the place of one that was none.
+        try checkCounters()
         for entity in model.entities where entity.root == entity.index { try collectKeys(entity) }
         for entity in model.entities where entity.root == entity.index { try checkRows(entity) }
         for group in catalog.schema.groups.indices { try checkEntries(group) }
         for list in lists.indices { try checkList(list) }
         for entity in model.entities where entity.root == entity.index { try checkLastKey(entity) }
         try checkMetadata()
-        try checkCounters()
         try checkSchema()
         for (kind, count) in noteCounts.sorted(by: { $0.key < $1.key }) where count > Self.findingCountMax {
             let problem = "there are \(count - Self.findingCountMax) more like these"

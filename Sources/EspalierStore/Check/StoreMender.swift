@@ -40,10 +40,10 @@ final class StoreMender {
         try transaction?.remove(key, from: tree)
     }
 
-    /// Removes an entry that the snapshot has.
-    func remove(_ key: UInt64, from tree: Tree) throws(StoreError) {
-        counts[tree.id, default: Count()].removed += 1
-        try transaction?.remove(key, from: tree)
+    /// Removes a counter that is none.
+    func removeCounter(_ counter: UInt64, _ catalog: StoreCatalog) throws(StoreError) {
+        counters.append(RebuildReport.CounterChange(name: catalog.name(ofCounter: counter), before: nil, after: 0))
+        try transaction?.remove(counter, from: catalog.counters)
     }
 
     /// Puts an entry in, where none was, or in place of one with a wrong value.
