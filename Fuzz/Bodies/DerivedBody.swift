@@ -157,7 +157,7 @@ struct DerivedRun {
             var entries: [[UInt8]: [UInt8]] = [:]
             var cursor = try read.cursor(over: tree)
             while try cursor.next() {
-                let key = tree.kind == .integer ? Self.key(cursor.integerKey) : cursor.key
+                let key = tree.kind == .integer ? Self.key(try cursor.integerKey) : try cursor.key
                 entries[key] = try cursor.value()
             }
             contents[tree.name] = entries
@@ -174,7 +174,8 @@ struct DerivedRun {
         var entries: [(key: [UInt8], value: [UInt8])] = []
         var cursor = try write.cursor(over: tree)
         while try cursor.next() {
-            entries.append((tree.kind == .integer ? Self.key(cursor.integerKey) : cursor.key, try cursor.value()))
+            let key = tree.kind == .integer ? Self.key(try cursor.integerKey) : try cursor.key
+            entries.append((key, try cursor.value()))
         }
         guard !entries.isEmpty else { return }
         let entry = entries[position % entries.count]

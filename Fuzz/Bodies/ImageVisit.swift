@@ -101,7 +101,8 @@ struct ImageVisit {
                     precondition(previous.map { $0.lexicographicallyPrecedes(key) } ?? true, "keys are out of order")
                     let found =
                         summary.tree.kind == .integer
-                        ? try read.get(try cursor.integerKey, from: summary.tree) : try read.get(key, from: summary.tree)
+                        ? try read.get(try cursor.integerKey, from: summary.tree)
+                        : try read.get(key, from: summary.tree)
                     precondition(found == value, "a search finds something else than the cursor")
                 }
                 previous = key

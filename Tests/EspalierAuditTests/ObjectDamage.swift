@@ -61,7 +61,8 @@ struct DamageTransaction: ~Copyable {
             while isOnEntry {
                 let key =
                     summary.tree.kind == .integer
-                    ? cursor.integerKey.bigEndianBytes : try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
+                    ? try cursor.integerKey.bigEndianBytes
+                    : try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
                 let value = try cursor.value()
                 if fits(key, value) { found.append((summary.tree, key, value)) }
                 isOnEntry = try cursor.next()

@@ -46,7 +46,9 @@ import Testing
             let tree = try #require(try transaction.tree(named: name))
             var keys: [[UInt8]] = []
             var cursor = try transaction.cursor(over: tree)
-            while try cursor.next() { keys.append(tree.kind == .bytes ? cursor.key : bigEndian(cursor.integerKey)) }
+            while try cursor.next() {
+                keys.append(tree.kind == .bytes ? try cursor.key : bigEndian(try cursor.integerKey))
+            }
             try change(&transaction, tree, keys)
             try transaction.commit()
         }

@@ -30,6 +30,11 @@ public struct Tree: Sendable, Hashable {
         mark = store.mark(of: name, id)
     }
 
+    /// A name and a number for a tree that no store has yet; every transaction refuses the handle.
+    package init(unmade name: String, id: UInt32, kind: KeyKind) {
+        (self.name, self.id, self.kind, mark) = (name, id, kind, 0)
+    }
+
     /// Whether this is a handle of a tree of `store`.
     func isHandle(of store: StoreMark) -> Bool { mark == store.mark(of: name, id) }
 }

@@ -88,7 +88,7 @@ extension BTreeStore {
         guard !isDryRun else {
             for (number, tree) in missing.enumerated() {
                 // Numbers that no tree has.
-                made[tree.name] = Tree(name: tree.name, id: .max - UInt32(number), kind: tree.kind)
+                made[tree.name] = Tree(unmade: tree.name, id: .max - UInt32(number), kind: tree.kind)
             }
             return try load(made).rebuild(nil, newTrees: made, isDryRun: true, progress)
         }

@@ -25,7 +25,8 @@ extension StoreCheck {
         var strays: [UInt64] = []
         var cursor = try session.transaction.cursor(over: tree)
         while try cursor.next() {
-            let (key, number) = (cursor.integerKey, Int(cursor.integerKey & 0xFFFF_FFFF))
+            let key = try cursor.integerKey
+            let number = Int(key & 0xFFFF_FFFF)
             let isEntity = (1..<max(catalog.context.entities.count, 1)).contains(number)
             let isKnown = key >> 32 == 3 || (1...2).contains(key >> 32) && isEntity
             let byteCount = try cursor.value().count

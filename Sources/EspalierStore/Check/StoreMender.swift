@@ -74,7 +74,7 @@ final class StoreMender {
         end.append(bigEndian: UInt64.max)
         let isOnEntry = try cursor.seek(end) ? try cursor.previous() : try cursor.last()
         guard isOnEntry else { return 0 }
-        let key = cursor.key
+        let key = try cursor.key
         guard key.count == 24, key.withRawSpan({ $0.bigEndianKey(at: 0) }) == owner else { return 0 }
         return key.withRawSpan { $0.bigEndianKey(at: 8) } &+ 1
     }

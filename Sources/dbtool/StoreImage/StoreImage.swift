@@ -39,7 +39,10 @@ final class StoreImage {
     var pageCount: UInt64 { (byteCount + UInt64(pageSize) - 1) / UInt64(pageSize) }
 
     /// What the log adds to the file; nothing if that cannot be said.
-    private(set) lazy var logged: LoggedPages? = try? LoggedPages(store: file, log: file.log())
+    private(set) lazy var logged: LoggedPages? = {
+        guard let log = try? file.log() else { return nil }
+        return try? LoggedPages(store: file, log: log)
+    }()
 
     /// How many pages there are in the file or in the log.
     var newestPageCount: UInt64 { max(pageCount, UInt64(logged?.pageCount ?? 0)) }
