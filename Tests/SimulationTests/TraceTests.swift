@@ -23,7 +23,7 @@ import Testing
 
     private static var faults: [SimulatedFault?] {
         let kinds = SimulatedFault.Kind.allCases.flatMap { kind in [false, true].map { (kind, $0) } }
-        return [nil] + kinds.map { SimulatedFault(operation: 61, kind: $0, isSticky: $1) }
+        return [nil] + kinds.map { SimulatedFault(operation: 68, kind: $0, isSticky: $1) }
     }
 
     @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_TRACE_SEEDS", default: 3)))

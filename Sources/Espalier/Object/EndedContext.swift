@@ -1,8 +1,8 @@
 // The one misuse that stops the program: asking an object for what its context knows after the context has ended.
 //
 // A property cannot throw, and an answer of `nil` would be taken for an empty relationship or a missing value. Dynamic
-// access throws `ContextError.contextEnded` instead. As long as a context lives that forgot the object by `reset()`, its
-// next save reports what was asked of the object.
+// access throws `ContextError.contextEnded` instead. A context that forgot the object by `reset()` and still lives
+// reports at its next save what was asked of the object.
 
 import EspalierModel
 

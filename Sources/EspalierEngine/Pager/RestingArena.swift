@@ -65,10 +65,11 @@ enum RestingArena {
     /// processor's tables: 6 to 26 % of the lookups of the WordNet benchmark.
     private static func allocate(byteCount: Int) -> UnsafeMutableRawPointer? {
         let isHuge = byteCount >= 2 * hugePageByteCount
+        // SAFETY: new memory, which nobody else knows.
         let arena = unsafe Platform.allocateMemory(
             byteCount: byteCount, alignment: isHuge ? hugePageByteCount : 4096)
         guard let arena = unsafe arena else { return nil }
-        // SAFETY: new memory.
+        // SAFETY: as above.
         if isHuge { unsafe Platform.preferHugePages(rest(of: arena, byteCount: byteCount)) }
         return unsafe arena
     }

@@ -1,44 +1,43 @@
 // A set of page numbers: one bit per page, for those parts of the store only where pages are in the set.
 //
 // Invariants
-//   1. Memory follows the pages that were inserted (512 bytes for each part of 4,096 pages that has any), not the page
-//      count that a file claims (8 MiB at most). A page of a damaged store can name pages in hundreds of parts.
+//   1. Memory follows the pages that were inserted: 512 bytes for each part of 4,096 pages that has any, and 8 bytes
+//      for each part before the last of them (8 MiB at most). The page count that a file claims takes none. A page of a
+//      damaged store can name pages in hundreds of parts.
 
 /// A set of page numbers below a page count.
 package struct PageSet: Sendable {
     private static let pagesPerPart = 1 << 12
 
-    /// The bits of each part; empty = none of its pages is in the set.
-    private var parts: [[UInt64]]
+    /// The bits of each part, up to the last that has any; empty = none of its pages is in the set.
+    private var parts: [[UInt64]] = []
     /// Page numbers at or beyond this one cannot be in the set.
     package let pageCount: UInt32
     /// How many pages are in the set.
     package private(set) var count = 0
 
     /// An empty set for a store of `pageCount` pages.
-    package init(pageCount: UInt32) {
-        self.pageCount = pageCount
-        parts = [[UInt64]](repeating: [], count: Int(pageCount) / Self.pagesPerPart + 1)
-    }
+    package init(pageCount: UInt32) { self.pageCount = pageCount }
 
     /// Whether `page` is in the set.
     package func contains(_ page: PageNumber) -> Bool {
         guard page < pageCount else { return false }
         let (part, bit) = Int(page).quotientAndRemainder(dividingBy: Self.pagesPerPart)
-        return !parts[part].isEmpty && parts[part][bit / 64] & (1 << UInt64(bit % 64)) != 0
+        return part < parts.count && !parts[part].isEmpty && parts[part][bit / 64] & (1 << UInt64(bit % 64)) != 0
     }
 
     /// Which of the 64 pages from `first` on, a multiple of 64, are in the set: the lowest bit stands for `first`.
     package func word(at first: UInt64) -> UInt64 {
         guard first < UInt64(pageCount) else { return 0 }
         let (part, bit) = Int(first).quotientAndRemainder(dividingBy: Self.pagesPerPart)
-        return parts[part].isEmpty ? 0 : parts[part][bit / 64]
+        return part >= parts.count || parts[part].isEmpty ? 0 : parts[part][bit / 64]
     }
 
     /// Adds `page`; returns whether it is a page of the store that was not in the set.
     package mutating func insert(_ page: PageNumber) -> Bool {
         guard page < pageCount, !contains(page) else { return false }
         let (part, bit) = Int(page).quotientAndRemainder(dividingBy: Self.pagesPerPart)
+        while parts.count <= part { parts.append([]) }
         if parts[part].isEmpty { parts[part] = [UInt64](repeating: 0, count: Self.pagesPerPart / 64) }
         parts[part][bit / 64] |= 1 << UInt64(bit % 64)
         count += 1

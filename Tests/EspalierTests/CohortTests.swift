@@ -1,0 +1,46 @@
+// What a context keeps in mind of objects that were fetched together.
+
+import Espalier
+import EspalierModel
+import Foundation
+import Testing
+
+@Suite struct CohortTests {
+    /// The bytes of this process that are in memory.
+    private static func residentByteCount() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+        return try #require(line.split(separator: " ").compactMap { Int($0) }.first) * 1024
+    }
+
+    /// Refreshes and reads the same objects time and again, with a to-one and a to-many relationship of each.
+    private static func refreshOften(_ roundCount: Int) throws -> Int {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        try coordinator.addPersistentStore(.inMemory)
+        let writer = ManagedObjectContext(coordinator)
+        for number in 0..<500 {
+            let (album, track) = (Album(context: writer), Track(context: writer))
+            (album.title, track.name, track.album) = ("\(number)", "\(number)", album)
+        }
+        try writer.saveAndCompare()
+        let context = ManagedObjectContext(coordinator)
+        let albums = try context.fetch(FetchRequest<Album>())
+        var before = 0
+        for round in 0..<roundCount {
+            if round == roundCount / 10 { before = try residentByteCount() }
+            for album in albums { context.refresh(album, mergesChanges: false) }
+            for album in albums { _ = (album.title, album.tracks.count) }
+        }
+        withExtendedLifetime(albums) {}
+        return try residentByteCount() - before
+    }
+
+    // 500 rounds of 500 objects name half a million rows and lists: 7 MB and more, if each trip were kept in mind.
+    @Test func `a context that refreshes its objects for years keeps its memory`() async throws {
+        guard FileManager.default.fileExists(atPath: "/proc/self/status") else { return }
+        await #expect(processExitsWith: .success) {
+            let growth = try CohortTests.refreshOften(500)
+            #expect(growth < 3 << 20, "\(growth) bytes")
+        }
+    }
+}
