@@ -50,6 +50,18 @@ import Testing
         }
     }
 
+    @Test func `a log that is searched for durable commits is read in the same order by every run`() {
+        let fault = SimulatedFault(operation: 68, kind: .doneButFailed, isSticky: true)
+        // What is kept moves what later runs allocate: the order of an unordered collection follows its address.
+        var kept: [[UInt64: Int]] = []
+        let hashes = (0..<16).map { run in
+            kept += (0..<8).map { Dictionary(uniqueKeysWithValues: (0...UInt64(run + $0)).map { ($0, run) }) }
+            return Self.trace(1002, fault)
+        }
+
+        #expect(Set(hashes).count == 1 && kept.count == 128)
+    }
+
     @Test func `other seeds and other faults make other traces`() {
         let traces = [1000, 1001].flatMap { seed in Self.faults.map { Self.trace(seed, $0) } }
 

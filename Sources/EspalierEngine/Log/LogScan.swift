@@ -106,7 +106,10 @@ package struct LogScan: ~Copyable {
     /// Whether a commit anywhere in the file states that positions behind `lsn` were durable.
     package mutating func holdsDurableCommit(after lsn: UInt64) throws(StorageError) -> Bool {
         try readSegmentHeaders()
-        for place in places.values where place.header.sequence >= lsn / UInt64(header.segmentByteCount) {
+        let first = lsn / UInt64(header.segmentByteCount)
+        // In order: the same log is read by the same calls.
+        for sequence in places.keys.sorted() where sequence >= first {
+            guard let place = places[sequence] else { continue }
             var start = max(lsn, place.header.startLSN)
             while let found = try nextCommit(from: start, in: place) {
                 if found.record.durableLSN > lsn { return true }
