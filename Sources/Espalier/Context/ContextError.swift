@@ -13,6 +13,9 @@ public enum ContextError: Error, Sendable {
     case conflicts([MergeConflict])
     /// Values that must be unique and are not; all of them (133021).
     case constraints([ConstraintConflict])
+    /// Relationships that would lead to rows that somebody else has deleted, or that a deletion would leave behind; all
+    /// of them (133000).
+    case references([ReferenceConflict])
     /// `willSave` of some object keeps on changing objects.
     case unsettledSave(rounds: Int)
     /// The model has no entity of this name.
@@ -54,7 +57,7 @@ public enum ContextError: Error, Sendable {
         case .violations(let violations): violations.count == 1 ? violations[0].code : 1560
         case .conflicts: 133020
         case .constraints: 133021
-        case .objectNotFound: 133000
+        case .objectNotFound, .references: 133000
         case .readOnlyStore: 513
         case .partlySaved: 134040
         case .store(.incompatibleModel), .store(.otherFormat): 134100
@@ -77,6 +80,7 @@ extension ContextError: CustomStringConvertible {
         case .conflicts(let conflicts): Self.list("these objects were changed by somebody else meanwhile", conflicts)
         case .constraints(let conflicts):
             Self.list("these values must be unique and are not", conflicts.map(Self.text))
+        case .references(let conflicts): Self.list("these relationships would be broken", conflicts)
         case .unsettledSave(let rounds):
             "after \(rounds) rounds willSave still changes objects; it must not set values that are set already"
         case .unknownEntity(let name, let known):
@@ -127,10 +131,33 @@ extension ContextError {
         switch error {
         case .readOnly(let path): self = .readOnlyStore(path: path)
         case .constraint(let conflicts): self = .constraints(conflicts)
+        case .references(let conflicts): self.init(conflicts)
         case .invalidPredicate(let error): self = .invalidPredicate(error)
         case .conflict, .closed, .storage, .incompatibleModel, .otherFormat, .damagedContent, .invalidRequest:
             self = .store(error)
         }
+    }
+}
+
+extension ContextError {
+    /// What a store says about relationships: a rule that is broken, if that is all there is.
+    private init(_ conflicts: [ReferenceConflict]) {
+        let violations = conflicts.compactMap(Violation.init)
+        self = violations.count == conflicts.count ? .violations(violations) : .references(conflicts)
+    }
+}
+
+extension Violation {
+    /// The rule of the model that a deletion would break; `nil` if the relationship leads to a row that is gone.
+    fileprivate init?(_ conflict: ReferenceConflict) {
+        let reason: Reason
+        switch conflict.kind {
+        case .denied: reason = .deniedDelete(destinations: conflict.destinations)
+        case .required: reason = .missingValue
+        case .missing, .abandoned: return nil
+        }
+        self.init(
+            conflict.owner, entityName: conflict.owner.entityName, property: conflict.relationship, reason)
     }
 }
 

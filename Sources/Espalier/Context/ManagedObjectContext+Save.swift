@@ -72,6 +72,7 @@ extension ManagedObjectContext {
         while true {
             var outcome = SaveOutcome()
             var conflicts: [VersionConflict] = []
+            var missing: [ReferenceConflict] = []
             for (store, part) in try route(changes) {
                 let request = try freeze(part)
                 do {
@@ -83,15 +84,18 @@ extension ManagedObjectContext {
                         outcome.failure = ContextError(error)
                         return outcome
                     }
-                    guard case .conflict(let found) = error, attempt < attemptCountMax else {
-                        throw contextError(error)
+                    guard attempt < attemptCountMax else { throw contextError(error) }
+                    switch error {
+                    case .conflict(let found): conflicts = found
+                    case .references(let found): missing = found
+                    default: throw contextError(error)
                     }
-                    conflicts = found
                     break
                 }
             }
-            if conflicts.isEmpty { return outcome }
-            try resolve(conflicts, &checkpoint)
+            if conflicts.isEmpty && missing.isEmpty { return outcome }
+            if !conflicts.isEmpty { try resolve(conflicts, &checkpoint) }
+            if !missing.isEmpty { try resolve(missing) }
             attempt += 1
             changes = ChangeSet(self)
             try validate(changes)
@@ -168,6 +172,7 @@ extension ManagedObjectContext {
                 cache.invalidate(object.storedID)
                 told.updated.append(object.storedID)
             }
+            take(part.result, into: &told)
             for object in part.changes.deleted {
                 cache.invalidate(object.storedID)
                 registry.remove(object)

@@ -15,9 +15,9 @@ struct SaveExecution: ~Copyable {
     /// An update that encodes its row anew: its position in the request, and the stored row.
     typealias Rewrite = (position: Int, row: ObjectSnapshot)
 
-    private var transaction: StoreTransaction<WriteTransaction>
-    private let catalog: StoreCatalog
-    private let path: String?
+    var transaction: StoreTransaction<WriteTransaction>
+    let catalog: StoreCatalog
+    let path: String?
     /// By index of the root entity: the last primary key given out, in hierarchies that get new rows.
     private var lastKeys: [UInt64?]
     /// By index of the entity.
@@ -50,18 +50,28 @@ struct SaveExecution: ~Copyable {
 
     /// Carries `request` out and commits.
     consuming func run(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        let save = try prepare(request)
-        let (rewritten, deleted) = try checkVersions(save)
-        let plan = try LinkPlan(save, schema: catalog.schema, updated: rewritten, deleted: deleted, source: self)
-        try delete(save, deleted)
+        var save = try prepare(request)
+        var (rewritten, deleted) = try checkVersions(save)
+        var rules = DeleteRules(save, schema: catalog.schema)
+        if !deleted.isEmpty {
+            try rules.delete(deleted, in: &self)
+            save.take(rules)
+            if !save.updates.isEmpty { rewritten = try rowsToRewrite(save) }
+        }
+        let plan = try LinkPlan(save, schema: catalog.schema, updated: rewritten, source: self)
         try removeChangedKeys(save, rewritten)
         try insert(save)
         try update(save, rewritten)
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         try putNewEntries()
         try write(plan)
+        let broken =
+            try rules.conflicts(in: self) + DestinationCheck(save, plan, schema: catalog.schema).conflicts(in: self)
+        guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         try writeCounters()
-        let result = SaveResult(inserted: insertedRows.finish(), updated: updatedRows.finish())
+        let result = SaveResult(
+            inserted: insertedRows.finish(), updated: updatedRows.finish(), deleted: rules.gone,
+            changed: rules.changed)
         try transaction.commit()
         return result
     }
@@ -112,6 +122,17 @@ struct SaveExecution: ~Copyable {
         return (zip(positions, updated).map { ($0, $1) }, deleted)
     }
 
+    /// The stored rows of updates that are more than a patch, whose versions were checked before.
+    private func rowsToRewrite(_ save: PreparedSave) throws(StoreError) -> [Rewrite] {
+        let positions = save.updates.indices.filter { !isPatch(save, $0) }
+        let expected = positions.map { (save.updates[$0].id, save.updates[$0].expectedVersion) }
+        var conflicts: [VersionConflict] = []
+        let rows = try current(expected, &conflicts)
+        // A patch whose version was to be checked in passing may have become more than that.
+        guard conflicts.isEmpty else { throw .conflict(conflicts) }
+        return zip(positions, rows).map { ($0, $1) }
+    }
+
     /// Whether an update only writes over bytes of its row: no index entry, no list and no length changes.
     private func isPatch(_ save: PreparedSave, _ position: Int) -> Bool {
         guard save.updates[position].destinations.isEmpty else { return false }
@@ -139,7 +160,8 @@ struct SaveExecution: ~Copyable {
 
     // MARK: Rows
 
-    private mutating func delete(_ save: PreparedSave, _ deleted: [ObjectSnapshot]) throws(StoreError) {
+    /// Removes rows, and their entries in indexes.
+    mutating func remove(_ deleted: [ObjectSnapshot]) throws(StoreError) {
         // Rows whose keys follow one another go together; all of them are there, as their versions were checked.
         var run: (tree: Tree, keys: ClosedRange<UInt64>)?
         for old in deleted {
@@ -163,12 +185,29 @@ struct SaveExecution: ~Copyable {
     /// Removes index entries that updates change, all of them before any new one is checked for being unique: rows of
     /// one save may exchange their values.
     private mutating func removeChangedKeys(_ save: PreparedSave, _ rewritten: [Rewrite]) throws(StoreError) {
-        for (position, old) in rewritten {
-            for group in changedGroups(save.updates[position], old) {
-                oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
-                try removeOldKey(group, old.id.key)
-            }
+        for (position, old) in rewritten { try removeChangedKeys(save.updates[position], old) }
+    }
+
+    private mutating func removeChangedKeys(_ update: SaveRequest.Update, _ old: ObjectSnapshot) throws(StoreError) {
+        for group in changedGroups(update, old) {
+            oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
+            try removeOldKey(group, old.id.key)
         }
+    }
+
+    /// Empties to-one relationships: each row gets its next version.
+    mutating func clear(_ changes: [(row: ObjectSnapshot, slots: [Int])]) throws(StoreError) {
+        // The answer to the request has only the rows that it names.
+        var rows = SnapshotBuilder(context: catalog.context)
+        swap(&rows, &updatedRows)
+        defer { swap(&rows, &updatedRows) }
+        for (row, slots) in changes {
+            let update = SaveRequest.Update(
+                id: row.id, expectedVersion: row.version, destinations: slots.map { ($0, nil) })
+            try removeChangedKeys(update, row)
+            try rewrite(row, update)
+        }
+        try putNewEntries()
     }
 
     private mutating func insert(_ save: PreparedSave) throws(StoreError) {
@@ -353,7 +392,7 @@ struct SaveExecution: ~Copyable {
     }
 
     private mutating func putNewEntries() throws(StoreError) {
-        var newEntries: [IndexEntries] = []
+        var newEntries = Array(repeating: IndexEntries(), count: catalog.schema.groups.count)
         swap(&newEntries, &self.newEntries)
         for (entries, tree) in zip(newEntries, catalog.groupTrees) {
             try entries.forEachInOrder { key, value throws(StoreError) in
@@ -438,7 +477,7 @@ struct SaveExecution: ~Copyable {
             for: LinkKey.unordered(destination.key, owner.key), in: tree)
     }
 
-    private mutating func removeOwner(
+    mutating func removeOwner(
         _ owner: ObjectID, of destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {
         guard let tree = catalog.ownerTree(of: relationship) else { return }
@@ -464,15 +503,5 @@ struct SaveExecution: ~Copyable {
     private mutating func add(_ delta: Int64, to counter: UInt64) throws(StoreError) {
         let old = try transaction.counter(counter, catalog)
         try transaction.setCounter(counter, to: old &+ UInt64(bitPattern: delta), catalog)
-    }
-}
-
-extension SaveExecution: LinkSource {
-    func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
-        try transaction.links(of: owner.key, relationship, catalog, path: path)
-    }
-
-    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
-        try transaction.owners(leadingTo: destination.key, relationship, catalog, path: path)
     }
 }

@@ -7,8 +7,9 @@
 //      it from the to-one side.
 //   3. `links` says the rest: many-to-many pairs (either side may send a pair, both may: adding a pair that is there or
 //      removing one that is not is no error), to-many relationships without inverse, and the order of ordered ones.
-//   4. Delete rules are the context's business: it sends what they lead to. A store removes with a row every link that
-//      the row owns or that leads to it.
+//   4. Delete rules are the store's business: it carries them out over what it holds and what the request brings, and
+//      answers with what became of rows that the request does not name.
+//   5. Every destination and every owner that a request names is there when the save ends, or the save fails.
 
 public import EspalierModel
 
@@ -127,10 +128,19 @@ public struct SaveResult: Sendable {
     /// The new rows with their permanent IDs, in the order of the request's insertions.
     public var inserted: SnapshotList
     /// The changed rows at their new versions, in the order of the request's updates.
+    ///
+    /// Those of rows that a delete rule has taken with it are missing.
     public var updated: SnapshotList
+    /// All rows that are gone: those of the request's deletions, and those that delete rules have taken with them.
+    public var deleted: RowSet
+    /// Rows that stay and that delete rules have changed: a to-one relationship is empty now, or a list is shorter.
+    public var changed: RowSet
 
     /// Says what a save has done.
-    public init(inserted: SnapshotList = SnapshotList(), updated: SnapshotList = SnapshotList()) {
-        (self.inserted, self.updated) = (inserted, updated)
+    public init(
+        inserted: SnapshotList = SnapshotList(), updated: SnapshotList = SnapshotList(), deleted: RowSet = RowSet(),
+        changed: RowSet = RowSet()
+    ) {
+        (self.inserted, self.updated, self.deleted, self.changed) = (inserted, updated, deleted, changed)
     }
 }

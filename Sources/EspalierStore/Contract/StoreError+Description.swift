@@ -10,6 +10,8 @@ extension StoreError: CustomStringConvertible {
             "rows were changed since they were read: " + conflicts.map(\.description).joined(separator: "; ")
         case .constraint(let conflicts):
             "values must be unique and are not: " + conflicts.map(\.description).joined(separator: "; ")
+        case .references(let conflicts):
+            "relationships would be broken: " + conflicts.map(\.description).joined(separator: "; ")
         case .readOnly(let path): Self.naming(path, "the store was opened for reading only")
         case .closed: "the store was closed; open it again to use it"
         case .storage(let error, let path): Self.naming(path, "\(error)")

@@ -9,6 +9,8 @@ public enum StoreError: Error, Sendable {
     case conflict([VersionConflict])
     /// Values that must be unique are not; all such groups (MP-09).
     case constraint([ConstraintConflict])
+    /// Relationships that the save would leave without the row they lead to, or that forbid a deletion; all of them.
+    case references([ReferenceConflict])
     /// The store takes no writes.
     case readOnly(path: String?)
     /// The store was closed.

@@ -27,7 +27,7 @@ extension InMemoryStore {
         var snapshots: [ObjectSnapshot?] = []
         for id in ids {
             _ = try SaveChecks.entity(of: id, schema: schema, storeTag: storeTag)
-            snapshots.append(state.row(id, schema)?.snapshot)
+            snapshots.append(state.row(id)?.snapshot)
         }
         return snapshots
     }

@@ -18,10 +18,17 @@ extension InMemoryStore {
     }
 
     private func apply(_ save: PreparedSave, to state: inout MemoryState) throws(StoreError) -> SaveResult {
-        let (updated, deleted) = try checkVersions(save, state)
+        let deleted = try checkVersions(save, state)
+        var save = save
+        var rules = DeleteRules(save, schema: schema)
+        if !deleted.isEmpty {
+            try rules.delete(deleted, in: &state)
+            save.take(rules)
+        }
+        let updated = save.updates.compactMap { state.row($0.id) }
         let plan = try LinkPlan(
             save, schema: schema, updated: updated.enumerated().map { ($0.offset, $0.element.snapshot) },
-            deleted: deleted.map(\.snapshot), source: state)
+            source: state)
         var inserted: [(new: MemoryState.Row, old: MemoryState.Row?)] = []
         for (position, id) in save.ids.enumerated() {
             let entity = model.entities[schema.entityIndex(of: id)]
@@ -42,52 +49,49 @@ extension InMemoryStore {
             state.rows[entity.root][row.id.key] = row
             inserted.append((row, old))
         }
-        for row in deleted { state.rows[model.entities[row.entity].root][row.id.key] = nil }
-        let conflicts = updateGroups(inserted, deleted, &state)
+        let conflicts = updateGroups(inserted, &state)
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         apply(plan, to: &state)
+        let broken = try rules.conflicts(in: state) + DestinationCheck(save, plan, schema: schema).conflicts(in: state)
+        guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         let rows = inserted.map(\.new.snapshot)
         return SaveResult(
             inserted: SnapshotList(rows.prefix(save.insertions.count)),
-            updated: SnapshotList(rows.dropFirst(save.insertions.count)))
+            updated: SnapshotList(rows.dropFirst(save.insertions.count)), deleted: rules.gone, changed: rules.changed)
     }
 
-    /// The stored rows of updates and deletions, if all rows of the request are at the expected versions.
-    private func checkVersions(
-        _ save: PreparedSave, _ state: MemoryState
-    ) throws(StoreError) -> (updated: [MemoryState.Row], deleted: [MemoryState.Row]) {
+    /// The stored rows of deletions, if all rows of the request are at the expected versions.
+    private func checkVersions(_ save: PreparedSave, _ state: MemoryState) throws(StoreError) -> [ObjectSnapshot] {
         var conflicts: [VersionConflict] = []
-        func current(_ id: ObjectID, at expectedVersion: UInt64) -> MemoryState.Row? {
-            let row = state.row(id, schema)
-            if let row, row.version == expectedVersion { return row }
+        func current(_ id: ObjectID, at expectedVersion: UInt64) -> ObjectSnapshot? {
+            let row = state.row(id)
+            if let row, row.version == expectedVersion { return row.snapshot }
             conflicts.append(VersionConflict(id: id, expectedVersion: expectedVersion, stored: row?.snapshot))
             return nil
         }
-        let updated = save.updates.compactMap { current($0.id, at: $0.expectedVersion) }
+        for update in save.updates { _ = current(update.id, at: update.expectedVersion) }
         let deleted = save.deletions.compactMap { current($0.id, at: $0.expectedVersion) }
         for lock in save.locks { _ = current(lock.id, at: lock.expectedVersion) }
         guard conflicts.isEmpty else { throw .conflict(conflicts) }
-        return (updated, deleted)
+        return deleted
     }
 
     /// Takes old values out of the uniqueness constraints and puts new ones in; returns those that are taken.
     private func updateGroups(
-        _ changed: [(new: MemoryState.Row, old: MemoryState.Row?)], _ deleted: [MemoryState.Row],
-        _ state: inout MemoryState
+        _ changed: [(new: MemoryState.Row, old: MemoryState.Row?)], _ state: inout MemoryState
     ) -> [ConstraintConflict] {
-        for row in deleted {
-            for group in constraints(of: row) { remove(row, from: group, &state) }
-        }
         for (new, old) in changed {
             guard let old else { continue }
-            for group in constraints(of: new) where key(old, group) != key(new, group) {
-                remove(old, from: group, &state)
+            for group in state.constraints(of: new) where state.key(old, group) != state.key(new, group) {
+                state.remove(old, from: group)
             }
         }
         var conflicts: [ConstraintConflict] = []
         for (new, old) in changed {
-            for group in constraints(of: new) {
-                guard let values = key(new, group), old.flatMap({ key($0, group) }) != values else { continue }
+            for group in state.constraints(of: new) {
+                guard let values = state.key(new, group), old.flatMap({ state.key($0, group) }) != values else {
+                    continue
+                }
                 let holders = state.groups[group][values] ?? []
                 if let other = holders.min(by: { $0.key < $1.key }) {
                     let constraint = schema.groups[group]
@@ -100,22 +104,6 @@ extension InMemoryStore {
             }
         }
         return conflicts
-    }
-
-    private func constraints(of row: MemoryState.Row) -> [Int] {
-        schema.groupsByEntity[row.entity].filter { schema.groups[$0].isUnique }
-    }
-
-    /// The values of a row in a group; `nil` if one of them is null.
-    private func key(_ row: MemoryState.Row, _ group: Int) -> [AttributeValue]? {
-        let values = schema.groups[group].elements.map { row.value(of: $0.property) }
-        return values.contains(where: \.isNull) ? nil : values
-    }
-
-    private func remove(_ row: MemoryState.Row, from group: Int, _ state: inout MemoryState) {
-        guard let values = key(row, group) else { return }
-        state.groups[group][values]?.remove(row.id)
-        if state.groups[group][values]?.isEmpty == true { state.groups[group][values] = nil }
     }
 
     private func apply(_ plan: LinkPlan, to state: inout MemoryState) {

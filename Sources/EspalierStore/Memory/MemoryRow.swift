@@ -27,6 +27,6 @@ struct MemoryRow: PredicateSubject {
     func giveUp(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
 
     private func subject(_ id: ObjectID) -> MemoryRow? {
-        state.row(id, schema).map { MemoryRow(row: $0, state: state, schema: schema) }
+        state.row(id).map { MemoryRow(row: $0, state: state, schema: schema) }
     }
 }

@@ -28,6 +28,8 @@ struct MemoryState: Sendable {
         }
     }
 
+    /// What the store keeps for its model.
+    let schema: StoreSchema
     /// The rows of each hierarchy, by the index of its root entity and by primary key.
     var rows: [[UInt64: Row]]
     /// The greatest primary key given out in each hierarchy, by the index of its root entity.
@@ -44,23 +46,34 @@ struct MemoryState: Sendable {
     var isClosed = false
 
     init(schema: StoreSchema) {
+        self.schema = schema
         rows = Array(repeating: [:], count: schema.model.entities.count)
         lastKeys = Array(repeating: 0, count: schema.model.entities.count)
         groups = Array(repeating: [:], count: schema.groups.count)
     }
 
-    func row(_ id: ObjectID, _ schema: StoreSchema) -> Row? {
+    func row(_ id: ObjectID) -> Row? {
         guard let entity = schema.entity(of: id), let row = rows[entity.root][id.key], row.id == id else { return nil }
         return row
     }
-}
 
-extension MemoryState: LinkSource {
-    func links(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
-        lists[LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)] ?? []
+    // MARK: Uniqueness
+
+    /// The uniqueness constraints that a row belongs to.
+    func constraints(of row: Row) -> [Int] {
+        schema.groupsByEntity[row.entity].filter { schema.groups[$0].isUnique }
     }
 
-    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) -> [ObjectID] {
-        Array(owners[LinkEdit.Key(relationship: RelationshipID(relationship), owner: destination)] ?? [])
+    /// The values of a row in a group; `nil` if one of them is null.
+    func key(_ row: Row, _ group: Int) -> [AttributeValue]? {
+        let values = schema.groups[group].elements.map { row.value(of: $0.property) }
+        return values.contains(where: \.isNull) ? nil : values
+    }
+
+    /// Forgets the values of a row in a group.
+    mutating func remove(_ row: Row, from group: Int) {
+        guard let values = key(row, group) else { return }
+        groups[group][values]?.remove(row.id)
+        if groups[group][values]?.isEmpty == true { groups[group][values] = nil }
     }
 }

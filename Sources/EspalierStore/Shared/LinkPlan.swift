@@ -6,7 +6,7 @@
 //   2. A pair of a many-to-many relationship stands in the lists of both ends, or in neither.
 //   3. Within one list: removals, then additions at the end, then the order that was sent. What an order names beyond
 //      the members is ignored; members it does not name keep their places behind those it does.
-//   4. Links of and to a deleted row go, except those that follow from a to-one value of a row that stays.
+// Not here: what deletions do to lists (DeleteRules), which comes before.
 
 internal import EspalierModel
 
@@ -35,7 +35,6 @@ struct LinkEdit {
 
     fileprivate mutating func add(_ id: ObjectID) { added.append(id) }
     fileprivate mutating func remove(_ id: ObjectID) { removed.append(id) }
-    fileprivate mutating func dropAdditions(where isGone: (ObjectID) -> Bool) { added.removeAll(where: isGone) }
 
     /// The list after this edit (rule 3).
     ///
@@ -86,10 +85,9 @@ struct LinkPlan {
     ///
     /// - Parameters:
     ///   - updated: positions in `save.updates`, and their stored rows: of all that change destinations.
-    ///   - deleted: the stored rows of `save.deletions`, in the same order.
     init<Source: LinkSource & ~Copyable>(
         _ save: PreparedSave, schema: StoreSchema, updated: [(position: Int, row: ObjectSnapshot)],
-        deleted: [ObjectSnapshot], source: borrowing Source
+        source: borrowing Source
     ) throws(StoreError) {
         (model, storeTag) = (schema.model, save.storeTag)
         addNewRows(save, schema)
@@ -102,15 +100,6 @@ struct LinkPlan {
             }
         }
         for change in save.links { try apply(change, source) }
-        for (deletion, row) in zip(save.deletions, deleted) {
-            try delete(model.entities[schema.entityIndex(of: deletion.id)], row, schema, source)
-        }
-        guard !save.deletions.isEmpty, edits.contains(where: { !$0.value.added.isEmpty }) else { return }
-        let gone = Set(save.deletions.map(\.id))
-        for (place, (key, edit)) in edits.enumerated() {
-            let isDerived = model.inverse(of: edit.relationship)?.isToMany == false
-            edits[place].value.dropAdditions { gone.contains($0) || (!isDerived && gone.contains(key.owner)) }
-        }
     }
 
     /// Notes a to-one relationship's change in the list of its to-many inverse.
@@ -145,28 +134,6 @@ struct LinkPlan {
         guard let inverse else { return }
         for id in removed { edit(inverse, id) { $0.remove(change.owner) } }
         for id in added { edit(inverse, id) { $0.add(change.owner) } }
-    }
-
-    private mutating func delete<Source: LinkSource & ~Copyable>(
-        _ entity: Entity, _ row: ObjectSnapshot, _ schema: StoreSchema, _ source: borrowing Source
-    ) throws(StoreError) {
-        for relationship in entity.relationships {
-            let inverse = model.inverse(of: relationship)
-            guard relationship.isToMany else {
-                follow(relationship, of: row.id, from: row.destination(at: relationship.slot), to: nil)
-                continue
-            }
-            if let inverse, !inverse.isToMany { continue }
-            for destination in try source.links(of: row.id, relationship) {
-                edit(relationship, row.id) { $0.remove(destination) }
-                if let inverse { edit(inverse, destination) { $0.remove(row.id) } }
-            }
-        }
-        for relationship in schema.oneWayLinksTo[entity.index] {
-            for owner in try source.owners(leadingTo: row.id, relationship) {
-                edit(relationship, owner) { $0.remove(row.id) }
-            }
-        }
     }
 
     /// The additions as edits too, for a store that makes no difference.

@@ -69,12 +69,42 @@ struct PreparedSave {
 
     /// `conflicts` with the IDs that the request knows: a row that is not inserted keeps its temporary one.
     func asRequested(_ conflicts: [ConstraintConflict]) -> [ConstraintConflict] {
-        let temporary = Dictionary(zip(ids, insertions.lazy.map(\.id)), uniquingKeysWith: { first, _ in first })
+        let requested = requestedIDs
         return conflicts.map { conflict in
             ConstraintConflict(
                 entityName: conflict.entityName, properties: conflict.properties, values: conflict.values,
-                object: temporary[conflict.object] ?? conflict.object,
-                other: temporary[conflict.other] ?? conflict.other)
+                object: requested[conflict.object] ?? conflict.object,
+                other: requested[conflict.other] ?? conflict.other)
+        }
+    }
+
+    /// `conflicts` with the IDs that the request knows.
+    func asRequested(_ conflicts: [ReferenceConflict]) -> [ReferenceConflict] {
+        let requested = requestedIDs
+        return conflicts.map { conflict in
+            ReferenceConflict(
+                conflict.kind, owner: requested[conflict.owner] ?? conflict.owner,
+                relationship: conflict.relationship,
+                destinations: conflict.destinations.map { requested[$0] ?? $0 })
+        }
+    }
+
+    private var requestedIDs: [ObjectID: ObjectID] {
+        Dictionary(zip(ids, insertions.lazy.map(\.id)), uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Takes in what delete rules have made of the request: rows that go are not changed any more, nor related, and
+    /// what led to them is emptied.
+    mutating func take(_ rules: borrowing DeleteRules) {
+        for (position, slot) in rules.cleared { updates[position].destinations.append((slot, nil)) }
+        let gone = rules.gone
+        updates.removeAll { gone.contains($0.id) }
+        links = links.compactMap { change in
+            guard !gone.contains(change.owner) else { return nil }
+            return LinkChange(
+                owner: change.owner, relationship: change.relationship,
+                added: change.added.filter { !gone.contains($0) }, removed: change.removed,
+                order: change.order?.filter { !gone.contains($0) })
         }
     }
 

@@ -64,6 +64,8 @@ package final class StoreSchema: Sendable {
     private let groupsByFirstAttribute: [[Int?]]
     /// For each entity, the to-many relationships without inverse that may lead to its rows.
     package let oneWayLinksTo: [[Relationship]]
+    /// For each entity, the to-one relationships without inverse that may lead to its rows.
+    private let oneWayToOnes: [[Relationship]]
     /// For each entity, the to-one relationships that lead to an owner's list: slot, and the to-many inverse.
     let listedToOnes: [[(slot: Int, inverse: Relationship)]]
     /// For each entity, by slot: the type of a stored attribute whose type alone says what it takes.
@@ -115,6 +117,12 @@ package final class StoreSchema: Sendable {
         oneWayLinksTo = model.entities.map { entity in
             oneWay.filter { entity.isKind(of: model.entities[$0.destination]) }
         }
+        let toOne = model.entities.flatMap { entity in
+            entity.relationships.filter { $0.declaredBy == entity.index && !$0.isToMany && $0.inverse == nil }
+        }
+        oneWayToOnes = model.entities.map { entity in
+            toOne.filter { entity.isKind(of: model.entities[$0.destination]) }
+        }
         listedToOnes = model.entities.map { entity in
             entity.relationships.compactMap { relationship in
                 guard !relationship.isToMany, let inverse = model.inverse(of: relationship), inverse.isToMany
@@ -128,6 +136,18 @@ package final class StoreSchema: Sendable {
 
     /// The entity of the row `id` names, if the model has it.
     package func entity(of id: ObjectID) -> Entity? { entityByTag[id.entityTag].map { model.entities[$0] } }
+
+    /// The to-one relationships without inverse that may lead to some of these rows.
+    func oneWayToOnes(leadingTo rows: RowSet) -> [Relationship] {
+        var found: [Relationship] = []
+        for case let entity? in rows.entityTags.map({ entityByTag[$0] }) {
+            for relationship in oneWayToOnes[entity]
+            where !found.contains(where: { RelationshipID($0) == RelationshipID(relationship) }) {
+                found.append(relationship)
+            }
+        }
+        return found
+    }
 
     /// The one group of `entity` that begins with the attribute in `slot`; `nil` if there is none, or several.
     func groupBeginning(with slot: Int, of entity: Entity) -> Int? { groupsByFirstAttribute[entity.index][slot] }

@@ -92,7 +92,7 @@ enum ToolError: Error, CustomStringConvertible {
         switch error {
         case .store(let error): exitCode(of: error)
         case .partlySaved(let error): exitCode(of: error)
-        case .violations, .conflicts, .constraints, .unsettledSave, .unknownEntity, .abstractEntity,
+        case .violations, .conflicts, .constraints, .references, .unsettledSave, .unknownEntity, .abstractEntity,
             .objectOfOtherContext, .objectWithoutContext, .contextEnded, .objectNotFound, .wrongResultType,
             .unknownRelationship, .noStore, .unsupportedStore, .readOnlyStore, .relationshipAcrossStores:
             .unavailable
@@ -105,7 +105,7 @@ enum ToolError: Error, CustomStringConvertible {
         case .storage(let error, _): exitCode(of: error)
         case .damagedContent: .difference
         case .invalidRequest, .invalidPredicate: .usage
-        case .conflict, .constraint, .readOnly, .closed, .incompatibleModel, .otherFormat: .unavailable
+        case .conflict, .constraint, .references, .readOnly, .closed, .incompatibleModel, .otherFormat: .unavailable
         }
     }
 

@@ -1,0 +1,80 @@
+// What the store's rules of relationships mean for the context: destinations that are gone, and rows that a save has
+// taken along or changed without being told of them.
+//
+// Invariants
+//   1. A destination that is gone is dropped; what takes its place follows the merge policy, and the save then goes
+//      through all its checks again.
+// Not here: which rows go (DeleteRules of the store).
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// Changes the relationships that lead to rows which somebody else has deleted, as the merge policy says.
+    ///
+    /// `storeTrump` goes back to what the store holds, `rollback` gives up all changes of the object, `objectTrump`
+    /// and `overwrite` keep them and leave out what no longer is.
+    ///
+    /// - Throws: `ContextError.references` or `.violations` with all conflicts if the policy is `error` or cannot
+    ///   resolve one: a rule that forbids a deletion.
+    func resolve(_ conflicts: [ReferenceConflict]) throws(ContextError) {
+        let isUnresolvable = conflicts.contains { conflict in
+            conflict.kind != .missing || mergePolicy == .error || registry[conflict.owner] == nil
+        }
+        guard !isUnresolvable else { throw ContextError(.references(conflicts)) }
+        for id in conflicts.lazy.flatMap(\.destinations) {
+            cache.invalidate(id)
+            // Nothing is written to it any more.
+            if let object = registry[id], !object.hasChanges { object.state.insert(.inaccessible) }
+        }
+        for conflict in conflicts {
+            guard let object = registry[conflict.owner],
+                let relationship = object.entity.relationship(named: conflict.relationship)
+            else { continue }
+            object.drop(conflict.destinations, from: relationship, mergePolicy)
+        }
+    }
+
+    /// Takes in what delete rules have done in the store to rows that the save did not name.
+    func take(_ result: SaveResult, into told: inout SavedChanges) {
+        for id in result.deleted {
+            cache.invalidate(id)
+            guard let object = registry[id] else {
+                told.deleted.append(id)
+                continue
+            }
+            // Those that the save has named come afterwards.
+            if object.state.contains(.deleted) { continue }
+            told.deleted.append(id)
+            object.discardPersistentChanges()
+            object.state.subtract([.updated])
+            registry.remove(object)
+            object.leaveContext()
+        }
+        let written = Set(told.updated)
+        for id in result.changed {
+            cache.invalidate(id)
+            if written.contains(id) { continue }
+            told.updated.append(id)
+            if let object = registry[id], !object.isDeleted { refresh(object, mergesChanges: true) }
+        }
+    }
+}
+
+extension ManagedObject {
+    /// Leaves destinations whose rows are gone.
+    fileprivate func drop(_ destinations: [ObjectID], from relationship: Relationship, _ policy: MergePolicy) {
+        if policy == .rollback, !isInserted, let row {
+            rebase(
+                onto: row, attributes: { _, _ in false }, destinations: { _, _ in false }, keepsOtherEnds: false)
+            undoToManyChanges(isGone: false)
+        }
+        guard relationship.isToMany else {
+            guard let id = destinationID(at: relationship.slot), destinations.contains(id) else { return }
+            let committed = row?.destination(at: relationship.slot)
+            let isKept = policy == .storeTrump && committed != id
+            return relate(to: isKept ? committed : nil, at: relationship.slot)
+        }
+        for id in destinations { removeRaw(id, from: relationship) }
+    }
+}

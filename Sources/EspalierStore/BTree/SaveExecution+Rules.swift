@@ -1,0 +1,116 @@
+// What delete rules and the check of destinations read and write of a B-tree store, in the transaction of the save.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+extension SaveExecution: RuledRows {
+    func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
+        try transaction.links(of: owner.key, relationship, catalog, path: path)
+    }
+
+    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
+        try transaction.owners(leadingTo: destination.key, relationship, catalog, path: path)
+    }
+
+    func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
+        try transaction.snapshots(of: ids, catalog, path: path)
+    }
+
+    func missing(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
+        var missing: [ObjectID] = []
+        var position = 0
+        while position < ids.count {
+            let tag = ids[position].entityTag
+            guard let entity = catalog.schema.entity(of: ids[position]) else {
+                missing.append(ids[position])
+                position += 1
+                continue
+            }
+            let number = catalog.context.entityNumbers[entity.index]
+            var lookup = try transaction.lookup(in: catalog.rowTree(of: entity))
+            repeat {
+                let id = ids[position]
+                position += 1
+                var isThere = false
+                _ = try lookup.withValue(of: id.key) { row throws(StoreError) in
+                    isThere = try catalog.check(row, in: entity, key: id.key) == number
+                }
+                if !isThere { missing.append(id) }
+            } while position < ids.count && ids[position].entityTag == tag
+        }
+        return missing
+    }
+
+    func links(
+        of owner: ObjectID, _ relationship: Relationship, countMax: Int
+    ) throws(StoreError) -> [ObjectID] {
+        var ids: [ObjectID] = []
+        try forEachLink(of: owner, relationship) { _, id in
+            ids.append(id)
+            return ids.count < countMax
+        }
+        return ids
+    }
+
+    func rows(
+        of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
+    ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?) {
+        let isWanted = catalog.context.isWanted(entity, includesSubentities: true)
+        let (root, reader) = (catalog.model.entities[entity.root], RowReader(context: catalog.context))
+        var chunk = RowChunk(context: catalog.context)
+        var found: [ObjectSnapshot] = []
+        var next: UInt64?
+        var cursor = try transaction.cursor(over: catalog.rowTree(of: entity))
+        guard try cursor.seek(key) else { return ([], nil) }
+        try cursor.forEachValue { key, row throws(StoreError) in
+            let number = try catalog.check(row, in: root, key: key)
+            guard isWanted[Int(number)], let destination = reader.destination(at: slot, row),
+                gone.contains(destination), let id = catalog.context.id(entityNumber: number, key: key)
+            else { return true }
+            guard found.count < countMax else {
+                next = key
+                return false
+            }
+            found.append(chunk.snapshot(id: id, at: chunk.append(row, before: countMax - found.count)))
+            return true
+        }
+        return (found, next)
+    }
+
+    mutating func removeLink(
+        of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
+    ) throws(StoreError) {
+        let tree = catalog.linkTree(of: relationship)
+        if relationship.isOrdered {
+            var place: [UInt8]?
+            try forEachLink(of: owner, relationship) { key, id in
+                if id == destination { place = key.copy(0..<key.byteCount) }
+                return place == nil
+            }
+            if let place { try transaction.remove(place, from: tree) }
+        } else {
+            try transaction.remove(LinkKey.unordered(owner.key, destination.key), from: tree)
+        }
+        try removeOwner(owner, of: destination, relationship)
+    }
+
+    /// The entries of a list, in order, until `body` returns `false`.
+    private func forEachLink(
+        of owner: ObjectID, _ relationship: Relationship, _ body: (_ key: RawSpan, ObjectID) -> Bool
+    ) throws(StoreError) {
+        let tree = catalog.linkTree(of: relationship)
+        let byteCount = relationship.isOrdered ? 24 : 16
+        var prefix: [UInt8] = []
+        prefix.append(bigEndian: owner.key)
+        try transaction.forEach(in: tree, beginningWith: prefix) { key, value throws(StoreError) in
+            guard key.byteCount == byteCount, value.byteCount == 2,
+                let id = catalog.context.id(entityNumber: value.number(at: 0), key: key.bigEndianKey(at: byteCount - 8))
+            else {
+                throw .damagedContent(
+                    path: path, entity: catalog.model.entities[relationship.declaredBy].name, key: owner.key,
+                    reason: "an entry of tree \"\(tree.name)\" is no link")
+            }
+            return body(key, id)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// What delete rules and the check of destinations read and write of an in-memory store.
+
+internal import EspalierModel
+
+extension MemoryState: RuledRows {
+    func links(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
+        lists[LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)] ?? []
+    }
+
+    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) -> [ObjectID] {
+        Array(owners[LinkEdit.Key(relationship: RelationshipID(relationship), owner: destination)] ?? [])
+    }
+
+    func rows(_ ids: [ObjectID]) -> [ObjectSnapshot?] { ids.map { row($0)?.snapshot } }
+
+    func missing(_ ids: [ObjectID]) -> [ObjectID] { ids.filter { row($0) == nil } }
+
+    func links(of owner: ObjectID, _ relationship: Relationship, countMax: Int) -> [ObjectID] {
+        Array(links(of: owner, relationship).prefix(countMax))
+    }
+
+    func rows(
+        of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
+    ) -> (rows: [ObjectSnapshot], next: UInt64?) {
+        let family = Set(entity.family)
+        let found = rows[entity.root].values.filter { row in
+            guard row.id.key >= key, family.contains(row.entity), let destination = row.destinations[slot] else {
+                return false
+            }
+            return gone.contains(destination)
+        }.sorted { $0.id.key < $1.id.key }
+        return (found.prefix(countMax).map(\.snapshot), found.dropFirst(countMax).first?.id.key)
+    }
+
+    mutating func remove(_ deleted: [ObjectSnapshot]) {
+        for case let old? in deleted.map({ row($0.id) }) {
+            for group in constraints(of: old) { remove(old, from: group) }
+            rows[schema.roots[old.entity]][old.id.key] = nil
+        }
+    }
+
+    mutating func clear(_ changes: [(row: ObjectSnapshot, slots: [Int])]) {
+        for (snapshot, slots) in changes {
+            guard var new = row(snapshot.id) else { continue }
+            let old = new
+            new.version += 1
+            for slot in slots { new.destinations[slot] = nil }
+            // With a null among them, values no longer take part.
+            for group in constraints(of: new) where key(old, group) != key(new, group) { remove(old, from: group) }
+            rows[schema.roots[new.entity]][new.id.key] = new
+        }
+    }
+
+    mutating func removeLink(of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship) {
+        let list = LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)
+        lists[list]?.removeAll { $0 == destination }
+        if lists[list]?.isEmpty == true { lists[list] = nil }
+        let back = LinkEdit.Key(relationship: RelationshipID(relationship), owner: destination)
+        owners[back]?.remove(owner)
+    }
+}
