@@ -56,7 +56,7 @@ struct SaveExecution: ~Copyable {
         if !deleted.isEmpty {
             try rules.delete(deleted, in: &self)
             save.take(rules)
-            if !save.updates.isEmpty { rewritten = try rowsToRewrite(save) }
+            rewritten = try rowsToRewrite(save)
         }
         let plan = try LinkPlan(save, schema: catalog.schema, updated: rewritten, source: self)
         try removeChangedKeys(save, rewritten)
