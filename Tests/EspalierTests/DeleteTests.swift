@@ -11,15 +11,31 @@ import Testing
         try stack.makeMusic(artists: 2, tracks: 3)
         let artist = try #require(
             try stack.context.fetch(FetchRequest<Artist>(FetchPredicate(format: "name == 'Artist 1'"))).first)
+        let held = try (stack.context.fetch(FetchRequest<Album>()), stack.context.fetch(FetchRequest<Track>()))
 
         try stack.context.delete(artist)
         #expect(artist.isDeleted && stack.context.deletedObjects == [artist])
         stack.context.processPendingChanges()
-        #expect(stack.context.deletedObjects.count == 1 + 2 + 6)
+        #expect(stack.context.deletedObjects.count == 1 + 2 + 6 && held.0.count == 3)
         try stack.context.saveAndCompare()
 
         #expect(artist.managedObjectContext == nil && !artist.isDeleted)
         #expect(try stack.stored(Artist.self).map(\.name) == ["Artist 0"])
+        #expect(try stack.stored(Album.self).count == 1 && stack.stored(Track.self).count == 3)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `cascade deletes what nobody has in memory, and makes no objects of it`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 2, tracks: 3)
+        let artist = try #require(
+            try stack.context.fetch(FetchRequest<Artist>(FetchPredicate(format: "name == 'Artist 1'"))).first)
+
+        try stack.context.delete(artist)
+        stack.context.processPendingChanges()
+        #expect(stack.context.deletedObjects == [artist] && stack.context.registeredObjects == [artist])
+        try stack.context.saveAndCompare()
+
         #expect(try stack.stored(Album.self).count == 1 && stack.stored(Track.self).count == 3)
     }
 

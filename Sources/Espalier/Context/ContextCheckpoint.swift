@@ -26,6 +26,7 @@ struct ContextCheckpoint {
     private let updated: ChangedObjects
     private let deleted: ChangedObjects
     private let unpropagated: [ManagedObject]
+    private let leavesCascadesToStore: Bool
     private let unreadInverses: UnreadInverses
     private let recorded: [Violation]
     /// Unchanged objects that have taken a newer row since.
@@ -57,6 +58,7 @@ struct ContextCheckpoint {
         updated = context.updated
         deleted = context.deleted
         unpropagated = context.unpropagated
+        leavesCascadesToStore = context.leavesCascadesToStore
         unreadInverses = context.unreadInverses
         recorded = context.recorded
     }
@@ -99,6 +101,7 @@ struct ContextCheckpoint {
         context.deleted = deleted
         for list in [inserted, updated, deleted] { list.renumber() }
         context.unpropagated = unpropagated
+        context.leavesCascadesToStore = leavesCascadesToStore
         context.unreadInverses = unreadInverses
         context.recorded = recorded
     }

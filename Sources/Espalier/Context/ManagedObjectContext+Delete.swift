@@ -4,14 +4,19 @@
 //   1. `delete` marks; rules run in `processPendingChanges`, which every fetch and save begins with (MC-12).
 //   2. Rules look at relationships as they are when they run. They end: each object's rules run once.
 //   3. The relationships of a deleted object itself keep their values: `deny` is judged by them when saving (MC-15).
+//   4. What rules do here is a prediction, for the objects in memory: the store carries the same rules out when saving,
+//      over all rows that there are then, and says what became of those that nobody had in memory (DeleteRules).
 
 import EspalierModel
 
 extension ManagedObjectContext {
     /// Marks an object to be deleted by the next save (MC-10).
     ///
-    /// One that was never saved just leaves the context.
+    /// One that was never saved just leaves the context. Objects in memory that delete rules reach change with it in
+    /// the next `processPendingChanges`, and their hooks are called; rows that are not in memory the store deletes or
+    /// changes when saving, however many they are, and calls no hook for.
     ///
+    /// - Complexity: O(1); the rules are O(1) for each ID in the relationships that they follow, and make no objects.
     /// - Throws: `ContextError.objectOfOtherContext` or `.objectWithoutContext`; `.store` if the row, which the delete
     ///   rules need, cannot be read (MC-11). Deleting twice, or what is gone from the store, changes nothing.
     public func delete(_ object: ManagedObject) throws(ContextError) {
@@ -79,7 +84,8 @@ extension ManagedObjectContext {
         case .noAction where !object.isInserted, .deny where !object.isInserted:
             break
         case .cascade:
-            forEachDestination(of: relationship, of: object) { markDeleted($0) }
+            leavesCascadesToStore = forEachDestination(of: relationship, of: object) { markDeleted($0) }
+                || leavesCascadesToStore
         case .nullify, .noAction, .deny:
             guard let inverse else { return }
             forEachDestination(of: relationship, of: object) { destination in
@@ -88,13 +94,21 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Calls `body` with the destinations that are in memory; returns whether there are others.
+    @discardableResult
     private func forEachDestination(
         of relationship: Relationship, of object: ManagedObject, _ body: (ManagedObject) -> Void
-    ) {
-        if relationship.isToMany {
-            for destination in object.destinations(at: relationship.slot) { body(destination) }
-        } else if let destination = object.destination(at: relationship.slot) {
+    ) -> Bool {
+        guard relationship.isToMany else {
+            guard let id = object.destinationID(at: relationship.slot) else { return false }
+            guard let destination = registry[id] else { return true }
             body(destination)
+            return false
         }
+        var hasOthers = false
+        for id in object.destinationIDs(at: relationship.slot) {
+            if let destination = registry[id] { body(destination) } else { hasOthers = true }
+        }
+        return hasOthers
     }
 }

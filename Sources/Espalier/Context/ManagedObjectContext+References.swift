@@ -22,16 +22,20 @@ extension ManagedObjectContext {
             conflict.kind != .missing || mergePolicy == .error || registry[conflict.owner] == nil
         }
         guard !isUnresolvable else { throw ContextError(.references(conflicts)) }
-        for id in conflicts.lazy.flatMap(\.destinations) {
-            cache.invalidate(id)
-            // Nothing is written to it any more.
-            if let object = registry[id], !object.hasChanges { object.state.insert(.inaccessible) }
-        }
         for conflict in conflicts {
             guard let object = registry[conflict.owner],
                 let relationship = object.entity.relationship(named: conflict.relationship)
             else { continue }
             object.drop(conflict.destinations, from: relationship, mergePolicy)
+        }
+        for id in conflicts.lazy.flatMap(\.destinations) {
+            cache.invalidate(id)
+            guard let object = registry[id], !object.isDeleted, !object.isInserted else { continue }
+            // With changes of its own it would have been in a conflict of its row, and been inserted again or given up.
+            updated.remove(object)
+            object.discardPersistentChanges()
+            object.state.remove(.updated)
+            object.state.insert(.inaccessible)
         }
     }
 
@@ -75,6 +79,6 @@ extension ManagedObject {
             let isKept = policy == .storeTrump && committed != id
             return relate(to: isKept ? committed : nil, at: relationship.slot)
         }
-        for id in destinations { removeRaw(id, from: relationship) }
+        for id in destinations { unlink(id, across: relationship) }
     }
 }

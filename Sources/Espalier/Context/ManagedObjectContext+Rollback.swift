@@ -39,6 +39,7 @@ extension ManagedObjectContext {
         updated.removeAll()
         deleted.removeAll()
         unpropagated.removeAll()
+        leavesCascadesToStore = false
         unreadInverses.removeAll()
         recorded.removeAll()
         locked.removeAll()

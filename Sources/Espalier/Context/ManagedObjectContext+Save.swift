@@ -184,6 +184,7 @@ extension ManagedObjectContext {
         updated = updated.keeping { $0.state.contains(.updated) }
         deleted = deleted.keeping { $0.state.contains(.deleted) }
         locked.removeAll()
+        leavesCascadesToStore = false
         return told
     }
 }

@@ -63,17 +63,25 @@ extension ManagedObject {
     }
 
     /// A relationship with rule deny must have no destination that stays (MO-39).
+    ///
+    /// Where rows go that are not in memory, only the store can tell which stay.
     fileprivate func checkDelete(_ violations: inout [Violation]) {
-        for relationship in shape.denyingRelationships {
-            let destinations =
-                relationship.isToMany
-                ? self.destinations(at: relationship.slot) : destination(at: relationship.slot).map { [$0] } ?? []
-            let staying = destinations.filter { !$0.isDeleted }.map(\.storedID)
-            if !staying.isEmpty {
-                violations.append(Violation(self, relationship.name, .deniedDelete(destinations: staying)))
+        if managedObjectContext?.leavesCascadesToStore != true {
+            for relationship in shape.denyingRelationships {
+                let staying = destinationIDs(across: relationship).filter { id in
+                    managedObjectContext?.registry[id]?.isDeleted != true
+                }
+                if !staying.isEmpty {
+                    violations.append(Violation(self, relationship.name, .deniedDelete(destinations: staying)))
+                }
             }
         }
         collect(&violations) { try validateForDelete() }
+    }
+
+    private func destinationIDs(across relationship: Relationship) -> [ObjectID] {
+        guard relationship.isToMany else { return destinationID(at: relationship.slot).map { [$0] } ?? [] }
+        return destinationIDs(at: relationship.slot)
     }
 
     /// Checks one of `EntityShape.checkedRelationships`.

@@ -71,6 +71,8 @@ public final class ManagedObjectContext {
     var deleted = ChangedObjects()
     /// Deleted objects whose delete rules have not run.
     var unpropagated: [ManagedObject] = []
+    /// Whether cascades have met rows that are not in memory: which rows will go is known to the store alone.
+    var leavesCascadesToStore = false
     /// What to-many sides of new objects have not taken in yet.
     var unreadInverses: UnreadInverses {
         // SAFETY: no access lasts while another begins: the list calls nobody.
