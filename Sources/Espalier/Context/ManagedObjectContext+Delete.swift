@@ -84,8 +84,7 @@ extension ManagedObjectContext {
         case .noAction where !object.isInserted, .deny where !object.isInserted:
             break
         case .cascade:
-            leavesCascadesToStore = forEachDestination(of: relationship, of: object) { markDeleted($0) }
-                || leavesCascadesToStore
+            if forEachDestination(of: relationship, of: object, { markDeleted($0) }) { leavesCascadesToStore = true }
         case .nullify, .noAction, .deny:
             guard let inverse else { return }
             forEachDestination(of: relationship, of: object) { destination in
