@@ -4,7 +4,10 @@
 
 /// What happens to the other side of a relationship when an object is deleted (semantics MC-13 to MC-16).
 public enum DeleteRule: UInt8, Sendable, Hashable, CaseIterable {
-    /// The destination is left as it is; the caller keeps integrity. On disk: never renumber.
+    /// The destination is left as it is; the caller keeps integrity.
+    ///
+    /// Core Data would leave a reference to nothing behind; here the save fails unless the same save has led the
+    /// destination elsewhere or deleted it. On disk: never renumber.
     case noAction = 0
     /// The destination's inverse is set to nil, or the object removed from it.
     case nullify = 1

@@ -60,7 +60,7 @@ public struct StoreCheckReport: Sendable {
     /// References to rows that are not there: to-one values, and links of relationships from many to many or without
     /// inverse.
     ///
-    /// Legal under the delete rule `noAction`, and what a save leaves that did not know of the deletion.
+    /// No save leaves any: files that were written before stores kept delete rules may have some.
     public internal(set) var dangling: [StoreFinding] = []
     /// Rows without a value for an attribute, or without a destination of a relationship, that is not optional.
     ///

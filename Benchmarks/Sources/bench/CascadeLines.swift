@@ -1,0 +1,171 @@
+// What rules between rows cost: one deletion that takes many rows along, and one change among many objects.
+//
+// Invariants
+//   1. Both contenders have the same rows, an index on the way back from owner to member, and one durable transaction.
+
+import BenchKit
+import Espalier
+import Foundation
+import Peers
+
+@Entity final class Folder: ManagedObject {
+    var name: String = ""
+    @Relationship(inverse: \Document.folder, deleteRule: .cascade) var documents: Set<Document>
+}
+
+@Entity final class Document: ManagedObject {
+    var title: String = ""
+    @Attribute(.indexed) var number: Int = 0
+    var folder: Folder?
+}
+
+/// A folder with many documents.
+private protocol FolderContender: AnyObject {
+    static var name: String { get }
+    init(folder: String) throws
+    func insert(_ count: Int) throws
+    /// Deletes the folder, which is the only row that is named.
+    func deleteFolder() throws -> Int
+    func close() throws
+}
+
+struct CascadeLines {
+    let count: Int
+    let folder: URL
+
+    func all() -> [() -> Line] {
+        [
+            {
+                let types: [any FolderContender.Type] =
+                    SQLite.shared == nil ? [EspalierFolders.self] : [EspalierFolders.self, SQLiteFolders.self]
+                return Line(
+                    "cascade delete", note: "one owner, and all its members with their index entries; one save, durable",
+                    operationCount: count, contenders: types.map { type in Line.Contender(type.name) { try run(type) } })
+            },
+            { saveOne() },
+        ]
+    }
+
+    private func run(_ type: any FolderContender.Type) throws -> Double {
+        let place = folder.appendingPathComponent("cascade-\(type.name)").path
+        try? FileManager.default.removeItem(atPath: place)
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        try load(type, place)
+        let store = try type.init(folder: place)
+        var left = -1
+        let time = try nanoseconds { left = try store.deleteFolder() }
+        guard left == 0 else { throw WrongResult(expected: 0, found: left) }
+        try store.close()
+        return time
+    }
+
+    @inline(never)
+    private func load(_ type: any FolderContender.Type, _ place: String) throws {
+        let store = try type.init(folder: place)
+        try store.insert(count)
+        try store.close()
+    }
+
+    /// A save of one changed object, in a context that has all of them in memory.
+    private func saveOne() -> Line {
+        let saves = 200
+        return Line(
+            "save one of many", note: "one changed object in a context of \(count), not synced apart from the commit",
+            operationCount: saves,
+            contenders: [
+                Line.Contender("espalier") {
+                    let place = folder.appendingPathComponent("one-of-many").path
+                    try? FileManager.default.removeItem(atPath: place)
+                    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+                    let folders = try EspalierFolders(folder: place)
+                    try folders.insert(count)
+                    let time = try folders.saveOne(saves)
+                    try folders.close()
+                    return time
+                }
+            ])
+    }
+}
+
+private final class EspalierFolders: FolderContender {
+    static let name = "espalier"
+    private let coordinator: PersistentStoreCoordinator
+    private let store: any PersistentStore
+
+    init(folder: String) throws {
+        let model = try ManagedObjectModel(for: [Folder.self, Document.self])
+        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        store = try BTreeStore.open(path: folder + "/folders.espalier", model: model)
+        coordinator.add(store)
+    }
+
+    func insert(_ count: Int) throws {
+        let context = ManagedObjectContext(coordinator)
+        let folder = Folder(context: context)
+        folder.name = "Folder"
+        for number in 0..<count {
+            let document = Document(context: context)
+            (document.title, document.number, document.folder) = ("Document number \(number)", number, folder)
+        }
+        try context.save()
+    }
+
+    func deleteFolder() throws -> Int {
+        let context = ManagedObjectContext(coordinator)
+        for folder in try context.fetch(FetchRequest<Folder>()) { try context.delete(folder) }
+        try context.save()
+        return try context.count(for: FetchRequest<Document>())
+    }
+
+    func saveOne(_ saves: Int) throws -> Double {
+        let context = ManagedObjectContext(coordinator)
+        let documents = try context.fetch(FetchRequest<Document>())
+        for document in documents { blackHole(document.number) }
+        return try nanoseconds {
+            for number in 0..<saves {
+                documents[number * 397 % documents.count].title = "Title \(number)"
+                try context.save()
+            }
+        }
+    }
+
+    func close() throws { try store.close() }
+}
+
+private final class SQLiteFolders: SQLiteTables, FolderContender {
+    static let name = "sqlite"
+
+    convenience init(folder: String) throws {
+        try self.init(path: folder + "/folders.sqlite")
+        for text in [
+            "PRAGMA foreign_keys=ON",
+            "CREATE TABLE IF NOT EXISTS folder(pk INTEGER PRIMARY KEY, version INTEGER, name TEXT)",
+            """
+            CREATE TABLE IF NOT EXISTS document(pk INTEGER PRIMARY KEY, version INTEGER, title TEXT, number INTEGER,
+                folder INTEGER REFERENCES folder(pk) ON DELETE CASCADE)
+            """,
+            "CREATE INDEX IF NOT EXISTS document_number ON document(number)",
+            "CREATE INDEX IF NOT EXISTS document_folder ON document(folder)",
+        ] { try connection.execute(text) }
+    }
+
+    func insert(_ count: Int) throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        try connection.execute("INSERT INTO folder(pk, version, name) VALUES(1, 1, 'Folder')")
+        let insert = try statement("INSERT INTO document(pk, version, title, number, folder) VALUES(?, 1, ?, ?, 1)")
+        for number in 0..<count {
+            _ = library.bindInt64(insert, 1, Int64(number + 1))
+            bind("Document number \(number)", insert, 2)
+            _ = library.bindInt64(insert, 3, Int64(number))
+            try connection.run(insert)
+        }
+        try connection.execute("COMMIT")
+    }
+
+    func deleteFolder() throws -> Int {
+        try connection.execute("DELETE FROM folder")
+        let count = try statement("SELECT count(*) FROM document")
+        guard library.step(count) == SQLite.row else { return -1 }
+        return Int(library.columnInt64(count, 0))
+    }
+}
