@@ -105,6 +105,47 @@ import Testing
         #expect(try fixture.links(people[1], "friends").isEmpty && fixture.links(people[2], "friends").isEmpty)
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `both ends of a one-to-one relationship are equal, whichever of them is sent`(kind: StoreKind) throws {
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Person",
+                relationships: [
+                    .init("mate", to: "Person", inverse: "mateOf"), .init("mateOf", to: "Person", inverse: "mate"),
+                ])
+        ])
+        let store: any PersistentStore =
+            kind == .memory ? InMemoryStore(model: model) : try BTreeStore.inMemory(model: model)
+        var request = SaveRequest()
+        let new = (0..<4).map { _ in ObjectID(temporaryFor: "Person") }
+        for (number, id) in new.enumerated() {
+            request.insertions.append(.init(id: id, values: [], destinations: [number == 0 ? new[1] : nil, nil]))
+        }
+        let people = try store.save(request).inserted.ids
+        func ends() throws -> [[Int?]] {
+            try store.snapshots(of: people).map { row in
+                [0, 1].map { slot in row?.destination(at: slot).flatMap { people.firstIndex(of: $0) } }
+            }
+        }
+        func set(_ slot: Int, of person: Int, to other: Int?) throws -> Set<ObjectID> {
+            let version = try #require(try store.snapshots(of: [people[person]])[0]?.version)
+            var request = SaveRequest()
+            request.updates = [.init(id: people[person], expectedVersion: version)]
+            request.updates[0].destinations = [(slot, other.map { people[$0] })]
+            return Set(try store.save(request).changed)
+        }
+        #expect(try ends() == [[1, nil], [nil, 0], [nil, nil], [nil, nil]])
+
+        #expect(try set(1, of: 2, to: 0) == [people[0], people[1]])
+        #expect(try ends() == [[2, nil], [nil, nil], [nil, 0], [nil, nil]])
+        #expect(try set(0, of: 3, to: 2) == [people[2], people[0]])
+        #expect(try ends() == [[nil, nil], [nil, nil], [nil, 3], [2, nil]])
+        #expect(try set(1, of: 2, to: nil) == [people[3]])
+        #expect(try ends() == Array(repeating: [nil, nil], count: 4))
+        #expect(try set(0, of: 1, to: 1) == [people[1]])
+        #expect(try ends()[1] == [1, 1])
+    }
+
     @Test(arguments: StoreKind.allCases) func `links without inverse go with either end`(kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let person = try fixture.insert("Person")

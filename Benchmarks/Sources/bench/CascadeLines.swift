@@ -39,8 +39,10 @@ struct CascadeLines {
                 let types: [any FolderContender.Type] =
                     SQLite.shared == nil ? [EspalierFolders.self] : [EspalierFolders.self, SQLiteFolders.self]
                 return Line(
-                    "cascade delete", note: "one owner, and all its members with their index entries; one save, durable",
-                    operationCount: count, contenders: types.map { type in Line.Contender(type.name) { try run(type) } })
+                    "cascade delete",
+                    note: "one owner, and all its members with their index entries; one save, durable",
+                    operationCount: count, contenders: types.map { type in Line.Contender(type.name) { try run(type) } }
+                )
             },
             { saveOne() },
         ]

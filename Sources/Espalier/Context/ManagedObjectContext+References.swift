@@ -55,11 +55,11 @@ extension ManagedObjectContext {
             registry.remove(object)
             object.leaveContext()
         }
-        let written = Set(told.updated)
+        guard !result.changed.isEmpty else { return }
+        let written = Set(told.updated + told.inserted)
         for id in result.changed {
             cache.invalidate(id)
-            if written.contains(id) { continue }
-            told.updated.append(id)
+            if !written.contains(id) { told.updated.append(id) }
             if let object = registry[id], !object.isDeleted { refresh(object, mergesChanges: true) }
         }
     }

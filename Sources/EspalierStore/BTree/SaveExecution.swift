@@ -62,16 +62,19 @@ struct SaveExecution: ~Copyable {
         try removeChangedKeys(save, rewritten)
         try insert(save)
         try update(save, rewritten)
+        var oneToOnes = OneToOneRule(save, schema: catalog.schema, updated: rewritten)
+        try oneToOnes.carryOut(in: &self)
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         try putNewEntries()
         try write(plan)
         let broken =
-            try rules.conflicts(in: self) + DestinationCheck(save, plan, schema: catalog.schema).conflicts(in: self)
+            try rules.conflicts(in: self) + oneToOnes.conflicts(in: self)
+            + DestinationCheck(save, plan, schema: catalog.schema).conflicts(in: self)
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         try writeCounters()
         let result = SaveResult(
             inserted: insertedRows.finish(), updated: updatedRows.finish(), deleted: rules.gone,
-            changed: rules.changed)
+            changed: rules.changed.union(oneToOnes.changed))
         try transaction.commit()
         return result
     }
@@ -195,15 +198,17 @@ struct SaveExecution: ~Copyable {
         }
     }
 
-    /// Empties to-one relationships: each row gets its next version.
-    mutating func clear(_ changes: [(row: ObjectSnapshot, slots: [Int])]) throws(StoreError) {
+    /// Sets or empties to-one relationships: each row gets its next version.
+    mutating func relate(
+        _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
+    ) throws(StoreError) {
         // The answer to the request has only the rows that it names.
         var rows = SnapshotBuilder(context: catalog.context)
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }
-        for (row, slots) in changes {
+        for (row, destinations) in changes {
             let update = SaveRequest.Update(
-                id: row.id, expectedVersion: row.version, destinations: slots.map { ($0, nil) })
+                id: row.id, expectedVersion: row.version, destinations: destinations)
             try removeChangedKeys(update, row)
             try rewrite(row, update)
         }

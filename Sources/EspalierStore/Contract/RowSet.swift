@@ -62,6 +62,14 @@ public struct RowSet: Sendable, Sequence {
         count -= 1
     }
 
+    /// The rows of both.
+    func union(_ other: RowSet) -> RowSet {
+        if other.isEmpty { return self }
+        var union = self
+        for id in other { union.insert(id) }
+        return union
+    }
+
     /// The tags of the entities that rows are of.
     var entityTags: Set<UInt32> { Set(bits.keys.lazy.map(\.entityTag)) }
 

@@ -133,7 +133,10 @@ public struct SaveResult: Sendable {
     public var updated: SnapshotList
     /// All rows that are gone: those of the request's deletions, and those that delete rules have taken with them.
     public var deleted: RowSet
-    /// Rows that stay and that delete rules have changed: a to-one relationship is empty now, or a list is shorter.
+    /// Rows that the store has changed besides, and which stay: a to-one relationship is empty now or leads to an owner
+    /// of the request, or a list is shorter.
+    ///
+    /// One of them may be in `updated` or `inserted` with what the request made of it: it has changed again since.
     public var changed: RowSet
 
     /// Says what a save has done.

@@ -212,13 +212,13 @@ struct DeleteRules {
     private mutating func clear<Rows: RuledRows & ~Copyable>(
         _ relationship: Relationship, of ids: [ObjectID], leadingTo destination: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
-        var changes: [(row: ObjectSnapshot, slots: [Int])] = []
+        var changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])] = []
         for case let row? in try rows.rows(ids.filter { !gone.contains($0) })
         where row.destination(at: relationship.slot) == destination {
             if clearInUpdate(relationship, of: row.id, instead: destination) { continue }
-            changes.append((row, [relationship.slot]))
+            changes.append((row, [(relationship.slot, nil)]))
         }
-        if !changes.isEmpty { try rows.clear(changes) }
+        if !changes.isEmpty { try rows.relate(changes) }
     }
 
     /// Whether the request changes the row itself: then its relationship is emptied there, if it does not set it.
@@ -252,14 +252,14 @@ struct DeleteRules {
                     of: model.entities[relationship.declaredBy], from: key, leadingInto: gone, at: relationship.slot,
                     countMax: Self.batch)
                 next = found.next
-                var changes: [(row: ObjectSnapshot, slots: [Int])] = []
+                var changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])] = []
                 for row in found.rows {
                     guard let destination = row.destination(at: relationship.slot),
                         !clearInUpdate(relationship, of: row.id, instead: destination)
                     else { continue }
-                    changes.append((row, [relationship.slot]))
+                    changes.append((row, [(relationship.slot, nil)]))
                 }
-                if !changes.isEmpty { try rows.clear(changes) }
+                if !changes.isEmpty { try rows.relate(changes) }
             }
         }
     }

@@ -19,8 +19,10 @@ protocol RuledRows: LinkSource, ~Copyable {
     ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?)
     /// Removes rows, with their entries in indexes; not their links.
     mutating func remove(_ rows: [ObjectSnapshot]) throws(StoreError)
-    /// Empties to-one relationships: each row gets its next version.
-    mutating func clear(_ changes: [(row: ObjectSnapshot, slots: [Int])]) throws(StoreError)
+    /// Sets or empties to-one relationships: each row gets its next version.
+    mutating func relate(
+        _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
+    ) throws(StoreError)
     /// Takes a destination out of the list of a to-many relationship, if it is in it.
     mutating func removeLink(
         of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship

@@ -52,12 +52,18 @@ extension InMemoryStore {
         let conflicts = updateGroups(inserted, &state)
         guard conflicts.isEmpty else { throw .constraint(save.asRequested(conflicts)) }
         apply(plan, to: &state)
-        let broken = try rules.conflicts(in: state) + DestinationCheck(save, plan, schema: schema).conflicts(in: state)
+        var oneToOnes = OneToOneRule(
+            save, schema: schema, updated: updated.enumerated().map { ($0.offset, $0.element.snapshot) })
+        try oneToOnes.carryOut(in: &state)
+        let broken =
+            try rules.conflicts(in: state) + oneToOnes.conflicts(in: state)
+            + DestinationCheck(save, plan, schema: schema).conflicts(in: state)
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         let rows = inserted.map(\.new.snapshot)
         return SaveResult(
             inserted: SnapshotList(rows.prefix(save.insertions.count)),
-            updated: SnapshotList(rows.dropFirst(save.insertions.count)), deleted: rules.gone, changed: rules.changed)
+            updated: SnapshotList(rows.dropFirst(save.insertions.count)), deleted: rules.gone,
+            changed: rules.changed.union(oneToOnes.changed))
     }
 
     /// The stored rows of deletions, if all rows of the request are at the expected versions.

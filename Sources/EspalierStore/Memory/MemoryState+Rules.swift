@@ -39,14 +39,18 @@ extension MemoryState: RuledRows {
         }
     }
 
-    mutating func clear(_ changes: [(row: ObjectSnapshot, slots: [Int])]) {
-        for (snapshot, slots) in changes {
+    mutating func relate(
+        _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
+    ) {
+        for (snapshot, destinations) in changes {
             guard var new = row(snapshot.id) else { continue }
             let old = new
             new.version += 1
-            for slot in slots { new.destinations[slot] = nil }
-            // With a null among them, values no longer take part.
-            for group in constraints(of: new) where key(old, group) != key(new, group) { remove(old, from: group) }
+            for (slot, destination) in destinations { new.destinations[slot] = destination }
+            for group in constraints(of: new) where key(old, group) != key(new, group) {
+                remove(old, from: group)
+                if let values = key(new, group) { groups[group][values, default: []].insert(new.id) }
+            }
             rows[schema.roots[new.entity]][new.id.key] = new
         }
     }

@@ -66,6 +66,10 @@ package final class StoreSchema: Sendable {
     package let oneWayLinksTo: [[Relationship]]
     /// For each entity, the to-one relationships without inverse that may lead to its rows.
     private let oneWayToOnes: [[Relationship]]
+    /// For each entity, the to-one relationships whose inverse is to-one as well.
+    let oneToOnes: [[(relationship: Relationship, inverse: Relationship)]]
+    /// Whether there are any.
+    let hasOneToOnes: Bool
     /// For each entity, the to-one relationships that lead to an owner's list: slot, and the to-many inverse.
     let listedToOnes: [[(slot: Int, inverse: Relationship)]]
     /// For each entity, by slot: the type of a stored attribute whose type alone says what it takes.
@@ -123,6 +127,14 @@ package final class StoreSchema: Sendable {
         oneWayToOnes = model.entities.map { entity in
             toOne.filter { entity.isKind(of: model.entities[$0.destination]) }
         }
+        oneToOnes = model.entities.map { entity in
+            entity.relationships.compactMap { relationship in
+                guard !relationship.isToMany, let inverse = model.inverse(of: relationship), !inverse.isToMany
+                else { return nil }
+                return (relationship, inverse)
+            }
+        }
+        hasOneToOnes = oneToOnes.contains { !$0.isEmpty }
         listedToOnes = model.entities.map { entity in
             entity.relationships.compactMap { relationship in
                 guard !relationship.isToMany, let inverse = model.inverse(of: relationship), inverse.isToMany
