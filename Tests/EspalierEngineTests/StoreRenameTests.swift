@@ -20,9 +20,6 @@ import Testing
         try FileManager.default.moveItem(atPath: path, toPath: newPath)
     }
 
-    /// Later than a commit looks whether its files still have names.
-    private func waitForTheNextLook() { usleep(3000) }
-
     @Test func `a store that was renamed while open goes on in its file, and a new one of its name waits`() throws {
         try withTemporaryFolder { folder in
             let (path, moved) = (folder.path + "/x.esp", folder.path + "/moved.esp")
@@ -142,7 +139,6 @@ import Testing
             try database.append(1)
 
             try FileManager.default.removeItem(atPath: place)
-            waitForTheNextLook()
 
             for _ in 0..<2 {
                 #expect(throws: StorageError.removed(.store)) { try database.append(2) }
@@ -164,11 +160,32 @@ import Testing
             try database.append(1)
 
             try FileManager.default.removeItem(atPath: path + "-wal")
-            waitForTheNextLook()
 
             for _ in 0..<2 { #expect(throws: StorageError.removed(.log)) { try database.append(2) } }
             try database.close()
             #expect(try Database.open(path).numbers() == [1])
+        }
+    }
+
+    @Test func `a store whose files were removed says so at the very next durable commit, others within a millisecond`()
+        throws
+    {
+        for durability in [Durability.durable, .ordered] {
+            try withTemporaryFolder { folder in
+                let system = HandSetClock()
+                let database = try Database.open(folder.path + "/x.esp", in: system, options: DatabaseOptions())
+                try database.append(1, durability)
+
+                for end in ["", "-wal"] { try FileManager.default.removeItem(atPath: folder.path + "/x.esp" + end) }
+
+                if durability == .ordered {
+                    // So that a commit without a sync costs no more calls of the system.
+                    try database.append(2, durability)
+                    system.time.add(1_000_000, ordering: .relaxed)
+                }
+                #expect(throws: StorageError.removed(.store)) { try database.append(3, durability) }
+                #expect(try database.numbers() == (durability == .durable ? [1] : [1, 2]))
+            }
         }
     }
 
@@ -238,4 +255,13 @@ import Testing
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 2)
         }
     }
+}
+
+/// The files of the operating system, at a time that stands still.
+private final class HandSetClock: FileSystem {
+    let time = Atomic<UInt64>(1_800_000_000_000_000_000)
+
+    func entry(at path: String) throws(StorageError) -> DirectoryEntry { try PosixFileSystem.shared.entry(at: path) }
+    func now() -> UInt64 { time.load(ordering: .relaxed) }
+    func random() -> UInt64 { PosixFileSystem.shared.random() }
 }

@@ -4,11 +4,11 @@ package import EspalierEngine
 
 extension Database {
     /// Commits `number`.
-    package func append(_ number: UInt64) throws(StorageError) {
+    package func append(_ number: UInt64, _ durability: Durability? = nil) throws(StorageError) {
         var write = try beginWrite()
         let tree = try write.tree(named: "numbers", orCreate: .integer)
         try write.put([UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 100), for: number, in: tree)
-        try write.commit()
+        try write.commit(durability)
     }
 
     /// The numbers that were committed, in ascending order.

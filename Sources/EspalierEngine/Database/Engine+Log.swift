@@ -105,11 +105,11 @@ extension Engine {
 
     /// Throws `removed` if a commit would go to a file that no process can open any more.
     ///
-    /// Looked at once in a millisecond at most: such a look takes three calls of the system, a commit that is not
-    /// synced little more than one. The writer gate is held.
-    func checkNames(_ log: Log, at now: UInt64) throws(StorageError) {
+    /// A durable commit always looks. Others look once in a millisecond at most: a look takes three calls of the
+    /// system, a commit that is not synced little more than one. The writer gate is held.
+    func checkNames(_ log: Log, at now: UInt64, durability: Durability) throws(StorageError) {
         // A clock that was set back gives a large number here.
-        guard now &- namesChecked >= 1_000_000 else { return }
+        guard durability == .durable || now &- namesChecked >= 1_000_000 else { return }
         try owner.check()
         guard try files.store.linkCount() > 0 else { throw .removed(.store) }
         guard try log.file.linkCount() > 0 else { throw .removed(.log) }

@@ -191,7 +191,7 @@ package final class Engine: @unchecked Sendable {
     ) throws(StorageError) -> StoreState {
         try syncs.check()
         let now = fileSystem.now()
-        try checkNames(log, at: now)
+        try checkNames(log, at: now, durability: durability)
         let copies = writes.copies.sorted { $0.page < $1.page }
         let logged = copies.map { LoggedPage(number: $0.page, view: $0.view) }
         try reserve(logged.reduce(Log.commitByteCount) { $0 + $1.frameByteCount }, in: log)
