@@ -108,6 +108,42 @@ import Testing
         }
     }
 
+    @Test func `a log is set aside beside an earlier one of the same store, and after a crash within its rename`()
+        throws
+    {
+        try withTemporaryFolder { folder in
+            let path = folder.path + "/x.esp"
+            let first = try Database.open(folder.path + "/first.esp")
+            try first.append(1)
+            let second = try Database.open(path)
+            func asides() throws -> [String] {
+                try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.contains("-of-") }.sorted()
+            }
+
+            for number in UInt64(2)..<4 {
+                try FileManager.default.copyItem(atPath: folder.path + "/first.esp-wal", toPath: path + "-wal")
+                try second.append(number)
+                try second.checkpoint(.truncate)
+                try first.append(number)
+            }
+            let kept = try asides()
+            #expect(kept.count == 2 && kept.last == kept.first.map { $0 + "-2" })
+            // Renamed by half: one file with both names.
+            let name = try #require(kept.last)
+            try FileManager.default.linkItem(atPath: folder.path + "/" + name, toPath: path + "-wal")
+            try FileManager.default.removeItem(atPath: folder.path + "/" + (kept.first ?? ""))
+            try move(folder.path + "/" + name, to: folder.path + "/" + (kept.first ?? ""))
+            try second.append(4)
+
+            #expect(try asides() == [kept.first])
+            #expect(try second.numbers() == [2, 3, 4])
+            try second.close()
+            try FileManager.default.copyItem(atPath: folder.path + "/first.esp", toPath: folder.path + "/copy.esp")
+            try move(folder.path + "/" + (kept.first ?? ""), to: folder.path + "/copy.esp-wal")
+            #expect(try Database.open(folder.path + "/copy.esp").numbers() == [1, 2])
+        }
+    }
+
     @Test func `a folder that is renamed or moved takes its open store with it`() throws {
         try withTemporaryFolder { folder in
             let (old, new) = (folder.path + "/old", folder.path + "/deep/er/new")

@@ -66,7 +66,7 @@ extension Engine {
             try lock(log: file)
             let header = try Self.readLogHeader(of: file)
             if let header, header.storeIdentifier != superblock.storeIdentifier {
-                try setAside(header)
+                try setAside(header, file)
                 try file.close()
                 return try makeLogFile()
             }
@@ -95,12 +95,20 @@ extension Engine {
     }
 
     /// Gives the log of another store, which may hold the only copy of commits, a name that says whose it is.
-    private func setAside(_ header: LogHeader) throws(StorageError) {
+    private func setAside(_ header: LogHeader, _ file: any StorageFile) throws(StorageError) {
         let digits = header.storeIdentifier.prefix(8).map { byte in
             String(UInt16(byte) | 0x100, radix: 16).dropFirst()
         }
-        let place = DirectoryEntry(entry.directory, entry.log.name + "-of-" + digits.joined())
-        try entry.log.rename(to: place, role: .log)
+        let name = entry.log.name + "-of-" + digits.joined()
+        var place = DirectoryEntry(entry.directory, name)
+        var number = 1
+        while try !entry.log.renameExclusively(to: place, role: .log) {
+            // A crash within an earlier attempt can have left the file with both names.
+            if try place.identity(role: .log) == file.identity { return try entry.log.remove(role: .log) }
+            // Another copy of that store was here before.
+            number += 1
+            place = DirectoryEntry(entry.directory, "\(name)-\(number)")
+        }
     }
 
     /// Throws `removed` if a commit would go to a file that no process can open any more.
