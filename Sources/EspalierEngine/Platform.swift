@@ -16,8 +16,6 @@ import Synchronization
     import Darwin
 #endif
 
-import Synchronization
-
 // Outside `Platform`, whose members have the same names.
 // SAFETY: the strings live for the length of the calls.
 private func openFile(_ folder: Int32, _ path: String, _ flags: Int32) -> Int32 {
@@ -154,14 +152,11 @@ package enum Platform {
         return code
     }
 
-    /// The status of `name` in a directory; of a symbolic link itself unless it is to be followed.
-    package static func status(
-        of name: String, in directory: Int32, followsLink: Bool = false, into result: inout FileStatus?
-    ) -> Int {
+    /// The status of `name` in a directory; of a symbolic link itself.
+    package static func status(of name: String, in directory: Int32, into result: inout FileStatus?) -> Int {
         var raw = stat()
-        let flags = followsLink ? 0 : AT_SYMLINK_NOFOLLOW
         // SAFETY: the kernel fills the structure it is given.
-        let code = retrying { Int(unsafe fstatat(directory, name, &raw, flags)) }
+        let code = retrying { Int(unsafe fstatat(directory, name, &raw, AT_SYMLINK_NOFOLLOW)) }
         result = code < 0 ? nil : FileStatus(raw)
         return code
     }
@@ -195,7 +190,11 @@ package enum Platform {
         #endif
         // SAFETY: the strings live for the length of the calls.
         let linked = retrying { Int(unsafe linkat(directory, name, directory, newName, 0)) }
-        if linked >= 0 { return remove(name, in: directory) }
+        if linked >= 0 {
+            let removed = remove(name, in: directory)
+            // Another process that opened the new name may have removed the old one already.
+            return removed == -Int(ENOENT) ? 0 : removed
+        }
         if linked == -Int(EEXIST) { return linked }
         // File systems without second names: the window between the look and the rename is the price.
         var status: FileStatus?
@@ -225,6 +224,20 @@ package enum Platform {
     package static func remove(_ name: String, in directory: Int32) -> Int {
         // SAFETY: the string lives for the length of the call.
         retrying { Int(unsafe unlinkat(directory, name, 0)) }
+    }
+
+    /// The names in a directory, in any order; names that are not UTF-8 come repaired, and are no file's.
+    package static func names(in directory: Int32, into names: inout [String]) -> Int {
+        let code = openDirectory(".", in: directory)
+        guard code >= 0 else { return code }
+        // SAFETY: the stream owns the descriptor and lives until it is closed; each name ends with a NUL.
+        guard let stream = unsafe fdopendir(Int32(code)) else { return -Int(errno) }
+        defer { unsafe closedir(stream) }
+        while let entry = unsafe readdir(stream), let offset = MemoryLayout<dirent>.offset(of: \.d_name) {
+            let name = unsafe UnsafeRawPointer(entry) + offset
+            names.append(unsafe String(cString: name.assumingMemoryBound(to: CChar.self)))
+        }
+        return 0
     }
 
     // MARK: Locks

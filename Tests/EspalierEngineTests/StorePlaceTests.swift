@@ -218,4 +218,80 @@ import Testing
             #expect(try Database.open(second).numbers() == [1, 2, 3])
         }
     }
+
+    /// What renaming by halves leaves of a store with the number 1: its name, two temporary names, and the temporary
+    /// file of another process.
+    private func makeHalfRenamed(_ path: String) throws {
+        let database = try Database.open(path)
+        try database.append(1)
+        try database.close()
+        for end in ["0", "3w5e11264sgsf"] {
+            try FileManager.default.linkItem(atPath: path, toPath: path + ".tmp-" + end)
+        }
+        try Data("work in progress".utf8).write(to: URL(fileURLWithPath: path + ".tmp-zz"))
+    }
+
+    private func names(in folder: URL) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    }
+
+    @Test func `a store that a crash within a rename left with temporary names loses them when it is opened to write`()
+        throws
+    {
+        let uses: [(String) throws -> Void] = [
+            { path in try Database.open(path).append(2) },
+            { path in try Database.compact(at: path) },
+            { path in _ = try Database.repair(path) },
+        ]
+        for use in uses {
+            try withTemporaryFolder { folder in
+                let path = folder.path + "/x.esp"
+                try makeHalfRenamed(path)
+                let before = try names(in: folder)
+
+                #expect(try Database.open(path, options: Self.readOnly).numbers() == [1])
+                #expect(try names(in: folder) == before)
+                try use(path)
+
+                #expect(try names(in: folder).filter { !$0.hasSuffix("-wal") } == ["x.esp", "x.esp.tmp-zz"])
+                let size = try FileManager.default.attributesOfItem(atPath: path + ".tmp-zz")[.size] as? Int
+                #expect(size == "work in progress".utf8.count)
+                #expect(try Database.open(path).numbers().first == 1)
+            }
+        }
+    }
+
+    @Test func `a copy that a crash within a rename left with a temporary name is brought forward`() throws {
+        try withTemporaryFolder { folder in
+            let (path, copy) = (folder.path + "/x.esp", folder.path + "/copy.esp")
+            let database = try Database.open(path)
+            try database.append(1)
+            try database.backUp(to: copy)
+            try database.append(2)
+            try database.backUpChanges(since: try BackupPoint(of: copy), to: folder.path + "/increment")
+            try database.close()
+            try FileManager.default.linkItem(atPath: copy, toPath: copy + ".tmp-1a")
+
+            try Database.bringForward(copy, by: folder.path + "/increment")
+
+            #expect(try names(in: folder) == ["copy.esp", "increment", "x.esp"])
+            #expect(try Database.open(copy, options: Self.readOnly).numbers() == [1, 2])
+        }
+    }
+
+    @Test func `temporary names beside another name of the file stay, and the file is not written`() throws {
+        let others = ["second.esp", "x.esp.tmp-", "x.esp.tmp-no number", "y.esp.tmp-1a", "x.esp.tmp-1a-wal"]
+        for other in others {
+            try withTemporaryFolder { folder in
+                let path = folder.path + "/x.esp"
+                try makeHalfRenamed(path)
+                try FileManager.default.linkItem(atPath: path, toPath: folder.path + "/" + other)
+                let before = try names(in: folder)
+
+                #expect(throws: StorageError.path(.hardLinked), "\(other)") { _ = try Database.open(path) }
+
+                #expect(try names(in: folder) == before)
+            }
+        }
+    }
 }

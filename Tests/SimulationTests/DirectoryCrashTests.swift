@@ -221,6 +221,41 @@ private struct DirectoryRun {
         #expect(run.recorder.state.withLock { $0.problems }.prefix(3).joined(separator: "\n") == "", "seed \(seed)")
     }
 
+    @Test func `a store that lost power within a rename has one name again, for good, once it is opened to write`()
+        throws
+    {
+        let system = SimulatedFileSystem(seed: testSeed(default: 4050))
+        let options = DatabaseOptions()
+        try Database.open("store", in: system, options: options).close()
+        let images = Mutex<[SimulatedFileSystem]>([])
+        system.beforeEachChange { [weak system] operation in
+            guard let system, system.hasUnsyncedNames else { return }
+            for seed in 0..<UInt64(20) {
+                let image = system.afterPowerLoss(seed: UInt64(operation) &* 1009 &+ seed)
+                images.withLock { $0.append(image) }
+            }
+        }
+        try Database.compact(at: "store", in: system, options: options)
+        system.beforeEachChange(nil)
+        let halves = try images.withLock { $0 }.filter { image in
+            let identities = try image.paths.map { try image.identity(of: $0, role: .store) }
+            return identities.count == 2 && identities[0] == identities[1]
+        }
+        #expect(!halves.isEmpty)
+
+        for half in halves {
+            let (both, calls) = (half.paths, half.operationCount)
+            var reading = options
+            reading.access = .readOnly
+            try Database.open("store", in: half, options: reading).close()
+            #expect(half.paths == both && half.operationCount > calls)
+            try Database.open("store", in: half, options: options).close()
+
+            #expect(half.paths == ["store"])
+            for seed in 0..<UInt64(20) { #expect(half.afterPowerLoss(seed: seed).paths == ["store"]) }
+        }
+    }
+
     @Test func `names that no sync covers survive a power loss in every part and order`() throws {
         let system = SimulatedFileSystem(seed: 1)
         for name in ["a", "b"] { _ = try system.open(name, role: .store, mode: .createExclusively) }

@@ -54,7 +54,10 @@ struct SimulatedDisk: Sendable {
     }
 
     mutating func rename(_ name: String, to newName: String) -> Bool {
-        guard let file = names.removeValue(forKey: name) else { return false }
+        guard let file = names[name] else { return false }
+        // Two names of one file both stay, as POSIX has it.
+        if names[newName] == file { return true }
+        names[name] = nil
         names[newName] = file
         nameChanges.append(.rename(name, to: newName, file: file))
         return true

@@ -154,6 +154,12 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
         }
     }
 
+    package func names(beginningWith prefix: String) throws(StorageError) -> [String] {
+        try perform(.read, .directory, prefix.utf8.count, changes: false) { state throws(StorageError) in
+            state.disk.names.keys.filter { $0.hasPrefix(prefix) }.sorted()
+        }
+    }
+
     func nameCount(ofFile file: Int) -> Int {
         state.withLock { state in state.disk.names.values.count { $0 == file } }
     }

@@ -39,6 +39,10 @@ package final class WrappedDirectory: StorageDirectory {
         try base.identity(of: name, role: role).map(identity)
     }
 
+    package func names(beginningWith prefix: String) throws(StorageError) -> [String] {
+        try base.names(beginningWith: prefix)
+    }
+
     package func renameExclusively(_ name: String, to newName: String, role: FileRole) throws(StorageError) -> Bool {
         try base.renameExclusively(name, to: newName, role: role)
     }

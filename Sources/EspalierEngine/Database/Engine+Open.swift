@@ -15,7 +15,7 @@ extension Engine {
             store = try openOrCreate(entry, in: fileSystem, options: options)
             try store.lockForWriting()
         }
-        try checkSingleName(of: store)
+        try entry.requireSingleName(of: store)
         let (superblock, slot) = try readSuperblock(of: store)
         if try hasDamagedSuperblock(store) { throw .superblockDamaged }
         if superblock.isReadOnlyForUs { throw .readOnly }
@@ -26,13 +26,6 @@ extension Engine {
         try engine.checkNothingNewer(than: slot)
         if !slot.isClean { try engine.recover() }
         return engine
-    }
-
-    /// Refuses to write a file with several names: each of them would have a log of its own.
-    ///
-    /// Reading needs no such rule, because a log counts only if it names the store and the store names it.
-    static func checkSingleName(of store: any StorageFile) throws(StorageError) {
-        guard try store.linkCount() <= 1 else { throw .path(.hardLinked) }
     }
 
     private static func openReadOnly(
@@ -128,9 +121,10 @@ extension Engine {
     ///
     /// - Returns: whether anything had to be written.
     static func repair(_ path: String, in fileSystem: any FileSystem) throws(StorageError) -> Bool {
-        let store = try fileSystem.open(path, role: .store, mode: .readWrite)
+        let entry = try fileSystem.entry(at: path)
+        let store = try entry.open(role: .store, mode: .readWrite)
         try store.lockForWriting()
-        try checkSingleName(of: store)
+        try entry.requireSingleName(of: store)
         let bytes = ScratchBytes(byteCount: 4096)
         let count = try bytes.read(0..<4096, from: store, at: 0)
         let (superblock, _) = try readSuperblock(of: store)

@@ -21,7 +21,46 @@ package struct DirectoryEntry: Sendable {
 
     /// An entry beside this one for a file that gets this name when it is whole.
     package func temporary(_ random: UInt64) -> DirectoryEntry {
-        DirectoryEntry(directory, name + ".tmp-" + String(random, radix: 36))
+        DirectoryEntry(directory, temporaryPrefix + String(random, radix: 36))
+    }
+
+    private var temporaryPrefix: String { name + ".tmp-" }
+
+    /// Refuses to write a file with several names: each of them would have a log of its own.
+    ///
+    /// Temporary names of this entry do not count, and are removed: where the file system renames in two steps, a crash
+    /// in between leaves a whole file with both of its names. Reading needs no such rule, because a log counts only if
+    /// it names the store and the store names it.
+    ///
+    /// - Parameter file: the file that has the name, locked by this process.
+    /// - Throws: `path(.hardLinked)`, and then no name was removed; `io`.
+    /// - Complexity: O(names in the directory) if the file has several names.
+    package func requireSingleName(of file: any StorageFile) throws(StorageError) {
+        guard try file.linkCount() > 1 else { return }
+        let leftovers = try temporaries(of: file)
+        guard try file.linkCount() <= UInt64(1 + leftovers.count) else { throw .path(.hardLinked) }
+        for leftover in leftovers {
+            do throws(StorageError) {
+                try leftover.remove(role: file.role)
+            } catch {
+                // The process that renames may have removed it in the meantime.
+                guard try leftover.identity(role: file.role) == nil else { throw error }
+            }
+        }
+        try directory.sync()
+        guard try file.linkCount() <= 1 else { throw .path(.hardLinked) }
+    }
+
+    /// The temporary entries of this one that name the same file.
+    private func temporaries(of file: any StorageFile) throws(StorageError) -> [DirectoryEntry] {
+        var found: [DirectoryEntry] = []
+        for other in try directory.names(beginningWith: temporaryPrefix) {
+            guard UInt64(other.dropFirst(temporaryPrefix.count), radix: 36) != nil else { continue }
+            let entry = DirectoryEntry(directory, other)
+            // Another file is what another process is writing.
+            if try entry.identity(role: file.role) == file.identity { found.append(entry) }
+        }
+        return found
     }
 
     /// Opens the file.

@@ -66,6 +66,10 @@ package protocol StorageDirectory: AnyObject, Sendable {
     func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile
     /// The identity of what has the name `name`, or `nil` if there is nothing.
     func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity?
+    /// The names in the directory that begin with `prefix`, sorted.
+    ///
+    /// Complexity: O(names in the directory).
+    func names(beginningWith prefix: String) throws(StorageError) -> [String]
     /// Gives the file `name` the name `newName`, unless that is taken.
     ///
     /// Returns `false` if it is.

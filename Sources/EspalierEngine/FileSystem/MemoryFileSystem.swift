@@ -40,6 +40,10 @@ package final class MemoryFileSystem: FileSystem, StorageDirectory {
         files.withLock { $0[name]?.identity }
     }
 
+    package func names(beginningWith prefix: String) throws(StorageError) -> [String] {
+        files.withLock { $0.keys.filter { $0.hasPrefix(prefix) }.sorted() }
+    }
+
     package func renameExclusively(
         _ name: String, to newName: String, role: FileRole
     ) throws(StorageError) -> Bool {

@@ -103,6 +103,12 @@ final class PosixDirectory: StorageDirectory {
         return FileIdentity(device: status.device, inode: status.inode)
     }
 
+    func names(beginningWith prefix: String) throws(StorageError) -> [String] {
+        var names: [String] = []
+        try Self.check(Platform.names(in: descriptor, into: &names), .read, .directory)
+        return names.filter { $0.hasPrefix(prefix) }.sorted()
+    }
+
     func renameExclusively(_ name: String, to newName: String, role: FileRole) throws(StorageError) -> Bool {
         let code = Platform.renameExclusively(name, to: newName, in: descriptor)
         if code == -Int(Platform.exists) { return false }

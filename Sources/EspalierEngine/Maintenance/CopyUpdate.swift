@@ -26,7 +26,7 @@ struct CopyUpdate {
         let file = try entry.open(role: .copy, mode: .readWrite)
         do throws(StorageError) {
             try file.lockForWriting()
-            try Engine.checkSingleName(of: file)
+            try entry.requireSingleName(of: file)
             try apply(to: file, writePages)
         } catch {
             do throws(StorageError) { try file.close() } catch {}

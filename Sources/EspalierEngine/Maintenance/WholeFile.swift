@@ -4,7 +4,8 @@
 //   1. The content is durable before the file is renamed, and the name before `write` returns.
 //   2. A failure leaves nothing under the final name that was not there before, unless making the name durable failed.
 //   3. A crash can leave a file named `PATH.tmp-...` behind, which nothing ever reads. It is never removed unasked: it
-//      cannot be told from what another process is writing at the moment.
+//      cannot be told from what another process is writing at the moment. Only if it is a second name of the very file
+//      `PATH`, opening that one to write removes it (`DirectoryEntry.requireSingleName`).
 
 /// Writing files that are there completely or not at all.
 enum WholeFile {
