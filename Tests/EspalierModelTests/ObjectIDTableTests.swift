@@ -37,11 +37,16 @@ import Testing
         var random = SeededGenerator(seed: seed)
         var table = ObjectIDTable<UInt64>()
         var expected: [ObjectID: UInt64] = [:]
+        // Drawn from an array: the order of a dictionary's keys is no seed's.
+        var ids: [ObjectID] = []
         for number in 1...20_000 as ClosedRange<UInt64> {
             let id = ObjectID(storeTag: 0, entityTag: 1, key: number)
             table.set(number, for: id)
             expected[id] = number
-            if expected.count > 100, let gone = expected.keys.randomElement(using: &random) {
+            ids.append(id)
+            if ids.count > 100 {
+                ids.swapAt(Int.random(in: ids.indices, using: &random), 100)
+                let gone = ids.removeLast()
                 table.remove(gone)
                 expected[gone] = nil
             }

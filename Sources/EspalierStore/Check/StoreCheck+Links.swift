@@ -327,7 +327,8 @@ extension StoreCheck {
             }
             return true
         }
-        for (destination, keys) in keys {
+        // In order: the same store is mended by the same calls.
+        for (destination, keys) in keys.sorted(by: { $0.key < $1.key }) {
             for key in keys.suffix(counts[destination] ?? 0) { try mender.remove(key, from: tree.tree) }
         }
     }
