@@ -37,16 +37,17 @@ struct CopySource {
         }
     }
 
-    /// Runs `work`, and calls `examine` with what a power loss before each of its changes would leave.
+    /// Runs `work`, and calls `examine` with what a power loss before each of its changes would leave, or before one of
+    /// `changes`.
     func crashEverywhere(
         imagesPerPoint: Int, oneOf changes: Int = 1, _ work: () throws -> Void,
         examine: @escaping @Sendable (SimulatedFileSystem) -> [String]
     ) throws -> (images: Int, problems: [String]) {
         let found = Found()
         let system = system
+        let chosen = EveryNth(changes, seed: UInt64(system.operationCount))
         system.beforeEachChange { operation in
-            var drawn = SeededGenerator(seed: UInt64(operation))
-            guard drawn.next() % UInt64(changes) == 0 else { return }
+            guard chosen.takesNext() else { return }
             for number in 0..<UInt64(imagesPerPoint) {
                 let image = system.afterPowerLoss(seed: UInt64(operation) &* 1009 &+ number)
                 found.note(examine(image).map { "change \(operation), image \(number): \($0)" })

@@ -90,9 +90,9 @@ final class CrashExaminer: Sendable {
         let system = SimulatedFileSystem(seed: seed)
         var workload = Workload(seed: seed, profile: profile)
         let examiner = CrashExaminer(oracle: workload.oracle, options: workload.options)
+        let chosen = EveryNth(changes, seed: seed)
         system.beforeEachChange { operation in
-            var drawn = SeededGenerator(seed: seed ^ UInt64(operation))
-            guard drawn.next() % UInt64(changes) == 0 else { return }
+            guard chosen.takesNext() else { return }
             for number in 0..<UInt64(imagesPerPoint) {
                 let imageSeed = seed &* 1_000_003 &+ UInt64(operation) &* 31 &+ number
                 examiner.examine(
