@@ -1,7 +1,8 @@
 // What a walk over names and places knows: folders, stores, what was committed to each, and where its log must be.
 //
 // Invariants
-//   1. The ledger is written before each kill, so the next process knows every acknowledged commit.
+//   1. The ledger is written before each call of the engine, with what the call may do, so the process that follows one
+//      that was killed within the call knows every acknowledged commit, and the one that may be there without a word.
 //   2. Names are never used twice, but for those of stores that were renamed away: there new stores may be made.
 
 import Foundation
@@ -26,12 +27,26 @@ struct PlaceLedger: Codable {
         var log: Place?
         /// What was acknowledged.
         var numbers: [UInt64] = []
+        /// What a process was killed over: it may be there, and if so last.
+        var unsure: UInt64?
         var isRemoved = false
+    }
+
+    /// What the call of the engine that is being made may have done when the process is killed within it.
+    struct Pending: Codable {
+        var store: Int
+        /// Commits this number.
+        var number: UInt64?
+        /// Moves everything into the store file and does without the log.
+        var putsLogAway = false
+        /// Writes a copy of the store here.
+        var copy: Place?
     }
 
     var root: String
     var folders: [Folder] = []
     var stores: [Store] = []
+    var pending: Pending?
     var nextName = 0
     var nextNumber: UInt64 = 1
 

@@ -2,7 +2,8 @@
 // other store changes.
 //
 // Each walk is a row of processes (exit tests), since the working directory belongs to a whole process; each of them is
-// killed in the end, and the next one finds what it left. `ESPALIER_PLACE_SEEDS` says how many walks there are.
+// killed within a random call of the system, some only in the end, and the next one finds what it left.
+// `ESPALIER_PLACE_SEEDS` says how many walks there are.
 
 import EspalierEngine
 import Foundation
@@ -26,9 +27,11 @@ import Testing
             var chance = SeededGenerator(seed: seed &+ number)
             for _ in 0..<4 {
                 let part = chance.next()
+                // A walk of 100 steps makes some thousands of calls, the recovery before it some hundreds.
+                let calls = Int.random(in: 0..<(part % 4 == 0 ? 300 : 8000), using: &chance)
                 await #expect(processExitsWith: .signal(SIGKILL), "seed \(seed &+ number)") {
-                    [root = root as String, part = part as UInt64] in
-                    var walk = try PlaceWalk(root: root, seed: part)
+                    [root = root as String, part = part as UInt64, calls = calls as Int] in
+                    var walk = try PlaceWalk(root: root, seed: part, killedAfter: calls)
                     try walk.runUntilKilled(steps: 100)
                 }
             }

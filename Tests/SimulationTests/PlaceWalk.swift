@@ -1,5 +1,6 @@
 // A random walk over names and places: stores opened by paths of every kind, with `chdir` between any two calls, while
-// files and folders are renamed, moved, linked and removed. Runs in a process of its own, which it kills in the end.
+// files and folders are renamed, moved, linked and removed. Runs in a process of its own, which is killed within one of
+// the engine's calls of the system, or in the end.
 
 import EspalierEngine
 import Foundation
@@ -21,37 +22,94 @@ struct PlaceWalk {
     /// The folder the process works in; `nil`: the root.
     private var workingFolder: Int?
     private let label: String
+    private let system: DeadlyFileSystem
 
     /// Goes on where the process before was killed, which left `root` and a ledger beside it.
-    init(root: String, seed: UInt64) throws {
+    ///
+    /// - Parameter calls: within which of the engine's calls of the system this process is killed; `nil`: none.
+    init(root: String, seed: UInt64, killedAfter calls: Int? = nil) throws {
         ledger = try PlaceLedger(of: root)
         chance = SeededGenerator(seed: seed)
         label = "seed \(seed)"
+        system = DeadlyFileSystem(
+            after: calls, DeadlyFileSystem.Moment.allCases.randomElement(using: &chance) ?? .before)
         try enter(nil)
     }
 
     // MARK: The walk
 
-    /// Does `count` steps, and ends the process by a signal.
+    /// Does `count` steps, and ends the process by a signal if it lives as long.
     mutating func runUntilKilled(steps count: Int) throws {
         try settle()
         for _ in 0..<count { try step() }
         try verifyAll()
+        ledger.pending = nil
         try ledger.save()
         kill(getpid(), SIGKILL)
     }
 
+    /// Takes note of what the next call of the engine may do, before the process may be killed within it.
+    private mutating func announce(
+        _ store: Int, number: UInt64? = nil, putsLogAway: Bool = false, copy: PlaceLedger.Place? = nil
+    ) throws {
+        ledger.pending = PlaceLedger.Pending(store: store, number: number, putsLogAway: putsLogAway, copy: copy)
+        try ledger.save()
+    }
+
+    private func open(_ path: String) throws(StorageError) -> Database {
+        try Database.open(path, in: system, options: DatabaseOptions())
+    }
+
     /// What a crash left: logs go where their stores are by now, as an error text told, and every store is whole.
     mutating func settle() throws {
-        let displaced = ledger.liveStores.filter { number in
-            let store = ledger.stores[number]
-            return store.log != nil && store.log != ledger.logPlace(store.place)
+        let pending = ledger.pending
+        if let pending {
+            ledger.stores[pending.store].unsure = pending.number ?? ledger.stores[pending.store].unsure
+            if let copy = pending.copy { try settle(copy: ledger.path(copy), of: pending.store) }
         }
-        for number in displaced {
+        try settleLogs(pending)
+        ledger.pending = nil
+        for number in ledger.liveStores {
             let path = ledger.path(ledger.stores[number].place)
-            let found = Result { () throws(StorageError) in _ = try Database.open(path) }
+            try announce(number)
+            let database = try system.deadly { try open(path) }
+            let (found, store) = (try database.numbers(), ledger.stores[number])
+            let isLast = store.unsure != nil && found == store.numbers + [store.unsure ?? 0]
+            try #require(found == store.numbers || isLast, "\(label), store \(number)")
+            try #require(try database.check().isOK, "\(label), store \(number)")
+            (ledger.stores[number].numbers, ledger.stores[number].unsure) = (found, nil)
+            try announce(number)
+            try system.deadly { try database.close() }
+            ledger.stores[number].log = nil
+        }
+    }
+
+    /// A backup that was interrupted left a whole copy or none.
+    private func settle(copy path: String, of number: Int) throws {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        let copy = try open(path)
+        try #require(try copy.numbers() == ledger.stores[number].numbers, "\(label), copy of store \(number)")
+        try #require(try copy.check().isOK, "\(label), copy of store \(number)")
+        try copy.close()
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    /// Moves logs to their stores.
+    private mutating func settleLogs(_ pending: PlaceLedger.Pending?) throws {
+        var displaced: [Int] = []
+        for number in ledger.liveStores {
+            let store = ledger.stores[number]
+            guard store.log != nil, store.log != ledger.logPlace(store.place) else { continue }
+            let opened = Result { () throws(StorageError) in try open(ledger.path(store.place)).close() }
+            if pending?.store == number, pending?.putsLogAway == true, opened.failure == nil {
+                // Killed when everything was in the store file.
+                ledger.stores[number].log = nil
+                continue
+            }
             // Nothing, or the log of another store that was renamed.
-            try #require([.logMissing, .corrupt(.logForeign, page: 0, file: .log)].contains(found.failure), "\(label)")
+            try #require(
+                [.logMissing, .corrupt(.logForeign, page: 0, file: .log)].contains(opened.failure), "\(label)")
+            displaced.append(number)
         }
         // All away first: one may have the name that another is to get.
         for number in displaced {
@@ -61,13 +119,7 @@ struct PlaceWalk {
         for number in displaced {
             let place = ledger.logPlace(ledger.stores[number].place)
             try FileManager.default.moveItem(atPath: ledger.root + "/log-\(number)", toPath: ledger.path(place))
-        }
-        for number in ledger.liveStores {
-            let database = try Database.open(ledger.path(ledger.stores[number].place))
-            try #require(try database.numbers() == ledger.stores[number].numbers, "\(label), store \(number)")
-            try #require(try database.check().isOK, "\(label), store \(number)")
-            try database.close()
-            ledger.stores[number].log = nil
+            ledger.stores[number].log = place
         }
     }
 
@@ -132,7 +184,9 @@ struct PlaceWalk {
 
     private mutating func open(_ number: Int) throws {
         let store = ledger.stores[number]
-        let database = try Database.open(try spelling(of: store.place))
+        let path = try spelling(of: store.place)
+        try announce(number)
+        let database = try system.deadly { try open(path) }
         try #require(try database.numbers() == store.numbers, "\(label), store \(number)")
         // A second handle is of the same engine, by whatever name.
         if handles[number] != nil { return try database.close() }
@@ -150,17 +204,16 @@ struct PlaceWalk {
 
     /// Runs a write transaction, which must succeed or fail as the places say.
     private mutating func write(
-        to number: Int, _ body: (Database, UInt64) throws(StorageError) -> UInt64?
+        _ value: UInt64?, to number: Int, _ body: (Database) throws(StorageError) -> Void
     ) throws {
         guard let handle = handles[number] else { return try open(number) }
         let expected = refusal(of: number, handle)
-        var failure: StorageError?
-        ledger.nextNumber += 1
-        do throws(StorageError) {
-            if let added = try body(handle.database, ledger.nextNumber) { ledger.stores[number].numbers.append(added) }
-        } catch {
-            failure = error
+        try announce(number, number: value)
+        let result = system.deadly {
+            Result { () throws(StorageError) in try body(handle.database) }
         }
+        if result.failure == nil, let value { ledger.stores[number].numbers.append(value) }
+        let failure = result.failure
         try #require(failure == expected, "\(label), store \(number)")
         guard failure == nil, !handle.hasLog else { return }
         handles[number]?.hasLog = true
@@ -168,18 +221,16 @@ struct PlaceWalk {
     }
 
     private mutating func append(to number: Int) throws {
-        try write(to: number) { database, value throws(StorageError) in
-            try database.append(value)
-            return value
-        }
+        ledger.nextNumber += 1
+        let value = ledger.nextNumber
+        try write(value, to: number) { database throws(StorageError) in try database.append(value) }
     }
 
     private mutating func shrink(_ number: Int) throws {
-        try write(to: number) { database, _ throws(StorageError) in
+        try write(nil, to: number) { database throws(StorageError) in
             var write = try database.beginWrite()
             _ = try write.shrink(movingAtMost: 8)
             try write.commit()
-            return nil
         }
     }
 
@@ -187,7 +238,8 @@ struct PlaceWalk {
         guard let handle = handles[number] else { return }
         let modes: [CheckpointMode] = [.passive, .full, .truncate]
         let mode = modes.randomElement(using: &chance) ?? .full
-        try handle.database.checkpoint(mode)
+        try announce(number, putsLogAway: mode == .truncate)
+        try system.deadly { try handle.database.checkpoint(mode) }
         if mode == .truncate { forgetLog(of: number) }
     }
 
@@ -198,7 +250,8 @@ struct PlaceWalk {
 
     private mutating func close(_ number: Int) throws {
         guard let handle = handles[number] else { return }
-        try handle.database.close()
+        try announce(number, putsLogAway: true)
+        try system.deadly { try handle.database.close() }
         forgetLog(of: number)
         handles[number] = nil
     }
@@ -206,35 +259,41 @@ struct PlaceWalk {
     private mutating func compact(_ number: Int) throws {
         let path = try spelling(of: ledger.stores[number].place)
         guard handles[number] == nil else {
-            try #require(throws: StorageError.storeBusy(pid: getpid()), "\(label)") { try Database.compact(at: path) }
+            try #require(throws: StorageError.storeBusy(pid: getpid()), "\(label)") {
+                try Database.compact(at: path, in: system, options: DatabaseOptions())
+            }
             return
         }
-        try Database.compact(at: path)
+        try announce(number)
+        try system.deadly { try Database.compact(at: path, in: system, options: DatabaseOptions()) }
     }
 
     private mutating func backUp(_ number: Int) throws {
         guard let handle = handles[number], let folder = pick(ledger.liveFolders) else { return }
         let place = PlaceLedger.Place(folder: folder, name: ledger.newName("copy"))
-        try handle.database.backUp(to: try spelling(of: place))
-        let copy = try Database.open(ledger.path(place))
+        let path = try spelling(of: place)
+        try announce(number, copy: place)
+        try system.deadly { try handle.database.backUp(to: path) }
+        let copy = try open(ledger.path(place))
         try #require(try copy.numbers() == ledger.stores[number].numbers, "\(label), store \(number)")
         try copy.close()
         try FileManager.default.removeItem(atPath: ledger.path(place))
     }
 
     /// All stores hold what they must: open ones by their handles, others by a reader.
-    private func verifyAll() throws {
+    private mutating func verifyAll() throws {
         var options = DatabaseOptions()
         options.access = .readOnly
         for number in ledger.liveStores {
-            let store = ledger.stores[number]
-            if let handle = handles[number] {
-                try #require(try handle.database.numbers() == store.numbers, "\(label), store \(number)")
-            } else {
-                let reader = try Database.open(ledger.path(store.place), options: options)
-                try #require(try reader.numbers() == store.numbers, "\(label), store \(number)")
-                try reader.close()
+            let (store, path) = (ledger.stores[number], ledger.path(ledger.stores[number].place))
+            try announce(number)
+            let found = try system.deadly {
+                if let handle = handles[number] { return try handle.database.numbers() }
+                let reader = try Database.open(path, in: system, options: options)
+                defer { try? reader.close() }
+                return try reader.numbers()
             }
+            try #require(found == store.numbers, "\(label), store \(number)")
         }
     }
 
@@ -283,17 +342,18 @@ struct PlaceWalk {
 
     private mutating func addStore(at place: PlaceLedger.Place) throws {
         ledger.stores.append(PlaceLedger.Store(place: place))
-        handles[ledger.stores.count - 1] = Handle(
-            database: try Database.open(try spelling(of: place)), entry: place)
+        let (number, path) = (ledger.stores.count - 1, try spelling(of: place))
+        try announce(number)
+        handles[number] = Handle(database: try system.deadly { try open(path) }, entry: place)
     }
 
     /// Removes a folder with all that is in it, and sees that the stores whose files are gone say so.
+    ///
+    /// The process is not killed meanwhile: what lies in a log whose folder is gone is lost with the process.
     private mutating func removeFolder() throws {
         guard ledger.liveFolders.count > 1, let folder = pick(ledger.liveFolders) else { return }
         try FileManager.default.removeItem(atPath: ledger.folders[folder].path)
         ledger.folders[folder].isRemoved = true
-        // Later than the next look of a commit.
-        usleep(3000)
         for (number, handle) in handles.sorted(by: { $0.key < $1.key }) {
             let store = ledger.stores[number]
             let isGone = store.place.folder == folder
@@ -310,7 +370,9 @@ struct PlaceWalk {
                 handles[number] = nil
             } else {
                 // Saves what was committed.
-                try close(number)
+                try handle.database.close()
+                forgetLog(of: number)
+                handles[number] = nil
             }
         }
         for number in ledger.stores.indices where ledger.stores[number].place.folder == folder {
