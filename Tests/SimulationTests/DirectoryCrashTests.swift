@@ -230,7 +230,7 @@ private struct DirectoryRun {
         let images = Mutex<[SimulatedFileSystem]>([])
         system.beforeEachChange { [weak system] operation in
             guard let system, system.hasUnsyncedNames else { return }
-            for seed in 0..<UInt64(20) {
+            for seed in 0..<UInt64(100) {
                 let image = system.afterPowerLoss(seed: UInt64(operation) &* 1009 &+ seed)
                 images.withLock { $0.append(image) }
             }

@@ -127,20 +127,18 @@ import Testing
         #expect(try isRebuilt(system.afterPowerLoss(seed: seed), before: before) == true)
     }
 
-    @Test func `a rebuild makes the same changes each time`() throws {
-        for damage in [dropDerived, repeatAlbums] {
-            let system = try makeDamaged(seed: testSeed(default: 3750), damage)
+    @Test func `a rebuild removes repeated links by the same changes each time`() throws {
+        let system = try makeDamaged(seed: testSeed(default: 3750), repeatAlbums)
 
-            var hashes: Set<UInt64> = []
-            for _ in 0..<8 {
-                let copy = system.afterKill()
-                let report = try rebuild(copy)
-                #expect(report.hasChanges)
-                hashes.insert(copy.changeHash)
-            }
-
-            #expect(hashes.count == 1)
+        var hashes: Set<UInt64> = []
+        for _ in 0..<8 {
+            let copy = system.afterKill()
+            let report = try rebuild(copy)
+            #expect(report.hasChanges)
+            hashes.insert(copy.changeHash)
         }
+
+        #expect(hashes.count == 1)
     }
 
     @Test func `a call that fails during a rebuild costs the work and nothing else`() throws {
