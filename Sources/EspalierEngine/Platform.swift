@@ -31,9 +31,8 @@ package enum Platform {
 
     /// Error numbers the engine decides on.
     package static let noEntry = ENOENT, exists = EEXIST, noSpace = ENOSPC, quotaExceeded = EDQUOT, fileTooBig = EFBIG
-    package static let ioError = EIO, isDirectory = EISDIR, accessDenied = EACCES, readOnlyFileSystem = EROFS
+    package static let ioError = EIO, accessDenied = EACCES, notADirectory = ENOTDIR, linkLoop = ELOOP
     package static let tryAgain = EAGAIN, notSupported = EOPNOTSUPP, invalid = EINVAL, noSuchAddress = ENXIO
-    package static let notADirectory = ENOTDIR, linkLoop = ELOOP
 
     /// The operating system's words for error number `errno`.
     package static func message(of errno: Int32) -> String {
@@ -97,9 +96,7 @@ package enum Platform {
         return count
     }
 
-    /// Closes a descriptor.
-    ///
-    /// Never retried: the descriptor is gone whatever the answer is.
+    /// Closes a descriptor; never retried, because the descriptor is gone whatever the answer is.
     package static func close(_ descriptor: Int32) -> Int {
         closeFile(descriptor) == 0 ? 0 : (errno == EINTR ? 0 : -Int(errno))
     }
@@ -447,18 +444,14 @@ package final class Monitor: @unchecked Sendable {
         unsafe pthread_mutex_unlock(mutex)
     }
 
-    /// Gives the lock up until someone calls `wakeAll`.
-    ///
-    /// Only inside `withLock`; may wake without a reason.
+    /// Gives the lock up until someone calls `wakeAll`, or for no reason; only inside `withLock`.
     package func wait() {
         if let schedule { return schedule.wait(self) }
         // SAFETY: called with the lock held, by this type's contract.
         unsafe pthread_cond_wait(condition, mutex)
     }
 
-    /// Wakes all that wait.
-    ///
-    /// Only inside `withLock`.
+    /// Wakes all that wait; only inside `withLock`.
     package func wakeAll() {
         if let schedule { return schedule.wakeAll(self) }
         // SAFETY: `condition` is initialised.

@@ -247,10 +247,10 @@ public struct WriteTransaction: ~Copyable {
     ///
     /// - Parameter durability: what to wait for; `nil` takes the database's default.
     /// - Throws: `transactionFailed`, `diskFull`, `logFull`, `removed` (without `.durable`, if it happened more than a
-    ///   millisecond ago), `forked`, `poisoned`: nothing was committed. `io`: nothing was, as far as this process and all that follows in
-    ///   it are concerned; but the system may have written what it reported as failed, and then, if the process ends
-    ///   before the next commit, opening the store finds the commit, whole. `commitOutcomeUnknown` if the sync failed:
-    ///   once the store is opened again the commit is there whole or not at all.
+    ///   millisecond ago), `forked`, `poisoned`: nothing was committed. `io`: nothing was, as far as this process and
+    ///   all that follows in it are concerned; but the system may have written what it reported as failed, and then, if
+    ///   the process ends before the next commit, opening the store finds the commit, whole. `commitOutcomeUnknown` if
+    ///   the sync failed: once the store is opened again the commit is there whole or not at all.
     @discardableResult
     public consuming func commit(_ durability: Durability? = nil) throws(StorageError) -> CommitReceipt {
         try pages.checkUsable()
