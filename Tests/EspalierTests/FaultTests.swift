@@ -177,6 +177,9 @@ import Testing
         artist.name = "Mine"
         stack.context.refresh(artist, mergesChanges: true)
         #expect(artist.name == "Mine" && artist.founded == 2000)
+        // Both have changed the name: a save says so once, and a refresh after that settles it.
+        #expect(throws: ContextError.self) { try stack.context.saveAndCompare() }
+        stack.context.refresh(artist, mergesChanges: true)
         try stack.context.saveAndCompare()
         stack.context.refresh(artist, mergesChanges: false)
         #expect(artist.isFault && artist.name == "Mine")

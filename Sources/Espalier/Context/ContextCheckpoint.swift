@@ -30,8 +30,9 @@ struct ContextCheckpoint {
     private let unreadInverses: UnreadInverses
     private let recorded: [Violation]
     /// Unchanged objects that have taken a newer row since.
-    private var refreshed: [(object: ManagedObject, row: ObjectSnapshot?, changes: ObjectChanges?, isFulfilled: Bool)] =
-        []
+    private var refreshed:
+        [(object: ManagedObject, row: ObjectSnapshot?, changes: ObjectChanges?, state: ManagedObject.State)] = []
+    private let locked: [ManagedObject: UInt64]
 
     init(_ context: ManagedObjectContext) {
         var objects: [ObjectState] = []
@@ -61,12 +62,13 @@ struct ContextCheckpoint {
         leavesCascadesToStore = context.leavesCascadesToStore
         unreadInverses = context.unreadInverses
         recorded = context.recorded
+        locked = context.locked
     }
 
     /// Notes an unchanged object that is about to take a newer row.
     mutating func note(_ object: ManagedObject) {
         object.changes?.isShared = true
-        refreshed.append((object, object.row, object.changes, object.isFulfilled))
+        refreshed.append((object, object.row, object.changes, object.state))
     }
 
     /// Puts everything back.
@@ -81,9 +83,8 @@ struct ContextCheckpoint {
                 object.state.subtract([.updated, .deleted, .propagated])
             }
         }
-        for (object, row, changes, isFulfilled) in refreshed where object.state.contains(.registered) {
-            (object.row, object.changes) = (row, changes)
-            if isFulfilled { object.state.insert(.fulfilled) }
+        for (object, row, changes, state) in refreshed.reversed() where object.state.contains(.registered) {
+            (object.row, object.changes, object.state) = (row, changes, state)
         }
         for (position, saved) in objects.enumerated() {
             guard let object = saved.object.object else { continue }
@@ -104,5 +105,6 @@ struct ContextCheckpoint {
         context.leavesCascadesToStore = leavesCascadesToStore
         context.unreadInverses = unreadInverses
         context.recorded = recorded
+        context.locked = locked
     }
 }

@@ -173,6 +173,23 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
         public let mine: AttributeValue
         /// The value in the store; `nil` if the row is deleted.
         public let stored: AttributeValue?
+        /// The orders of an ordered relationship, of which both sides have moved destinations; then there are no values.
+        public let order: Order?
+
+        init(
+            name: String, base: AttributeValue?, mine: AttributeValue, stored: AttributeValue?, order: Order? = nil
+        ) {
+            (self.name, self.base, self.mine, self.stored, self.order) = (name, base, mine, stored, order)
+        }
+    }
+    /// The destinations of an ordered relationship on both sides.
+    public struct Order: Sendable {
+        /// Those both sides began with.
+        public let base: [ObjectID]
+        /// Those in the context.
+        public let mine: [ObjectID]
+        /// Those in the store.
+        public let stored: [ObjectID]
     }
     /// Which object.
     public let object: ObjectID
@@ -189,7 +206,10 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
     public var description: String {
         guard let newVersion else { return "\(object): read at version \(oldVersion), deleted in the store" }
         let values = properties.map { property in
-            "\(property.name): here \(property.mine.text), in the store \(property.stored?.text ?? "nothing"), "
+            if let order = property.order {
+                return "\(property.name): \(order.mine.count) destinations, moved here and in the store"
+            }
+            return "\(property.name): here \(property.mine.text), in the store \(property.stored?.text ?? "nothing"), "
                 + "both began with \(property.base?.text ?? "an unknown value")"
         }
         return "\(object): read at version \(oldVersion), \(isDeletedHere ? "deleted here, " : "")"

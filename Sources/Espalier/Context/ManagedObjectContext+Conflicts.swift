@@ -1,30 +1,50 @@
-// Conflicts: rows that somebody else has changed since this context read them, and what the merge policy makes of them.
+// Conflicts: what both sides have changed, and what the merge policy makes of it.
 //
 // Invariants
 //   1. Resolving only changes the context; the save then goes through all its checks again.
 //   2. If both sides have deleted an object there is no conflict, whatever the policy.
 //   3. A deletion against a changed row, under `storeTrump` and `rollback`, fails: its delete rules have already run
 //      on other objects, and taking back half of that would break the graph.
-// Not here: how an object takes a newer row (+NewerRows).
+//   4. Nothing that a newer row brought below a change is overwritten unless the policy says so, or the application
+//      asked for it after a save had told it (`reportedConflicts`).
+// Not here: how objects take newer rows (+NewerRows).
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// Makes the next save check that an unchanged object is still as it was read (MC-35).
+    /// Makes the next save check that an unchanged object is still as it is now (MC-35), whatever is merged meanwhile.
+    ///
+    /// Another call makes a newer row the one to check.
     ///
     /// - Throws: `ContextError.objectOfOtherContext`; `.objectNotFound` if its row is gone already.
     public func detectConflicts(for object: ManagedObject) throws(ContextError) {
         guard object.managedObjectContext === self else { throw .objectOfOtherContext(object.storedID) }
         if object.isFault && !object.hasRow { try loadRow(of: object) }
         guard object.hasRow || object.isInserted else { throw .objectNotFound(object.storedID) }
-        locked.insert(object)
+        if let row = object.row { locked[object] = row.version }
     }
 
     /// A store's error as `save` reports it: conflicts with the values of both sides.
     func contextError(_ error: StoreError) -> ContextError {
         guard case .conflict(let conflicts) = error else { return ContextError(error) }
-        return .conflicts(conflicts.map(described))
+        return conflictError(conflicts)
+    }
+
+    private func conflictError(_ conflicts: [VersionConflict]) -> ContextError {
+        var seen = Set<ObjectID>()
+        return .conflicts(conflicts.filter { seen.insert($0.id).inserted }.map(described))
+    }
+
+    /// The changed objects of which both sides have changed a property since newer rows came below their changes.
+    func mergeConflicts(among objects: [ManagedObject]) -> [VersionConflict] {
+        guard hasBases else { return [] }
+        return objects.compactMap { object in
+            guard let bases = object.changes?.values.bases, let row = object.row, object.hasMergeConflict else {
+                return nil
+            }
+            return VersionConflict(id: object.storedID, expectedVersion: bases.version, stored: row)
+        }
     }
 
     /// Changes the objects in conflict as the merge policy says.
@@ -32,18 +52,23 @@ extension ManagedObjectContext {
     /// - Throws: `ContextError.conflicts` with all conflicts if the policy is `error` or cannot resolve one.
     func resolve(_ found: [VersionConflict], _ checkpoint: inout ContextCheckpoint) throws(ContextError) {
         try checkResolvable(found)
-        for conflict in found { cache.invalidate(conflict.id) }
-        let conflicts = try withOtherEnds(found, &checkpoint)
+        let lists = try knownLists(ofGone: found)
+        let conflicts = try withOtherEnds(found) { checkpoint.note($0) }
         try checkResolvable(conflicts)
         for conflict in conflicts {
-            guard let object = registry[conflict.id] else { continue }
             cache.invalidate(conflict.id)
-            if let stored = conflict.stored {
-                resolve(object, stored)
-            } else {
-                resolveGone(object)
+            guard let object = registry[conflict.id] else { continue }
+            if locked[object] != nil { locked[object] = conflict.stored?.version }
+            if !object.hasChanges {
+                checkpoint.note(object)
+                object.turnIntoFault()
+                if conflict.stored == nil { object.state.insert(.inaccessible) }
+            } else if conflict.stored == nil {
+                resolveGone(object, lists: lists[object.storedID] ?? [:])
             }
         }
+        rebase(conflicts.filter { registry[$0.id]?.hasChanges == true }, .deciding(mergePolicy))
+        runDeleteRules()
     }
 
     private func checkResolvable(_ conflicts: [VersionConflict]) throws(ContextError) {
@@ -57,73 +82,76 @@ extension ManagedObjectContext {
             case .objectTrump, .overwrite: return false
             }
         }
-        guard !isUnresolvable else { throw .conflicts(conflicts.map(described)) }
-    }
-
-    private func resolve(_ object: ManagedObject, _ stored: ObjectSnapshot) {
-        let base = object.row
-        switch mergePolicy {
-        case .error:
-            return
-        case _ where object.state.contains(.deleted):
-            // Only the version that the deletion expects: what it did to other objects stands.
-            object.row = stored
-        case .objectTrump:
-            object.rebase(
-                onto: stored, attributes: { _, isChanged in isChanged }, destinations: { _, isChanged in isChanged },
-                keepsOtherEnds: true)
-        case .overwrite:
-            object.rebase(
-                onto: stored, attributes: { _, _ in true }, destinations: { _, _ in true }, keepsOtherEnds: true)
-        case .storeTrump:
-            object.rebase(
-                onto: stored,
-                attributes: { slot, isChanged in isChanged && base?.value(at: slot) == stored.value(at: slot) },
-                destinations: { slot, isChanged in
-                    isChanged && base?.destination(at: slot) == stored.destination(at: slot)
-                }, keepsOtherEnds: false)
-        case .rollback:
-            object.rebase(
-                onto: stored, attributes: { _, _ in false }, destinations: { _, _ in false }, keepsOtherEnds: false)
-            object.undoToManyChanges(isGone: false)
-        }
+        guard !isUnresolvable else { throw conflictError(conflicts) }
     }
 
     /// The row was deleted by somebody else.
-    private func resolveGone(_ object: ManagedObject) {
+    private func resolveGone(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
         if object.state.contains(.deleted) {
             deleted.remove(object)
+            unpropagated.removeAll { $0 === object }
             registry.remove(object)
             object.leaveContext()
             return
         }
         switch mergePolicy {
-        case .error:
-            return
-        case .storeTrump, .rollback:
+        case .objectTrump where object.hasRow, .overwrite where object.hasRow:
+            reinsert(object, lists: lists)
+        case .error, .storeTrump, .rollback, .objectTrump, .overwrite:
+            // What was never read cannot be inserted again either.
             object.undoToManyChanges(isGone: true)
-            object.leaveDestinations()
+            object.forgetDestinations()
             updated.remove(object)
             object.changes = nil
             object.state.remove(.updated)
             object.state.insert(.inaccessible)
-        case .objectTrump, .overwrite:
-            // Inserted again under its own ID, with all it has here (MP-11).
-            object.newValues = RowValues(
-                object.entity.attributes.map { object.attributeValue(at: $0.slot) },
-                object.entity.relationships.map { $0.isToMany ? nil : object.destinationID(at: $0.slot) })
-            if object.changes != nil { object.changeable().keepOnlyToMany() }
-            object.row = nil
-            object.state.remove(.updated)
-            object.state.formUnion([.inserted, .fulfilled])
-            updated.remove(object)
-            inserted.insert(object)
-            for relationship in object.entity.relationships where !relationship.isToMany {
-                guard let id = object.destinationID(at: relationship.slot),
-                    object.withShape({ $0.inverses[relationship.slot]?.isToMany }) == false
-                else { continue }
-                object.relateOtherEnd(id, across: relationship, isRelated: true, isStored: false)
+        }
+    }
+
+    /// By slot, the to-many destinations, as far as they are in memory and still stored or new, of objects to be
+    /// inserted again: what both ends list goes with a row, and comes again with it.
+    private func knownLists(ofGone conflicts: [VersionConflict]) throws(ContextError) -> [ObjectID: [Int: [ObjectID]]] {
+        guard mergePolicy == .objectTrump || mergePolicy == .overwrite else { return [:] }
+        var known: [ObjectID: [Int: [ObjectID]]] = [:]
+        for conflict in conflicts where conflict.stored == nil {
+            guard let object = registry[conflict.id], !object.isDeleted else { continue }
+            for relationship in object.entity.relationships where relationship.isToMany {
+                let (slot, change) = (relationship.slot, object.changes?.values.toMany[relationship.slot])
+                guard change != nil || cache.list(of: conflict.id, at: slot) != nil else { continue }
+                let list = object.destinationIDs(at: slot)
+                let stored = list.filter { !$0.isTemporary }
+                let rows = try persistentStoreCoordinator.snapshots(of: stored)
+                let gone = Set(zip(stored, rows).lazy.filter { $1 == nil }.map(\.0))
+                known[conflict.id, default: [:]][slot] = list.filter {
+                    !gone.contains($0) && registry[$0]?.isDeleted != true
+                }
             }
+        }
+        return known
+    }
+
+    /// Inserts an object again under its own ID, with all it has here (MP-11).
+    ///
+    /// What led to it across a to-one relationship went with the row: those are other objects' values.
+    private func reinsert(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
+        object.newValues = RowValues(
+            object.entity.attributes.map { object.attributeValue(at: $0.slot) },
+            object.entity.relationships.map { $0.isToMany ? nil : object.destinationID(at: $0.slot) })
+        if object.changes != nil { object.changeable().keepOnlyToMany() }
+        object.row = nil
+        object.state.remove(.updated)
+        object.state.formUnion([.inserted, .fulfilled])
+        updated.remove(object)
+        inserted.insert(object)
+        for relationship in object.entity.relationships {
+            guard !relationship.isToMany else {
+                object.relateManyAgain(across: relationship, lists[relationship.slot] ?? [])
+                continue
+            }
+            guard let id = object.destinationID(at: relationship.slot),
+                object.withShape({ $0.inverses[relationship.slot]?.isToMany }) == false
+            else { continue }
+            object.relateOtherEnd(id, across: relationship, isRelated: true, isStored: false)
         }
     }
 
@@ -141,7 +169,7 @@ extension ManagedObjectContext {
             if let stored, stored == mine { continue }
             properties.append(
                 .init(
-                    name: attribute.name, base: object.row?.value(at: attribute.slot), mine: mine, stored: stored))
+                    name: attribute.name, base: object.base(ofAttribute: attribute.slot), mine: mine, stored: stored))
         }
         func value(_ id: ObjectID?) -> AttributeValue { id.map { .objectID($0) } ?? .null }
         for relationship in object.entity.relationships where !relationship.isToMany {
@@ -150,8 +178,15 @@ extension ManagedObjectContext {
             if let stored, stored == mine { continue }
             properties.append(
                 .init(
-                    name: relationship.name, base: object.row.map { value($0.destination(at: relationship.slot)) },
-                    mine: mine, stored: stored))
+                    name: relationship.name,
+                    base: object.row.map { _ in value(object.base(ofDestination: relationship.slot)) }, mine: mine,
+                    stored: stored))
+        }
+        for (slot, list) in object.listConflicts {
+            properties.append(
+                .init(
+                    name: object.entity.relationships[slot].name, base: nil, mine: .null, stored: .null,
+                    order: .init(base: list.base, mine: list.mine, stored: list.stored)))
         }
         return MergeConflict(
             object: conflict.id, isDeletedHere: object.state.contains(.deleted),

@@ -10,8 +10,12 @@ import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// The request that writes `changes`, all of one store.
-    func freeze(_ changes: ChangeSet) throws(ContextError) -> SaveRequest {
+    /// The request that writes `changes`, all of one store, and checks the locks in it.
+    ///
+    /// - Parameter gone: gets the changed objects of which the store has no row.
+    func freeze(
+        _ changes: ChangeSet, for store: any PersistentStore, gone: inout [VersionConflict]
+    ) throws(ContextError) -> SaveRequest {
         var request = SaveRequest()
         request.insertions.reserveCapacity(changes.inserted.count)
         for object in changes.inserted {
@@ -19,17 +23,30 @@ extension ManagedObjectContext {
             freezeLinks(of: object, &request)
         }
         for object in changes.updated {
-            try freezeUpdate(of: object, &request)
+            guard try freezeUpdate(of: object, &request) else {
+                gone.append(VersionConflict(id: object.storedID, expectedVersion: 0, stored: nil))
+                continue
+            }
             freezeLinks(of: object, &request)
         }
         for object in changes.deleted {
             request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
         }
-        for object in locked where object.managedObjectContext === self && !object.hasChanges {
-            request.locks.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
+        for (object, version) in locked(in: store) {
+            request.locks.append(.init(id: object.storedID, expectedVersion: version))
         }
         if persistentStoreCoordinator.persistentStores.count > 1 { try checkStores(changes) }
         return request
+    }
+
+    /// The locked objects of a store whose versions no other part of a request checks.
+    func locked(in store: any PersistentStore) -> [(object: ManagedObject, version: UInt64)] {
+        locked.filter { object, version in
+            object.managedObjectContext === self && !object.isInserted
+                && !(object.hasChanges && object.row?.version == version)
+                && persistentStoreCoordinator.persistentStore(for: object.storedID) === store
+        }
+        .map { ($0.key, $0.value) }
     }
 
     private func insertion(of object: ManagedObject) -> SaveRequest.Insertion {
@@ -45,18 +62,16 @@ extension ManagedObjectContext {
         }
     }
 
-    private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) {
-        guard let changes = object.changes else { return }
+    /// Adds what changed in the row; `false` if there is no row.
+    private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) -> Bool {
+        guard let changes = object.changes else { return true }
         let shape = object.shape
         let changesOrder = !changes.values.toMany.isEmpty && changes.changesOrder(of: shape.entity)
-        guard !changes.values.attributes.isEmpty || !changes.values.destinations.isEmpty || changesOrder else { return }
-        if !object.hasRow { try loadRow(of: object) }
-        guard let row = object.row else {
-            throw .conflicts([
-                MergeConflict(
-                    object: object.storedID, isDeletedHere: false, oldVersion: 0, newVersion: nil, properties: [])
-            ])
+        guard !changes.values.attributes.isEmpty || !changes.values.destinations.isEmpty || changesOrder else {
+            return true
         }
+        if !object.hasRow { try loadRow(of: object) }
+        guard let row = object.row else { return false }
         // Mostly all of them differ: then the list is the one that the object has.
         var values = changes.values.attributes.pairs
         var sameCount = 0
@@ -71,10 +86,11 @@ extension ManagedObjectContext {
                 destinations.append((slot, destination))
             }
         }
-        guard changesOrder || !values.isEmpty || !destinations.isEmpty else { return }
+        guard changesOrder || !values.isEmpty || !destinations.isEmpty else { return true }
         request.updates.append(
             SaveRequest.Update(
                 id: object.storedID, expectedVersion: row.version, values: values, destinations: destinations))
+        return true
     }
 
     private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
@@ -82,7 +98,10 @@ extension ManagedObjectContext {
         for slot in object.shape.sentRelationships.lazy.map(\.slot) {
             guard let change = changes.values.toMany[slot] else { continue }
             if let list = change.list {
-                request.links.append(.init(owner: object.storedID, slot: slot, order: list))
+                // Where the others' to-one relationships say who is a destination, the order says nothing else.
+                let isDerived = object.withShape { $0.inverses[slot]?.isToMany == false }
+                request.links.append(
+                    .init(owner: object.storedID, slot: slot, order: list, orderBase: isDerived ? nil : change.base))
             } else if !change.added.isEmpty || !change.removed.isEmpty {
                 request.links.append(
                     .init(

@@ -1,41 +1,64 @@
 // Taking in what other contexts have saved (MC-47, MC-48).
+//
+// Invariants
+//   1. What has arrived is taken in at once, all saves together: a row that one of them changed leads to rows as the
+//      last one left them.
 
 import EspalierModel
 
 extension ManagedObjectContext {
     /// Takes in a save of another context.
     ///
-    /// Changed objects get the new values with unsaved changes on top; deleted ones read `isDeleted` and keep their
-    /// last values. Only objects in memory are touched; nothing but what changed objects need is fetched.
-    public func mergeChanges(from saved: SavedChanges) {
-        for id in saved.inserted {
-            guard let object = registry[id], object.state.contains(.inaccessible) else { continue }
-            refresh(object, mergesChanges: true)
-        }
-        for id in saved.updated {
-            cache.invalidate(id)
-            if let object = registry[id], !object.state.contains(.deleted) {
-                refresh(object, mergesChanges: true)
-            }
-        }
-        for id in saved.deleted {
-            cache.invalidate(id)
-            guard let object = registry[id] else { continue }
-            if object.state.contains(.deleted) {
-                deleted.remove(object)
-                unpropagated.removeAll { $0 === object }
-                registry.remove(object)
-                object.leaveContext()
-            } else if !object.hasChanges {
-                object.state.insert(.inaccessible)
-            }
-            // A changed object keeps its changes: the next save reports the conflict.
-        }
-    }
+    /// Unchanged objects get the new values, and so do changed ones, with unsaved changes on top: if both sides have
+    /// changed a property, the next save reports the conflict, or decides it by the merge policy. Deleted ones read
+    /// `isDeleted` and keep their last values, unless they are changed here: then the next save reports the conflict.
+    /// Only objects in memory are touched; nothing but what changed objects need is fetched.
+    public func mergeChanges(from saved: SavedChanges) { merge([saved]) }
 
     /// Takes in the saves that have arrived since the last time.
     func mergeWaitingSaves() {
         guard let mailbox else { return }
-        for saved in mailbox.takeAll() { mergeChanges(from: saved) }
+        merge(mailbox.takeAll())
+    }
+
+    private func merge(_ saves: [SavedChanges]) {
+        guard !saves.isEmpty else { return }
+        var (changed, replaced): ([ManagedObject], [ManagedObject]) = ([], [])
+        var seen = Set<ObjectID>()
+        // The last word on an object is that of the last save.
+        for saved in saves.reversed() {
+            for id in saved.deleted where seen.insert(id).inserted { takeDeletion(of: id) }
+            for id in saved.inserted where seen.insert(id).inserted {
+                guard let object = registry[id] else { continue }
+                if object.hasChanges {
+                    replaced.append(object)
+                } else if object.state.contains(.inaccessible) {
+                    refresh(object, mergesChanges: true)
+                }
+            }
+            for id in saved.updated where seen.insert(id).inserted {
+                cache.invalidate(id)
+                guard let object = registry[id] else { continue }
+                if object.hasChanges { changed.append(object) } else { refresh(object, mergesChanges: true) }
+            }
+        }
+        takeNewerRows(of: changed)
+        takeNewerRows(of: replaced, isReplaced: true)
+    }
+
+    private func takeDeletion(of id: ObjectID) {
+        guard let object = registry[id] else { return cache.invalidate(id) }
+        if object.state.contains(.deleted) {
+            deleted.remove(object)
+            unpropagated.removeAll { $0 === object }
+            registry.remove(object)
+            object.leaveContext()
+        } else if !object.hasChanges {
+            object.state.insert(.inaccessible)
+        } else {
+            // It keeps what it has: the next save reports the conflict.
+            return
+        }
+        cache.invalidate(id)
     }
 }

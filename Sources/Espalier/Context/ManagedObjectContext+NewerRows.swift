@@ -1,207 +1,157 @@
-// Newer rows below unsaved changes: what an object keeps of its own, and how both sides of a relationship stay equal.
+// Newer rows below unsaved changes: how changed objects become as new as the store, and keep what they changed.
 //
 // Invariants
-//   1. After `rebase` the object has the newer row, and of a to-one relationship with an inverse exactly the object
-//      that it leads to has it at the other end.
-//   2. Where that end is a to-one relationship too, it is part of a row: before anything is resolved, that row is as
-//      new as the one in conflict, or is resolved with it.
+//   1. An object that takes a newer row is at the other end of exactly those to-one relationships that it is led to by,
+//      as both ends are seen here: where that end is a part of a row too, that row is as new, or taken with it.
+//   2. A change on which a newer row comes keeps the first committed value it was made on, if the store has another one
+//      since (`ChangeBases`): the next save finds out whether both sides changed the property, and asks the policy.
 //   3. Lists at the other end follow from to-one values. They are read again, and change here only where the object
 //      decides differently from the store.
+// Not here: what one object makes of a newer row (ManagedObject+Rebase).
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
+    /// Puts the changes of stored objects onto the newest rows.
+    ///
+    /// One whose row is gone stays as it is, for the next save to find. What cannot be read is recorded.
+    ///
+    /// - Parameters:
+    ///   - isAsked: whether the application asks for it, which settles conflicts that a save has reported.
+    ///   - isReplaced: whether rows may be others at the same version: they were deleted and inserted again.
+    func takeNewerRows(of objects: [ManagedObject], isAsked: Bool = false, isReplaced: Bool = false) {
+        guard !objects.isEmpty else { return }
+        var (found, settled): ([VersionConflict], Set<ObjectID>) = ([], [])
+        do throws(ContextError) {
+            for (object, stored) in try newestRows(of: objects) {
+                // What a row that is gone had is not to be had again.
+                guard let stored else { continue }
+                cache.invalidate(object.storedID)
+                if isAsked, reportedConflicts[object.storedID] == stored.version {
+                    settled.insert(object.storedID)
+                    object.forgetBases()
+                }
+                guard let row = object.row, row.version != stored.version || isReplaced else { continue }
+                found.append(VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored))
+            }
+            found = try withOtherEnds(found) { _ in }
+        } catch {
+            for object in objects { object.recordOnce(nil, .unreadable("\(error)")) }
+            return
+        }
+        rebase(found, .merging(settled: settled))
+        for object in objects where object.row == nil { object.mergeLists(.merging(settled: settled)) }
+    }
+
+    /// The newest rows of stored objects; `nil` where there is none any more.
+    private func newestRows(
+        of objects: [ManagedObject]
+    ) throws(ContextError) -> [(object: ManagedObject, stored: ObjectSnapshot?)] {
+        var byStore: [UInt32: [ManagedObject]] = [:]
+        for object in objects { byStore[object.storedID.storeTag, default: []].append(object) }
+        var rows: [(object: ManagedObject, stored: ObjectSnapshot?)] = []
+        for (_, part) in byStore.sorted(by: { $0.key < $1.key }) {
+            let found = try persistentStoreCoordinator.snapshots(of: part.map(\.storedID))
+            rows += zip(part, found).map { ($0, $1) }
+        }
+        return rows
+    }
+
+    /// Puts objects onto newer rows: first all lists, then rows, as to-one relationships change lists at their other
+    /// ends.
+    func rebase(_ conflicts: [VersionConflict], _ rebase: Rebase) {
+        for conflict in conflicts {
+            guard let object = registry[conflict.id], !object.state.contains(.deleted), conflict.stored != nil else {
+                continue
+            }
+            object.mergeLists(rebase)
+        }
+        for conflict in conflicts {
+            guard let object = registry[conflict.id], let stored = conflict.stored else { continue }
+            if object.state.contains(.deleted) {
+                takeRow(stored, belowDeletionOf: object)
+            } else {
+                object.rebase(onto: stored, rebase)
+            }
+        }
+    }
+
+    /// Makes a deletion expect a newer row; delete rules run again, on what that row leads to.
+    private func takeRow(_ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject) {
+        object.row = stored
+        object.forgetDestinations()
+        object.state.remove(.propagated)
+        unpropagated.append(object)
+    }
+
     /// The conflicts, and those of changed objects that rows in conflict are, were or shall be related to one to one.
     ///
     /// What the cache holds of the other ends is forgotten; unchanged ones take the newer row.
     func withOtherEnds(
-        _ conflicts: [VersionConflict], _ checkpoint: inout ContextCheckpoint
+        _ conflicts: [VersionConflict], _ willRefresh: (ManagedObject) -> Void
     ) throws(ContextError) -> [VersionConflict] {
         var (all, seen, next) = (conflicts, Set(conflicts.map(\.id)), 0)
+        for object in objectsLeading(to: conflicts) where seen.insert(object.storedID).inserted {
+            if let found = try findConflict(ofOld: object, isKnownToBeOld: true, willRefresh) { all.append(found) }
+        }
         while next < all.count {
             let conflict = all[next]
             next += 1
-            guard let object = registry[conflict.id], !object.state.contains(.deleted) else { continue }
+            guard let object = registry[conflict.id] else { continue }
             for relationship in object.entity.relationships where !relationship.isToMany {
                 guard let inverse = object.withShape({ $0.inverses[relationship.slot] }) else { continue }
                 let slot = relationship.slot
                 let ends = [
                     object.row?.destination(at: slot), conflict.stored?.destination(at: slot),
-                    object.destinationID(at: slot),
+                    object.unsavedDestinationID(at: slot) ?? nil,
                 ]
                 for case let id? in ends where !id.isTemporary {
                     cache.invalidate(id)
                     guard !inverse.isToMany, seen.insert(id).inserted, let other = registry[id] else { continue }
-                    if let found = try findConflict(ofOld: other, &checkpoint) { all.append(found) }
+                    if let found = try findConflict(ofOld: other, willRefresh) { all.append(found) }
                 }
             }
         }
         return all
     }
 
-    /// The conflict of a changed object whose row is old; an unchanged one takes the newer row.
+    /// The objects whose rows, as they were read, lead to rows that are gone.
+    ///
+    /// - Complexity: O(objects in memory) if a row is gone.
+    private func objectsLeading(to conflicts: [VersionConflict]) -> [ManagedObject] {
+        let gone = Set(conflicts.lazy.filter { $0.stored == nil }.map(\.id))
+        guard !gone.isEmpty else { return [] }
+        for id in gone {
+            guard let object = registry[id] else { continue }
+            for relationship in object.entity.relationships where relationship.isToMany {
+                for other in cache.list(of: id, at: relationship.slot) ?? [] { cache.invalidate(other) }
+            }
+        }
+        return registry.objects.filter { object in
+            guard object.hasRow, !object.isInserted else { return false }
+            return object.entity.relationships.contains { relationship in
+                !relationship.isToMany && object.storedDestinationID(at: relationship.slot).map(gone.contains) == true
+            }
+        }
+    }
+
+    /// The conflict of a changed object whose row is old; an unchanged one becomes a fault, to take the newer row.
     private func findConflict(
-        ofOld object: ManagedObject, _ checkpoint: inout ContextCheckpoint
+        ofOld object: ManagedObject, isKnownToBeOld: Bool = false, _ willRefresh: (ManagedObject) -> Void
     ) throws(ContextError) -> VersionConflict? {
-        guard let row = object.row, !object.isDeleted, !object.isInserted,
-            let stored = try persistentStoreCoordinator.snapshots(of: [object.storedID]).first ?? nil,
-            stored.version != row.version
-        else { return nil }
-        if object.hasChanges {
-            return VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored)
+        guard let row = object.row, !object.isInserted, !object.state.contains(.inaccessible) else { return nil }
+        if object.hasChanges || !isKnownToBeOld {
+            guard let stored = try persistentStoreCoordinator.snapshots(of: [object.storedID]).first ?? nil,
+                stored.version != row.version
+            else { return nil }
+            if object.hasChanges {
+                return VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored)
+            }
         }
-        checkpoint.note(object)
+        willRefresh(object)
+        cache.invalidate(object.storedID)
         object.turnIntoFault()
-        object.row = stored
         return nil
-    }
-}
-
-extension ManagedObject {
-    /// Takes a newer row; what this object keeps of its own becomes its changes.
-    ///
-    /// - Parameters:
-    ///   - attributes: whether the value here wins in a slot, given whether it was changed here.
-    ///   - destinations: the same of to-one relationships.
-    ///   - keepsOtherEnds: whether an object stays related to what it was given to here, although the newer row of
-    ///     another one leads to it.
-    func rebase(
-        onto stored: ObjectSnapshot, attributes: (Int, Bool) -> Bool, destinations: (Int, Bool) -> Bool,
-        keepsOtherEnds: Bool
-    ) {
-        for attribute in entity.attributes where !attribute.isTransient {
-            let slot = attribute.slot
-            let isChanged = changes?.values.attributes.contains(slot) == true
-            let isKept = attributes(slot, isChanged)
-            if isKept, !isChanged {
-                let value = attributeValue(at: slot)
-                if value != stored.value(at: slot) { changeable().values.attributes.set(value, at: slot) }
-            } else if isChanged, !isKept {
-                changeable().values.attributes[slot] = nil
-            }
-        }
-        var decisions: [Decision] = []
-        for relationship in entity.relationships where !relationship.isToMany {
-            let slot = relationship.slot
-            let isChanged = changes?.values.destinations.contains(slot) == true
-            let (mine, theirs) = (destinationID(at: slot), stored.destination(at: slot))
-            var chosen = destinations(slot, isChanged) ? mine : theirs
-            if let id = chosen, id != mine, isTaken(id, across: relationship, keepsOtherEnds) { chosen = nil }
-            decisions.append(Decision(relationship: relationship, mine: mine, stored: theirs, chosen: chosen))
-        }
-        row = stored
-        for decision in decisions { carryOut(decision) }
-    }
-
-    /// What becomes of a to-one relationship of which the store has a newer destination.
-    private struct Decision {
-        let relationship: Relationship
-        let mine: ObjectID?
-        let stored: ObjectID?
-        let chosen: ObjectID?
-    }
-
-    /// Whether the object that a newer row leads to is deleted here, or was related to another one here.
-    private func isTaken(_ id: ObjectID, across relationship: Relationship, _ keepsOtherEnds: Bool) -> Bool {
-        guard let other = managedObjectContext?.registry[id] else { return false }
-        if other.isDeleted { return true }
-        guard keepsOtherEnds, let inverse = withShape({ $0.inverses[relationship.slot] }), !inverse.isToMany,
-            let destination = other.unsavedDestinationID(at: inverse.slot)
-        else { return false }
-        return destination != storedID
-    }
-
-    private func carryOut(_ decision: Decision) {
-        let slot = decision.relationship.slot
-        if decision.chosen != decision.stored {
-            changeable().values.destinations.set(decision.chosen, at: slot)
-            noteChange()
-        } else if changes?.values.destinations.contains(slot) == true {
-            changeable().values.destinations[slot] = nil
-        }
-        for id in Set([decision.mine, decision.stored, decision.chosen].compactMap(\.self)) {
-            relateOtherEnd(
-                id, across: decision.relationship, isRelated: id == decision.chosen,
-                isStored: (id == decision.stored) == (id == decision.chosen))
-        }
-    }
-
-    /// Makes the other end of a to-one relationship have this object, or not have it.
-    ///
-    /// - Parameter isStored: whether the store holds it so already.
-    func relateOtherEnd(_ id: ObjectID, across relationship: Relationship, isRelated: Bool, isStored: Bool) {
-        guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
-            return
-        }
-        let other = context.object(for: id, from: self, across: relationship)
-        if other.isDeleted || (other === self && inverse === relationship) { return }
-        if inverse.isToMany {
-            // A list that was not changed here is read from the store.
-            if isStored, other.changes?.values.toMany.contains(inverse.slot) != true { return }
-            if inverse.isOrdered, other.destinationIDs(at: inverse.slot).contains(storedID) == isRelated { return }
-        }
-        guard isRelated else { return other.removeRaw(storedID, from: inverse) }
-        if !inverse.isToMany {
-            let former = other.destinationID(at: inverse.slot)
-            if former == storedID { return }
-            if let former {
-                context.object(for: former, from: other, across: inverse).removeRaw(id, from: relationship)
-            }
-        }
-        other.addRaw(storedID, to: inverse)
-    }
-
-    /// Takes back what was added to and removed from to-many relationships, on both sides.
-    ///
-    /// An object that a to-one relationship led here from goes back to what is committed.
-    ///
-    /// - Parameter isGone: whether the row is deleted: then nothing comes back.
-    func undoToManyChanges(isGone: Bool) {
-        guard let context = managedObjectContext, let values = changes?.values else { return }
-        for (slot, change) in values.toMany.pairs {
-            let relationship = entity.relationships[slot]
-            let inverse = withShape { $0.inverses[slot] }
-            let current = change.applied(to: isGone ? [] : storedDestinationIDs(at: slot))
-            changeable().values.toMany[slot] = nil
-            let stored = isGone ? [] : storedDestinationIDs(at: slot)
-            let (before, now) = (Set(stored), Set(current))
-            for id in current where !before.contains(id) {
-                let other = context.object(for: id, from: self, across: relationship)
-                if let inverse, !inverse.isToMany {
-                    guard other.destinationID(at: inverse.slot) == storedID else { continue }
-                    other.setRawDestination(nil, at: inverse.slot)
-                    other.relate(to: other.committedDestination(at: inverse.slot, besides: self), at: inverse.slot)
-                } else if let inverse {
-                    other.removeRaw(storedID, from: inverse)
-                }
-            }
-            for id in stored where !now.contains(id) {
-                let other = context.object(for: id, from: self, across: relationship)
-                if other.isDeleted { continue }
-                if let inverse, !inverse.isToMany {
-                    other.relate(to: storedID, at: inverse.slot)
-                } else if let inverse, other.changes?.values.toMany.contains(inverse.slot) == true {
-                    other.addRaw(storedID, to: inverse)
-                }
-            }
-            if changes?.values.toMany.contains(slot) == true { changeable().values.toMany[slot] = nil }
-        }
-    }
-
-    /// The destination that is committed, if it can be one: it is not deleted, and it is not `other`.
-    private func committedDestination(at slot: Int, besides other: ManagedObject) -> ObjectID? {
-        guard let id = row?.destination(at: slot), id != other.storedID,
-            managedObjectContext?.registry[id]?.isDeleted != true
-        else { return nil }
-        return id
-    }
-
-    /// Leaves what unsaved changes of to-one relationships led to: the row of this object is gone.
-    func leaveDestinations() {
-        for (slot, destination) in changes?.values.destinations.pairs ?? [] {
-            guard let destination else { continue }
-            relateOtherEnd(destination, across: entity.relationships[slot], isRelated: false, isStored: false)
-        }
     }
 }

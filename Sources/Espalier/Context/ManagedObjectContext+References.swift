@@ -69,9 +69,7 @@ extension ManagedObject {
     /// Leaves destinations whose rows are gone.
     fileprivate func drop(_ destinations: [ObjectID], from relationship: Relationship, _ policy: MergePolicy) {
         if policy == .rollback, !isInserted, let row {
-            rebase(
-                onto: row, attributes: { _, _ in false }, destinations: { _, _ in false }, keepsOtherEnds: false)
-            undoToManyChanges(isGone: false)
+            rebase(onto: row, .deciding(.rollback))
         }
         guard relationship.isToMany else {
             guard let id = destinationID(at: relationship.slot), destinations.contains(id) else { return }

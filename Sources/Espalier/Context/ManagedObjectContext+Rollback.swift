@@ -1,4 +1,4 @@
-// Going back: to the committed values, to the store's values, to an empty context.
+// Going back: to the committed values, to an empty context.
 
 import EspalierModel
 
@@ -43,32 +43,7 @@ extension ManagedObjectContext {
         unreadInverses.removeAll()
         recorded.removeAll()
         locked.removeAll()
-    }
-
-    /// Makes an object take the store's values at its next use.
-    ///
-    /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row, which then is what they are
-    ///   based on (MC-26). `false` gives them up (MC-27): a relationship may then differ between its two sides until
-    ///   the other side is refreshed too. New objects stay as they are.
-    public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
-        guard object.managedObjectContext === self, !object.isInserted else { return }
-        cache.invalidate(object.storedID)
-        if mergesChanges && object.hasChanges {
-            object.row = nil
-            object.state.subtract([.fulfilled, .inaccessible])
-            object.fireFault()
-            object.relateAgain()
-            return
-        }
-        updated.remove(object)
-        deleted.remove(object)
-        unpropagated.removeAll { $0 === object }
-        object.state.subtract([.deleted, .propagated])
-        object.turnIntoFault()
-    }
-
-    /// Refreshes every object and keeps unsaved changes (MC-28).
-    public func refreshAllObjects() {
-        for object in registry.objects { refresh(object, mergesChanges: true) }
+        hasBases = false
+        reportedConflicts.removeAll()
     }
 }

@@ -28,6 +28,7 @@ extension ManagedObjectContext {
         } catch {
             checkpoint.restore(self)
             if case .violations = error { recorded.removeAll() }
+            noteReported(error)
             throw error
         }
         let told = apply(outcome)  //                                  10
@@ -70,36 +71,64 @@ extension ManagedObjectContext {
         let attemptCountMax = 10
         var attempt = 1
         while true {
-            var outcome = SaveOutcome()
-            var conflicts: [VersionConflict] = []
-            var missing: [ReferenceConflict] = []
-            for (store, part) in try route(changes) {
-                let request = try freeze(part)
-                do {
-                    let isNothing = request.isEmpty && request.locks.isEmpty
-                    let result = isNothing ? SaveResult() : try store.save(request)
-                    outcome.saved.append(.init(changes: part, result: result))
-                } catch {
-                    guard outcome.saved.isEmpty else {
-                        outcome.failure = ContextError(error)
-                        return outcome
-                    }
-                    guard attempt < attemptCountMax else { throw contextError(error) }
-                    switch error {
-                    case .conflict(let found): conflicts = found
-                    case .references(let found): missing = found
-                    default: throw contextError(error)
-                    }
-                    break
-                }
+            let refusal: Refusal
+            switch try send(changes) {
+            case .written(let outcome): return outcome
+            case .refused(let found): refusal = found
             }
-            if conflicts.isEmpty && missing.isEmpty { return outcome }
-            if !conflicts.isEmpty { try resolve(conflicts, &checkpoint) }
-            if !missing.isEmpty { try resolve(missing) }
+            guard attempt < attemptCountMax else { throw contextError(refusal.error) }
+            if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts, &checkpoint) }
+            if !refusal.missing.isEmpty { try resolve(refusal.missing) }
             attempt += 1
             changes = ChangeSet(self)
             try validate(changes)
         }
+    }
+
+    /// What the merge policy is asked about.
+    private struct Refusal {
+        var conflicts: [VersionConflict] = []
+        var missing: [ReferenceConflict] = []
+        var isEmpty: Bool { conflicts.isEmpty && missing.isEmpty }
+        var error: StoreError { conflicts.isEmpty ? .references(missing) : .conflict(conflicts) }
+    }
+
+    private enum Attempt {
+        case written(SaveOutcome)
+        case refused(Refusal)
+    }
+
+    /// Sends the changes to their stores, once.
+    private func send(_ changes: ChangeSet) throws(ContextError) -> Attempt {
+        var refusal = Refusal(conflicts: mergeConflicts(among: changes.updated))
+        guard refusal.isEmpty else { return .refused(refusal) }
+        var outcome = SaveOutcome()
+        for (store, part) in try route(changes) {
+            let request = try freeze(part, for: store, gone: &refusal.conflicts)
+            if refusal.isEmpty {
+                do {
+                    let isNothing = request.isEmpty && request.locks.isEmpty
+                    let result = isNothing ? SaveResult() : try store.save(request)
+                    outcome.saved.append(.init(changes: part, result: result))
+                    continue
+                } catch {
+                    switch error {
+                    case .conflict(let found): refusal.conflicts = found
+                    case .references(let found): refusal.missing = found
+                    default:
+                        guard !outcome.saved.isEmpty else { throw contextError(error) }
+                        outcome.failure = ContextError(error)
+                        return .written(outcome)
+                    }
+                }
+            }
+            guard outcome.saved.isEmpty else {
+                outcome.failure = contextError(refusal.error)
+                return .written(outcome)
+            }
+            return .refused(refusal)
+        }
+        return .written(outcome)
     }
 
     /// The changes that belong to each store.
@@ -121,9 +150,21 @@ extension ManagedObjectContext {
         var parts: [(store: any PersistentStore, changes: ChangeSet)] = []
         for store in stores {
             let part = changes.filter { storeOf[$0] == ObjectIdentifier(store) }
-            if !part.isEmpty { parts.append((store, part)) }
+            if !part.isEmpty {
+                parts.append((store, part))
+            } else if !locked.isEmpty, !locked(in: store).isEmpty {
+                // Before anything is written.
+                parts.insert((store, part), at: 0)
+            }
         }
         return parts
+    }
+
+    /// Keeps which conflicts a save tells of: refreshing settles them.
+    private func noteReported(_ error: ContextError) {
+        guard case .conflicts(let conflicts) = error else { return }
+        reportedConflicts = [:]
+        for conflict in conflicts { reportedConflicts[conflict.object] = conflict.newVersion }
     }
 
     /// The store that holds an object or will hold it.
@@ -185,6 +226,8 @@ extension ManagedObjectContext {
         deleted = deleted.keeping { $0.state.contains(.deleted) }
         locked.removeAll()
         leavesCascadesToStore = false
+        if updated.isEmpty { hasBases = false }
+        reportedConflicts.removeAll()
         return told
     }
 }

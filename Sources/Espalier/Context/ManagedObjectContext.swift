@@ -80,8 +80,12 @@ public final class ManagedObjectContext {
         _modify { yield &(unsafe storedInverses) }
     }
     @exclusivity(unchecked) private var storedInverses = UnreadInverses()
-    /// Unchanged objects whose version the next save checks (MC-35).
-    var locked: Set<ManagedObject> = []
+    /// Objects that the next save holds to the version they had (MC-35).
+    var locked: [ManagedObject: UInt64] = [:]
+    /// Whether some change may have a base that is kept (`ChangeBases`).
+    var hasBases = false
+    /// The objects in conflict that the last save has told of, and the versions in the store.
+    var reportedConflicts: [ObjectID: UInt64] = [:]
     /// Refused changes and unreadable values, for the next save to report.
     var recorded: [Violation] = []
     /// Counts changes of values, so that a save sees whether `willSave` changed anything.

@@ -16,15 +16,7 @@ extension ManagedObject {
             }
             return
         }
-        if !hasRow {
-            guard let context = managedObjectContext else { return }
-            do {
-                try context.loadRow(of: self)
-            } catch {
-                recordOnce(nil, .unreadable("\(error)"))
-                return
-            }
-        }
+        if !hasRow && !bringRow() { return }
         guard hasRow else {
             state.insert(.inaccessible)
             return
@@ -32,6 +24,21 @@ extension ManagedObject {
         state = former.union([.fulfilled, .awakening])
         awakeFromFetch()
         state.remove(.awakening)
+    }
+
+    /// Asks the store for the row; an error is recorded.
+    ///
+    /// - Returns: whether the store could be asked: it may have no such row.
+    @discardableResult
+    final func bringRow() -> Bool {
+        guard let context = managedObjectContext else { return false }
+        do {
+            try context.loadRow(of: self)
+            return true
+        } catch {
+            recordOnce(nil, .unreadable("\(error)"))
+            return false
+        }
     }
 
     /// Makes the object a fault without values and without unsaved changes.

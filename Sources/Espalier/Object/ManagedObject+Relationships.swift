@@ -138,7 +138,10 @@ extension ManagedObject {
         let new = destinations.filter { newSet.insert($0.storedID).inserted }
         for id in old where !newSet.contains(id) { unlink(id, across: relationship) }
         for destination in new where !oldSet.contains(destination.storedID) { link(destination, across: relationship) }
-        if relationship.isOrdered { changeable().values.toMany[slot] = ToManyChange(list: new.map(\.storedID)) }
+        if relationship.isOrdered {
+            let base = beginChange(of: relationship).values.toMany[slot]?.base ?? []
+            changeable().values.toMany[slot] = ToManyChange(list: new.map(\.storedID), base: base)
+        }
         noteChange()
         return nil
     }
@@ -267,29 +270,6 @@ extension ManagedObject {
         }
     }
 
-    /// Makes the other sides fit again after the row below the unsaved changes was replaced by a newer one.
-    final func relateAgain() {
-        guard let row, let values = changes?.values, let context = managedObjectContext else { return }
-        for (slot, destination) in values.destinations.pairs {
-            guard let stored = row.destination(at: slot), stored != destination,
-                let inverse = withShape({ $0.inverses[slot] })
-            else { continue }
-            let other = context.object(for: stored, from: self, across: entity.relationships[slot])
-            guard !inverse.isToMany else {
-                other.removeRaw(storedID, from: inverse)
-                continue
-            }
-            // That end is part of a row, which has changed together with this one.
-            if !other.hasChanges { context.refresh(other, mergesChanges: true) }
-            guard !other.isDeleted else { continue }
-            if other.destinationID(at: inverse.slot) == storedID || other.unsavedDestinationID(at: inverse.slot) == nil
-            {
-                other.setRawDestination(nil, at: inverse.slot)
-                other.noteChange()
-            }
-        }
-    }
-
     /// Makes `id` the destination, or one of them, on this side only.
     final func addRaw(_ id: ObjectID, to relationship: Relationship) {
         if !relationship.isToMany {
@@ -315,13 +295,18 @@ extension ManagedObject {
 
     /// The changes, with one of a to-many relationship begun.
     ///
-    /// An ordered relationship changes as a whole list, so that needs what the store holds; a set does not.
+    /// An ordered relationship changes as a whole list, so that needs what the store holds, and the version of the row
+    /// that it belongs to; a set does not.
     private func beginChange(of relationship: Relationship) -> ObjectChanges {
         takeInInverses()
         if let changes, changes.values.toMany.contains(relationship.slot) { return changeable() }
-        let start =
-            relationship.isOrdered
-            ? ToManyChange(list: storedDestinationIDs(at: relationship.slot)) : ToManyChange()
+        var start = ToManyChange()
+        if relationship.isOrdered {
+            // First the row: a list that is newer than its row is noticed when saving, one that is older is not.
+            if !hasRow { bringRow() }
+            let stored = storedDestinationIDs(at: relationship.slot)
+            start = ToManyChange(list: stored, base: stored)
+        }
         let changes = changeable()
         changes.values.toMany[relationship.slot] = start
         return changes

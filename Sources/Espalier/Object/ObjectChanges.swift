@@ -4,6 +4,7 @@
 //   1. A clean object has no `ObjectChanges` at all, unless a transient attribute has a value. One that no store has
 //      yet has its values and destinations elsewhere, all of them (`ManagedObject.newValues`).
 //   2. Destinations are IDs, never references to objects: changed objects form no reference cycles.
+//   3. A change is based on the committed row, unless `bases` says otherwise: a newer row came below it (+NewerRows).
 
 import EspalierModel
 import EspalierStore
@@ -18,6 +19,8 @@ final class ObjectChanges {
         var destinations = SlotValues<ObjectID?>()
         /// Changes of to-many relationships.
         var toMany = SlotValues<ToManyChange>()
+        /// What changes were based on, where the store has something else since; mostly there is none.
+        var bases: ChangeBases?
 
         var isEmpty: Bool { attributes.isEmpty && destinations.isEmpty && toMany.isEmpty }
     }
@@ -45,7 +48,9 @@ final class ObjectChanges {
     func remove(_ id: ObjectID, fromMany slot: Int) { values.toMany.modify(slot) { $0.remove(id) } }
 
     /// Forgets the values that somebody else keeps from now on.
-    func keepOnlyToMany() { (values.attributes, values.destinations) = (SlotValues(), SlotValues()) }
+    func keepOnlyToMany() {
+        (values.attributes, values.destinations, values.bases) = (SlotValues(), SlotValues(), nil)
+    }
 
     /// Takes out IDs of objects that are no more.
     func forget(_ gone: Set<ObjectID>) {
@@ -56,10 +61,31 @@ final class ObjectChanges {
     }
 }
 
+/// The committed values that changes of one object were made on, of slots in which the store has another value by now.
+///
+/// Immutable: objects and checkpoints share it.
+final class ChangeBases {
+    /// The version of the row that the first of these changes was made on.
+    let version: UInt64
+    let attributes: SlotValues<AttributeValue>
+    let destinations: SlotValues<ObjectID?>
+    /// Of ordered relationships.
+    let lists: SlotValues<[ObjectID]>
+
+    init(
+        version: UInt64, attributes: SlotValues<AttributeValue>, destinations: SlotValues<ObjectID?>,
+        lists: SlotValues<[ObjectID]>
+    ) {
+        (self.version, self.attributes, self.destinations, self.lists) = (version, attributes, destinations, lists)
+    }
+}
+
 /// How a to-many relationship differs from what the store holds.
 struct ToManyChange {
     /// The whole new order; `nil` if only `added` and `removed` say what changed.
     private(set) var list: [ObjectID]?
+    /// The stored order that `list` was made from; empty if there is no `list`.
+    private(set) var base: [ObjectID] = []
     /// Destinations that came, for which the store's own list is not needed.
     private(set) var added = ObjectIDSet()
     /// Destinations that went.
@@ -68,8 +94,8 @@ struct ToManyChange {
     /// No change yet, of a relationship without order.
     init() {}
 
-    /// A new order.
-    init(list: [ObjectID]) { self.list = list }
+    /// A new order, made from a stored one.
+    init(list: [ObjectID], base: [ObjectID]) { (self.list, self.base) = (list, base) }
 
     /// Adds a destination that is not there.
     mutating func add(_ id: ObjectID) {
@@ -108,7 +134,7 @@ struct ToManyChange {
     /// The same change with other IDs.
     func mapped(_ id: (ObjectID) -> ObjectID) -> ToManyChange {
         var mapped = ToManyChange()
-        mapped.list = list?.map(id)
+        (mapped.list, mapped.base) = (list?.map(id), base)
         mapped.added = ObjectIDSet(added.map(id))
         mapped.removed = ObjectIDSet(removed.map(id))
         return mapped

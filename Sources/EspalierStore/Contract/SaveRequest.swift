@@ -96,12 +96,19 @@ public struct SaveRequest: Sendable {
         public var removed: [ObjectID]
         /// All destinations in their new order, if the relationship is ordered; then `added` and `removed` are implied.
         public var order: [ObjectID]?
+        /// The stored order that `order` was made from; `nil` = the one that is stored when the change is written.
+        ///
+        /// What `order` has and `orderBase` has not is added, and the other way round removed. What else is stored by
+        /// then stays, behind what `order` names.
+        public var orderBase: [ObjectID]?
 
         /// Changes a relationship.
         public init(
-            owner: ObjectID, slot: Int, added: [ObjectID] = [], removed: [ObjectID] = [], order: [ObjectID]? = nil
+            owner: ObjectID, slot: Int, added: [ObjectID] = [], removed: [ObjectID] = [], order: [ObjectID]? = nil,
+            orderBase: [ObjectID]? = nil
         ) {
-            (self.owner, self.slot, self.added, self.removed, self.order) = (owner, slot, added, removed, order)
+            (self.owner, self.slot, self.added, self.removed) = (owner, slot, added, removed)
+            (self.order, self.orderBase) = (order, orderBase)
         }
     }
 

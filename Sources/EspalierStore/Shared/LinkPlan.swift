@@ -6,6 +6,7 @@
 //   2. A pair of a many-to-many relationship stands in the lists of both ends, or in neither.
 //   3. Within one list: removals, then additions at the end, then the order that was sent. What an order names beyond
 //      the members is ignored; members it does not name keep their places behind those it does.
+//      An order that says what it was made from adds and removes only what differs from that.
 // Not here: what deletions do to lists (DeleteRules), which comes before.
 
 internal import EspalierModel
@@ -121,7 +122,10 @@ struct LinkPlan {
         }
         var (added, removed) = (change.added, change.removed)
         if let order = change.order {
-            let current = try source.links(of: change.owner, change.relationship)
+            let current =
+                if let base = change.orderBase { base } else {
+                    try source.links(of: change.owner, change.relationship)
+                }
             let (old, new) = (Set(current), Set(order))
             added = order.filter { !old.contains($0) }
             removed = current.filter { !new.contains($0) }

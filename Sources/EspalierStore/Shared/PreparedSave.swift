@@ -17,6 +17,7 @@ struct PreparedSave {
         let added: [ObjectID]
         let removed: [ObjectID]
         let order: [ObjectID]?
+        let orderBase: [ObjectID]?
     }
 
     /// The new rows as they were asked for: their IDs are in `ids`, and what they lead to may be temporary.

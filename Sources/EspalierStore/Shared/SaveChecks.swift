@@ -34,7 +34,8 @@ struct SaveChecks {
         }
         return PreparedSave.LinkChange(
             owner: owner, relationship: relationship, added: try permanentList(link.added),
-            removed: try permanentList(link.removed), order: try link.order.map(permanentList))
+            removed: try permanentList(link.removed), order: try link.order.map(permanentList),
+            orderBase: try link.orderBase.map(permanentList))
     }
 
     func permanent(_ id: ObjectID) throws(StoreError) -> ObjectID {

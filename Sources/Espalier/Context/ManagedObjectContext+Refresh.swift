@@ -1,0 +1,34 @@
+// Refreshing: objects take the store's newest values (MC-26 to MC-28).
+
+import EspalierModel
+
+extension ManagedObjectContext {
+    /// Makes an object take the store's values at its next use.
+    ///
+    /// Where a change is kept of a property that the store has changed too, the next save reports a conflict, or
+    /// decides it by the merge policy, unless both have the same value. If a save has reported the conflict already,
+    /// refreshing settles it: the change is made on the newer row, and the next save writes it.
+    ///
+    /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row (MC-26). `false` gives them up
+    ///   (MC-27): a relationship may then differ between its two sides until the other side is refreshed too. New
+    ///   objects stay as they are, and with `true` so do changed ones whose row is gone: the next save reports those.
+    public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
+        guard object.managedObjectContext === self, !object.isInserted else { return }
+        if mergesChanges && object.hasChanges { return takeNewerRows(of: [object], isAsked: true) }
+        cache.invalidate(object.storedID)
+        updated.remove(object)
+        deleted.remove(object)
+        unpropagated.removeAll { $0 === object }
+        object.state.subtract([.deleted, .propagated])
+        object.turnIntoFault()
+    }
+
+    /// Refreshes every object and keeps unsaved changes (MC-28).
+    public func refreshAllObjects() {
+        var changed: [ManagedObject] = []
+        for object in registry.objects where !object.isInserted {
+            if object.hasChanges { changed.append(object) } else { refresh(object, mergesChanges: true) }
+        }
+        takeNewerRows(of: changed, isAsked: true)
+    }
+}
