@@ -134,13 +134,14 @@ final class StoreFixture {
 
     /// Changes a to-many relationship and saves.
     func link(
-        _ owner: ObjectID, _ name: String, add: [ObjectID] = [], remove: [ObjectID] = [], order: [ObjectID]? = nil
+        _ owner: ObjectID, _ name: String, add: [ObjectID] = [], remove: [ObjectID] = [], order: [ObjectID]? = nil,
+        madeFrom orderBase: [ObjectID]? = nil
     ) throws {
         var request = SaveRequest()
         request.links = [
             .init(
                 owner: owner, slot: try relationship(name, of: owner.entityName).slot, added: add, removed: remove,
-                order: order)
+                order: order, orderBase: orderBase)
         ]
         _ = try store.save(request)
     }

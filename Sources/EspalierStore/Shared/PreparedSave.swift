@@ -105,7 +105,8 @@ struct PreparedSave {
             return LinkChange(
                 owner: change.owner, relationship: change.relationship,
                 added: change.added.filter { !gone.contains($0) }, removed: change.removed,
-                order: change.order?.filter { !gone.contains($0) })
+                order: change.order?.filter { !gone.contains($0) },
+                orderBase: change.orderBase?.filter { !gone.contains($0) })
         }
     }
 
