@@ -54,6 +54,7 @@ private struct MergeWalk {
     ]
     /// Properties whose values are decided one by one.
     private static let singles = ["a", "b", "best", "head"]
+    private static let unordered = ["fans", "tags", "tagged", "listed"]
 
     let board: PegBoard
     let seed: UInt64
@@ -164,7 +165,8 @@ private struct MergeWalk {
         for (cell, base) in side.bases {
             guard let now = stored[cell.peg]?[cell.property] else { continue }
             let isSettled = isAsked && side.told.pegs.contains(cell.peg) && written[cell.peg, default: 0] <= side.told.saves
-            if isSettled || !Self.singles.contains(cell.property) && !PegBoard.ordered.contains(cell.property) {
+            // Additions and removals are counted from what was taken in; an order too, unless both sides moved something.
+            if isSettled || Self.unordered.contains(cell.property) {
                 sides[index].bases[cell] = now
             } else if PegBoard.ordered.contains(cell.property), !ordersDiffer(base, now) {
                 sides[index].bases[cell] = now
@@ -261,7 +263,9 @@ private struct MergeWalk {
         for (name, values) in stored {
             guard let former = old[name], let mine = shown[name] else {
                 // New here, or saved before this context looked.
-                if old[name] == nil, shown[name] != values { fail("new \(name) is stored as \(values)") }
+                for property in Self.singles where shown[name].map({ $0[property] != values[property] }) == true {
+                    fail("new \(name).\(property) is stored as \(values[property] ?? [])")
+                }
                 continue
             }
             for property in Self.singles {
@@ -269,7 +273,10 @@ private struct MergeWalk {
                     former[property] ?? [], mine[property] ?? [], bases[.init(peg: name, property: property)], policy,
                     isDirty: dirty.contains(name))
                 if !allowed.contains(values[property] ?? []) {
-                    fail("\(name).\(property) is \(values[property] ?? []), not one of \(allowed)")
+                    let changed = bases.map { "\($0.peg).\($0.property) \($1)" }.sorted()
+                    fail(
+                        "\(name).\(property) is \(values[property] ?? []), not one of \(allowed); here "
+                            + "\(mine[property] ?? []), changed from: \(changed.joined(separator: ", "))")
                 }
             }
             for property in ["tags", "list"] {

@@ -26,7 +26,7 @@ enum Rebase {
     }
 
     /// Whether an object stays related to what it was given to here, although the newer row of another one leads to it.
-    fileprivate var keepsOtherEnds: Bool {
+    var keepsOtherEnds: Bool {
         switch self {
         case .merging, .deciding(.objectTrump), .deciding(.overwrite): true
         case .deciding: false
@@ -55,7 +55,9 @@ extension ManagedObject {
     }
 
     /// Takes a newer row; what this object keeps of its own becomes its changes.
-    func rebase(onto stored: ObjectSnapshot, _ rebase: Rebase) {
+    ///
+    /// - Parameter decisions: what becomes of its to-one relationships.
+    func rebase(onto stored: ObjectSnapshot, _ decisions: [ToOneDecision], _ rebase: Rebase) {
         let bases = basesAfter(rebase, stored)
         var changesAttributes = false
         for attribute in entity.attributes where !attribute.isTransient {
@@ -73,18 +75,6 @@ extension ManagedObject {
                 changeable().values.attributes[slot] = nil
             }
         }
-        var decisions: [Decision] = []
-        for relationship in entity.relationships where !relationship.isToMany {
-            let slot = relationship.slot
-            let change = changes?.values.destinations[slot]
-            let (mine, theirs) = (destinationID(at: slot), stored.destination(at: slot))
-            let isKept = rebase.keeps(
-                isChangedHere: change.map { $0 != row?.destination(at: slot) } == true,
-                isChangedThere: base(ofDestination: slot) != theirs)
-            var chosen = isKept ? mine : theirs
-            if let id = chosen, id != mine, isTaken(id, across: relationship, rebase.keepsOtherEnds) { chosen = nil }
-            decisions.append(Decision(relationship: relationship, mine: mine, stored: theirs, chosen: chosen))
-        }
         row = stored
         if bases != nil || changes?.values.bases != nil {
             changeable().values.bases = bases
@@ -93,6 +83,23 @@ extension ManagedObject {
         if changesAttributes { noteChange() }
         for decision in decisions { carryOut(decision) }
         if case .deciding(.rollback) = rebase { undoToManyChanges() }
+    }
+
+    /// What becomes of the to-one relationships if this object takes a newer row.
+    func toOneDecisions(_ stored: ObjectSnapshot, _ rebase: Rebase) -> [ToOneDecision] {
+        entity.relationships.lazy.filter { !$0.isToMany }.map { relationship in
+            let slot = relationship.slot
+            let change = changes?.values.destinations[slot]
+            let (mine, theirs) = (destinationID(at: slot), stored.destination(at: slot))
+            let isKept = rebase.keeps(
+                isChangedHere: change.map { $0 != row?.destination(at: slot) } == true,
+                isChangedThere: base(ofDestination: slot) != theirs)
+            var chosen = isKept ? mine : theirs
+            if let id = chosen, id != mine, isTaken(id, across: relationship, rebase.keepsOtherEnds) { chosen = nil }
+            return ToOneDecision(
+                relationship: relationship, inverse: withShape { $0.inverses[slot] }, mine: mine, stored: theirs,
+                chosen: chosen)
+        }
     }
 
     /// The bases to keep for changes that stay although the store has changed the same properties.
@@ -235,14 +242,6 @@ extension ManagedObject {
 
     // MARK: The other ends
 
-    /// What becomes of a to-one relationship of which the store has a newer destination.
-    private struct Decision {
-        let relationship: Relationship
-        let mine: ObjectID?
-        let stored: ObjectID?
-        let chosen: ObjectID?
-    }
-
     /// Whether the object that a newer row leads to is deleted here, or was related to another one here.
     private func isTaken(_ id: ObjectID, across relationship: Relationship, _ keepsOtherEnds: Bool) -> Bool {
         guard let other = managedObjectContext?.registry[id] else { return false }
@@ -250,10 +249,10 @@ extension ManagedObject {
         guard keepsOtherEnds, let inverse = withShape({ $0.inverses[relationship.slot] }), !inverse.isToMany,
             let destination = other.unsavedDestinationID(at: inverse.slot)
         else { return false }
-        return destination != storedID
+        return destination != storedID && destination != other.row?.destination(at: inverse.slot)
     }
 
-    private func carryOut(_ decision: Decision) {
+    private func carryOut(_ decision: ToOneDecision) {
         let slot = decision.relationship.slot
         if decision.chosen != decision.stored {
             changeable().values.destinations.set(decision.chosen, at: slot)

@@ -67,7 +67,10 @@ extension ManagedObjectContext {
                 resolveGone(object, lists: lists[object.storedID] ?? [:])
             }
         }
-        rebase(conflicts.filter { registry[$0.id]?.hasChanges == true }, .deciding(mergePolicy))
+        let inConflict = Set(found.map(\.id))
+        rebase(conflicts.filter { registry[$0.id]?.hasChanges == true }) { id in
+            .deciding(inConflict.contains(id) ? mergePolicy : mergePolicy.byProperty)
+        }
         runDeleteRules()
     }
 

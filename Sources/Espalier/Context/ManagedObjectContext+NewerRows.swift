@@ -40,7 +40,7 @@ extension ManagedObjectContext {
             for object in objects { object.recordOnce(nil, .unreadable("\(error)")) }
             return
         }
-        rebase(found, .merging(settled: settled))
+        rebase(found) { _ in .merging(settled: settled) }
         for object in objects where object.row == nil { object.mergeLists(.merging(settled: settled)) }
     }
 
@@ -60,20 +60,31 @@ extension ManagedObjectContext {
 
     /// Puts objects onto newer rows: first all lists, then rows, as to-one relationships change lists at their other
     /// ends.
-    func rebase(_ conflicts: [VersionConflict], _ rebase: Rebase) {
+    ///
+    /// - Parameter rebase: how each object does it; none prefers the store where another one does not.
+    func rebase(_ conflicts: [VersionConflict], _ rebase: (ObjectID) -> Rebase) {
         for conflict in conflicts {
             guard let object = registry[conflict.id], !object.state.contains(.deleted), conflict.stored != nil else {
                 continue
             }
-            object.mergeLists(rebase)
+            object.mergeLists(rebase(conflict.id))
         }
+        var prefersStored = false
+        var rows: [(object: ManagedObject, stored: ObjectSnapshot)] = []
+        var decisions: [(object: ObjectID, decisions: [ToOneDecision])] = []
         for conflict in conflicts {
             guard let object = registry[conflict.id], let stored = conflict.stored else { continue }
             if object.state.contains(.deleted) {
                 takeRow(stored, belowDeletionOf: object)
             } else {
-                object.rebase(onto: stored, rebase)
+                rows.append((object, stored))
+                decisions.append((conflict.id, object.toOneDecisions(stored, rebase(conflict.id))))
+                prefersStored = prefersStored || !rebase(conflict.id).keepsOtherEnds
             }
+        }
+        ToOneDecision.settle(&decisions, prefersStored: prefersStored)
+        for ((object, stored), (id, decisions)) in zip(rows, decisions) {
+            object.rebase(onto: stored, decisions, rebase(id))
         }
     }
 
@@ -85,7 +96,8 @@ extension ManagedObjectContext {
         unpropagated.append(object)
     }
 
-    /// The conflicts, and those of changed objects that rows in conflict are, were or shall be related to one to one.
+    /// The conflicts, and those of changed objects that rows in conflict are, were or shall be related to, where that
+    /// is written with the rows of both: one to one, or in order.
     ///
     /// What the cache holds of the other ends is forgotten; unchanged ones take the newer row.
     func withOtherEnds(
@@ -108,7 +120,9 @@ extension ManagedObjectContext {
                 ]
                 for case let id? in ends where !id.isTemporary {
                     cache.invalidate(id)
-                    guard !inverse.isToMany, seen.insert(id).inserted, let other = registry[id] else { continue }
+                    // An unordered list is no part of a row.
+                    guard !inverse.isToMany || inverse.isOrdered, seen.insert(id).inserted, let other = registry[id]
+                    else { continue }
                     if let found = try findConflict(ofOld: other, willRefresh) { all.append(found) }
                 }
             }

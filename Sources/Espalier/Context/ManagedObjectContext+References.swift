@@ -69,7 +69,8 @@ extension ManagedObject {
     /// Leaves destinations whose rows are gone.
     fileprivate func drop(_ destinations: [ObjectID], from relationship: Relationship, _ policy: MergePolicy) {
         if policy == .rollback, !isInserted, let row {
-            rebase(onto: row, .deciding(.rollback))
+            let conflict = VersionConflict(id: storedID, expectedVersion: row.version, stored: row)
+            managedObjectContext?.rebase([conflict]) { _ in .deciding(.rollback) }
         }
         guard relationship.isToMany else {
             guard let id = destinationID(at: relationship.slot), destinations.contains(id) else { return }

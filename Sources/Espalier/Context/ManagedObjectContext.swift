@@ -17,7 +17,7 @@ public final class ManagedObjectContext {
     public let persistentStoreCoordinator: PersistentStoreCoordinator
     /// A name for messages and for the history of changes.
     public var name: String?
-    /// What a save does when a row was changed by somebody else (MC-42).
+    /// What a save does when somebody else has changed what it writes (MC-42).
     public var mergePolicy = MergePolicy.error
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
     public internal(set) var faultTrips: Int {
@@ -33,6 +33,8 @@ public final class ManagedObjectContext {
     }
     @exclusivity(unchecked) private var storedRowsFetched = 0
     /// Whether saves of other contexts are merged at the next `processPendingChanges`, fetch or save (MC-47).
+    ///
+    /// Unsaved changes stay on top; where both sides have changed a property, the save asks `mergePolicy`.
     public var automaticallyMergesChangesFromParent = false {
         didSet {
             mailbox =

@@ -1,6 +1,14 @@
-// What a save does about rows that somebody else has changed since they were read.
+// What a save does about what somebody else has changed since it was read.
 
 /// How a save resolves conflicts (semantics MP-01 to MP-05).
+///
+/// There is a conflict if a row to be written is newer in the store than what the context has read, and if it was merged
+/// or refreshed below unsaved changes that are of the same properties: both sides have changed one, to different values
+/// (or the order of one ordered relationship). Changes of different properties merge without one. What either side has
+/// added to a to-many relationship, or removed from it, is never in conflict.
+///
+/// An object whose row somebody else has deleted is inserted again under its own ID by `objectTrump` and `overwrite`,
+/// and given up by `storeTrump` and `rollback`.
 public enum MergePolicy: Sendable, Hashable {
     /// The save fails with `ContextError.conflicts`.
     case error
@@ -13,4 +21,12 @@ public enum MergePolicy: Sendable, Hashable {
     case overwrite
     /// The context's changes of the object are given up.
     case rollback
+
+    /// What decides about an object that is not in conflict itself, but related to one that is.
+    var byProperty: MergePolicy {
+        switch self {
+        case .error, .storeTrump, .rollback: .storeTrump
+        case .objectTrump, .overwrite: .objectTrump
+        }
+    }
 }

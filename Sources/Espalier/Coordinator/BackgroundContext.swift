@@ -17,7 +17,8 @@ public actor BackgroundContext {
 
     /// A context on a coordinator's stores.
     ///
-    /// - Parameter automaticallyMergesChanges: whether each `perform` begins with what others have saved meanwhile.
+    /// - Parameter automaticallyMergesChanges: whether each `perform` begins with what others have saved meanwhile, below
+    ///   unsaved changes; where both sides have changed a property, the next save asks the merge policy.
     public init(_ coordinator: PersistentStoreCoordinator, automaticallyMergesChanges: Bool = true) {
         context = ManagedObjectContext(coordinator)
         context.automaticallyMergesChangesFromParent = automaticallyMergesChanges

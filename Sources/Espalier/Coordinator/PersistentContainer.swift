@@ -15,7 +15,8 @@ public final class PersistentContainer: Sendable {
 
     /// The main actor's context.
     ///
-    /// It takes in what other contexts save, as soon as the main actor is free.
+    /// It takes in what other contexts save, as soon as the main actor is free. Unsaved changes stay on top; where both
+    /// sides have changed a property, its next save asks the merge policy, which is `error` unless you set it.
     @MainActor public var viewContext: ManagedObjectContext {
         if let context = madeViewContext { return context }
         let context = ManagedObjectContext(persistentStoreCoordinator)
