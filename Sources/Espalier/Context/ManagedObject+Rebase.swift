@@ -165,7 +165,10 @@ extension ManagedObject {
         guard let values = changes?.values else { return }
         if case .deciding(.rollback) = rebase { return }
         for (slot, change) in values.toMany.pairs {
-            guard let list = change.list else { continue }
+            guard let list = change.list else {
+                changeable().values.toMany.modify(slot) { $0.noteMerge() }
+                continue
+            }
             let stored = storedDestinationIDs(at: slot)
             let first = values.bases?.lists[slot] ?? change.base
             let inOrderOfStore = rebase.takesOrderOfStore(ListMerge(base: first, mine: list, stored: stored))
@@ -279,6 +282,9 @@ extension ManagedObject {
         if inverse.isToMany {
             // A list that was not changed here is read from the store.
             if isStored, other.changes?.values.toMany.contains(inverse.slot) != true { return }
+            if isStored, !inverse.isOrdered {
+                return other.changeable().values.toMany.modify(inverse.slot) { $0.follow(storedID) }
+            }
             if inverse.isOrdered, other.destinationIDs(at: inverse.slot).contains(storedID) == isRelated { return }
         }
         guard isRelated else { return other.removeRaw(storedID, from: inverse) }

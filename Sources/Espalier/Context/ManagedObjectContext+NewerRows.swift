@@ -41,7 +41,10 @@ extension ManagedObjectContext {
             return
         }
         rebase(found) { _ in .merging(settled: settled) }
-        for object in objects where object.row == nil { object.mergeLists(.merging(settled: settled)) }
+        let rebased = Set(found.map(\.id))
+        for object in objects where !rebased.contains(object.storedID) {
+            object.mergeLists(.merging(settled: settled))
+        }
     }
 
     /// The newest rows of stored objects; `nil` where there is none any more.

@@ -91,6 +91,10 @@ struct ToManyChange {
     /// Destinations that went.
     private(set) var removed = ObjectIDSet()
 
+    /// Whether somebody else may have changed the stored list since: what was added here may be stored by now, and what
+    /// was removed may not be.
+    private(set) var isMerged = false
+
     /// No change yet, of a relationship without order.
     init() {}
 
@@ -101,7 +105,7 @@ struct ToManyChange {
     mutating func add(_ id: ObjectID) {
         if list != nil {
             list?.append(id)
-        } else if !removed.remove(id) {
+        } else if !removed.remove(id) || isMerged {
             added.insert(id)
         }
     }
@@ -110,9 +114,18 @@ struct ToManyChange {
     mutating func remove(_ id: ObjectID) {
         if let position = list?.lastIndex(of: id) {
             list?.remove(at: position)
-        } else if list == nil, !added.remove(id) {
+        } else if list == nil, !added.remove(id) || isMerged {
             removed.insert(id)
         }
+    }
+
+    /// Takes note of a merge.
+    mutating func noteMerge() { isMerged = list == nil }
+
+    /// Leaves it to the store whether a destination is there, if the relationship has no order.
+    mutating func follow(_ id: ObjectID) {
+        added.remove(id)
+        removed.remove(id)
     }
 
     /// The destinations, given what the store holds.
@@ -137,6 +150,7 @@ struct ToManyChange {
         (mapped.list, mapped.base) = (list?.map(id), base)
         mapped.added = ObjectIDSet(added.map(id))
         mapped.removed = ObjectIDSet(removed.map(id))
+        mapped.isMerged = isMerged
         return mapped
     }
 }
