@@ -1,4 +1,4 @@
-// Opening: a new file, a file with the same model, or any store file with the model it carries.
+// Opening: a new file, a file with the same model or one that stores the same rows, or any store file with its own.
 
 public import EspalierEngine
 public import EspalierModel
@@ -7,9 +7,17 @@ internal import FoundationEssentials
 extension BTreeStore {
     /// Opens the store at `path` with `model`, making it if it does not exist and `options` allow.
     ///
+    /// The model may differ from the file's in the order of entities and properties, in indexes and uniqueness
+    /// constraints, and in what is optional. Opening to write then drops and builds the trees of indexes and
+    /// constraints and records the model, in one durable transaction. A store opened for reading only does without
+    /// indexes that the file does not have.
+    ///
     /// - Throws: `StoreError.incompatibleModel` with a reason for each entity if the file was made with another model,
-    ///   or by something else than this library; `.otherFormat` if a newer one made it, or an older one and it is
-    ///   opened read-only; `.storage` for everything the engine reports.
+    ///   or by something else than this library, or if rows have no value for a property that must have one now;
+    ///   `.constraint` if rows share values that must be unique now; `.otherFormat` if a newer library made it, or an
+    ///   older one and it is opened read-only; `.storage` for everything the engine reports. The file is as it was.
+    /// - Complexity: O(trees), if the model is the file's; O(rows) for each newly required property and
+    ///   O(rows log rows) for each new index, in memory that does not follow the number of rows.
     public static func open(
         path: String, model: ManagedObjectModel, options: DatabaseOptions = .init()
     ) throws(StoreError) -> BTreeStore {
@@ -86,23 +94,44 @@ extension BTreeStore {
                 throw .incompatibleModel(path: path, reason: differences.joined(separator: "; "))
             }
         }
-        let schema = StoreSchema(model: model)
+        var schema = StoreSchema(model: model)
         let storeTag = Interned.stores.tag(of: identifier)
-        if stored?.format == StoreCatalog.firstFormatVersion {
-            try upgrade(database, schema, storeTag: storeTag, path: path)
+        if let stored, stored.format == StoreCatalog.firstFormatVersion {
+            try upgrade(database, StoreSchema(model: stored.model), storeTag: storeTag, path: path)
         }
         if stored == nil {
             var transaction = try write(database, path)
             try StoreCatalog.create(schema, in: &transaction)
             try transaction.commit()
-        } else if let stored, stored.model.descriptions != model.descriptions, !database.isReadOnly {
-            var transaction = try write(database, path)
-            let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: transaction)
-            try StoreCatalog.record(model, over: catalog, in: &transaction)
-            try transaction.commit()
+        } else if let stored, stored.model.descriptions != model.descriptions {
+            schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag, path: path)
         }
         let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: try read(database, path))
         return BTreeStore(database: database, catalog: catalog, identifier: identifier, path: path)
+    }
+
+    /// Makes a file serve a model that stores the same rows as its own.
+    ///
+    /// - Returns: what the store keeps: without the new indexes, if the file is open for reading only.
+    private static func adopt(
+        _ schema: StoreSchema, replacing stored: ManagedObjectModel, in database: Database, storeTag: UInt32,
+        path: String?
+    ) throws(StoreError) -> StoreSchema {
+        guard database.isReadOnly else {
+            var transaction = try write(database, path)
+            try StoreCatalog.adopt(schema, replacing: stored, storeTag: storeTag, path: path, in: &transaction)
+            try transaction.commit(.durable)
+            return schema
+        }
+        let changes = GroupChanges(from: StoreSchema(model: stored), to: schema)
+        let readable = StoreSchema(
+            model: schema.model, withoutGroups: Set(changes.made), unusedTreeNames: changes.dropped)
+        let transaction = try read(database, path)
+        let catalog = try StoreCatalog.load(readable, storeTag: storeTag, path: path, from: transaction)
+        try catalog.checkRequired(
+            ModelComparison.newlyRequired(stored: stored.descriptions, given: schema.model.descriptions),
+            in: transaction)
+        return readable
     }
 
     /// The model in the file, and the format of its rows; `nil` if the file is new.

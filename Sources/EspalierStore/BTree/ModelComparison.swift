@@ -1,7 +1,8 @@
-// Whether a file's model and the application's are the same as far as stored bytes go, and if not, where they differ.
+// Whether a file's model and the application's are the same as far as rows go, and if not, where they differ.
 //
-// What may differ: the order of entities and properties, default values, delete rules, counts, whether a value is
-// optional, renaming identifiers. None of it changes what rows, indexes and links look like.
+// What may differ: the order of entities and properties, default values, delete rules, counts, renaming identifiers, of
+// which nothing changes what a file holds; indexes and uniqueness constraints, whose trees opening builds and drops; and
+// whether a value is optional, which opening checks (ModelAdoption).
 
 internal import EspalierModel
 
@@ -46,18 +47,34 @@ enum ModelComparison {
         compare(
             "relationship", byName(old.relationships.map { ($0.name, stored($0)) }),
             byName(new.relationships.map { ($0.name, stored($0)) }))
-        compare("index", indexes(old), indexes(new))
-        compare(
-            "uniqueness constraint", byName(old.uniquenessConstraints.map { ($0.joined(separator: ","), true) }),
-            byName(new.uniquenessConstraints.map { ($0.joined(separator: ","), true) }))
         return parts
     }
 
-    private static func indexes(_ entity: EntityDescription) -> [String: EntityDescription.Index] {
-        let single = entity.attributes.filter(\.isIndexed).map {
-            EntityDescription.Index($0.name, on: [.init($0.name)])
+    /// A property that must have a value in one model and need not have one in the other.
+    struct RequiredProperty {
+        let entity: String
+        let name: String
+    }
+
+    /// The attributes and to-one relationships that the given model requires and the stored one does not.
+    ///
+    /// Counts of to-many relationships are left to the next save of each object.
+    static func newlyRequired(stored: [EntityDescription], given: [EntityDescription]) -> [RequiredProperty] {
+        let storedByName = byName(stored.map { ($0.name, $0) })
+        return given.flatMap { entity -> [RequiredProperty] in
+            guard let old = storedByName[entity.name] else { return [] }
+            let attributes = entity.attributes.filter { attribute in
+                !attribute.isOptional && !attribute.isTransient
+                    && old.attributes.contains { $0.name == attribute.name && $0.isOptional }
+            }
+            let relationships = entity.relationships.filter { relationship in
+                !relationship.isOptional && relationship.cardinality == .toOne
+                    && old.relationships.contains { $0.name == relationship.name && $0.isOptional }
+            }
+            return (attributes.map(\.name) + relationships.map(\.name)).map {
+                RequiredProperty(entity: entity.name, name: $0)
+            }
         }
-        return byName((single + entity.indexes).map { ($0.name, $0) })
     }
 
     private static func byName<Part>(_ parts: [(String, Part)]) -> [String: Part] {

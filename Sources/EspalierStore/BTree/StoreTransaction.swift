@@ -120,6 +120,10 @@ extension StoreTransaction where Base == WriteTransaction {
         do { return try base.createTree(named: name, kind: kind) } catch { throw .storage(error, path: path) }
     }
 
+    mutating func dropTree(_ tree: Tree) throws(StoreError) {
+        do { try base.dropTree(tree) } catch { throw .storage(error, path: path) }
+    }
+
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
     mutating func put(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StoreError) -> Bool {

@@ -40,7 +40,8 @@ extension StoreCheck {
     /// There are no records and no trees but those that the model asks for.
     mutating func checkSchema() throws(StoreError) {
         let names = Set(StoreCatalog.trees(of: catalog.schema).map(\.name))
-        for tree in try session.transaction.trees() where !names.contains(tree.name) {
+        for tree in try session.transaction.trees()
+        where !names.contains(tree.name) && !catalog.schema.unusedTreeNames.contains(tree.name) {
             if ["rows:", "index:", "unique:", "links:", "owners:"].contains(where: { tree.name.hasPrefix($0) }) {
                 note(nil, tree, "", "the model asks for no such tree")
             }

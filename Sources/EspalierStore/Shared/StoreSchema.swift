@@ -83,10 +83,20 @@ package final class StoreSchema: Sendable {
     let roots: [ManagedObjectModel.EntityIndex]
     private let entityByTag: EntityTagTable<ManagedObjectModel.EntityIndex>
 
-    package init(model: ManagedObjectModel) {
+    /// Names of trees that the file has for another model, and that a store opened for reading leaves alone.
+    let unusedTreeNames: Set<String>
+
+    package convenience init(model: ManagedObjectModel) {
+        self.init(model: model, withoutGroups: [], unusedTreeNames: [])
+    }
+
+    /// - Parameter withoutGroups: indexes and constraints whose trees a file does not have, as positions among all.
+    init(model: ManagedObjectModel, withoutGroups: Set<Int>, unusedTreeNames: Set<String>) {
         self.model = model
-        var groups: [KeyGroup] = []
-        for entity in model.entities { groups += Self.groups(declaredBy: entity) }
+        self.unusedTreeNames = unusedTreeNames
+        var all: [KeyGroup] = []
+        for entity in model.entities { all += Self.groups(declaredBy: entity) }
+        let groups = all.indices.filter { !withoutGroups.contains($0) }.map { all[$0] }
         self.groups = groups
         groupsByEntity = model.entities.map { entity in
             groups.indices.filter { entity.isKind(of: model.entities[groups[$0].entity]) }

@@ -1,0 +1,245 @@
+// Making a file serve another model of the same rows: indexes and constraints come and go, properties become required.
+//
+// Invariants
+//   1. One transaction: after a crash the file has the old model with all its trees, or the new one with all of its own.
+//   2. Memory does not follow the number of rows: a tree is built from sorted batches of entries, and what does not fit
+//      into the cache goes to the log. Of rows that share the first 512 bytes of unique values it holds 24 bytes each.
+//   3. Rows are checked before they are used. Rows that the new model forbids leave the file as it was.
+// Not here: which models store the same rows (ModelComparison).
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// How the indexes and constraints of a file differ from those of another model.
+struct GroupChanges {
+    /// Names of trees that the new model does not ask for, or asks for with other properties.
+    let dropped: Set<String>
+    /// Positions in the new schema's groups whose trees the file does not have.
+    let made: [Int]
+
+    init(from stored: StoreSchema, to schema: StoreSchema) {
+        func shapes(_ schema: StoreSchema) -> [String: [String]] {
+            let named = schema.groups.map { group in
+                let parts = zip(group.properties, group.elements).map { "\($0) \($1.isAscending)" }
+                return (StoreName.group(group, schema.model), parts)
+            }
+            return Dictionary(named, uniquingKeysWith: { first, _ in first })
+        }
+        let (old, new) = (shapes(stored), shapes(schema))
+        dropped = Set(old.keys.filter { new[$0] != old[$0] })
+        made = schema.groups.indices.filter { position in
+            let name = StoreName.group(schema.groups[position], schema.model)
+            return old[name] != new[name]
+        }
+    }
+}
+
+extension StoreCatalog {
+    /// Pairs of rows with equal unique values that an error lists at most.
+    private static let conflictCountMax = 100
+    /// Entries that are sorted at a time, in bytes: 8 MiB.
+    private static let batchByteCountMax = 8 << 20
+
+    /// Makes the file serve the model of `schema`: drops and builds trees, checks required values, records the model.
+    ///
+    /// - Throws: `StoreError.incompatibleModel` if rows have no value for what the model requires now; `.constraint` if
+    ///   rows share values that must be unique now.
+    /// - Complexity: O(rows log rows) for each new index; nothing but the records if none is new or required.
+    static func adopt(
+        _ schema: StoreSchema, replacing stored: ManagedObjectModel, storeTag: UInt32, path: String?,
+        in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let changes = GroupChanges(from: StoreSchema(model: stored), to: schema)
+        let made = changes.made.map { StoreName.group(schema.groups[$0], schema.model) }
+        // A tree of a new group's name that no model asked for is none of ours.
+        for name in changes.dropped.union(made).sorted() {
+            guard let tree = try transaction.tree(named: name) else { continue }
+            if let counters = try transaction.tree(named: StoreName.counters) {
+                try transaction.remove(Counter.cutEntries(tree), from: counters)
+            }
+            try transaction.dropTree(tree)
+        }
+        for name in made { _ = try transaction.createTree(named: name, kind: .bytes) }
+        let catalog = try load(schema, storeTag: storeTag, path: path, from: transaction)
+        try catalog.checkRequired(
+            ModelComparison.newlyRequired(stored: stored.descriptions, given: schema.model.descriptions),
+            in: transaction)
+        for position in changes.made { try catalog.build(position, in: &transaction) }
+        try record(schema.model, over: catalog, in: &transaction)
+    }
+
+    /// Fills the tree of a group from the rows.
+    private func build(
+        _ position: Int, in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let (group, tree) = (schema.groups[position], groupTrees[position])
+        let root = model.entities[model.entities[group.entity].root]
+        let reader = RowReader(context: context)
+        let isMember = context.entities.map { $0.map { schema.groupsByEntity[$0.index].contains(position) } ?? false }
+        var (batch, batchByteCount, cutCount) = (IndexEntries(), 0, UInt64(0))
+        var entry: [UInt8] = []
+        // A cursor of a write transaction goes on from its key, whatever was put meanwhile.
+        var cursor = try transaction.cursor(over: rowTree(of: root))
+        while try cursor.next() {
+            let key = try cursor.integerKey
+            try cursor.withValue { row throws(StoreError) in
+                let number = try check(row, in: root, key: key)
+                guard isMember[Int(number)] else { return }
+                let (value, _) = GroupKey.encode(
+                    group, row, key: key, entityNumber: number, reader, into: &entry)
+                batch.append(entityNumber: number) { bytes in
+                    bytes += entry
+                    return value.isCut
+                }
+                if value.isCut { cutCount += 1 }
+                batchByteCount += entry.count
+            }
+            if batchByteCount >= Self.batchByteCountMax {
+                try put(batch, in: tree, &transaction)
+                (batch, batchByteCount) = (IndexEntries(), 0)
+            }
+        }
+        try put(batch, in: tree, &transaction)
+        if cutCount > 0 { try transaction.setCounter(Counter.cutEntries(tree), to: cutCount, self) }
+        if group.isUnique { try checkUnique(position, in: transaction) }
+    }
+
+    private func put(
+        _ batch: IndexEntries, in tree: Tree, _ transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        try batch.forEachInOrder { key, value throws(StoreError) in try transaction.put(value, for: key, in: tree) }
+    }
+
+    // MARK: What the new model forbids
+
+    /// Refuses the model if rows share values that must be unique; `tree` has the entries of all rows.
+    private func checkUnique(
+        _ position: Int, in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let group = schema.groups[position]
+        var (codes, hasNull): ([UInt8], Bool) = ([], false)
+        var (first, cutKeys): (UInt64?, [UInt64]) = (nil, [])
+        var pairs: [(UInt64, UInt64)] = []
+        try transaction.forEach(in: groupTrees[position], from: [], below: nil) { key, value throws(StoreError) in
+            let primaryKey = key.bigEndianKey(at: key.byteCount - 8)
+            let values = key.extracting(0..<key.byteCount - 8)
+            if values.byteCount != codes.count || !codes.withRawSpan({ values.begins(with: $0) }) {
+                pairs += try equalRows(cutKeys, group, in: transaction)
+                (codes, first, cutKeys) = (values.copy(0..<values.byteCount), nil, [])
+                hasNull = GroupKey.hasNull(values, group)
+            }
+            if GroupEntryValue(value)?.isCut == true {
+                cutKeys.append(primaryKey)
+            } else if let first {
+                if !hasNull { pairs.append((first, primaryKey)) }
+            } else {
+                first = primaryKey
+            }
+            return pairs.count < Self.conflictCountMax
+        }
+        pairs += try equalRows(cutKeys, group, in: transaction)
+        guard !pairs.isEmpty else { return }
+        var conflicts: [ConstraintConflict] = []
+        for (first, second) in pairs.prefix(Self.conflictCountMax) {
+            conflicts.append(try conflict(of: second, with: first, group, in: transaction))
+        }
+        throw .constraint(conflicts)
+    }
+
+    /// Pairs of rows with equal values, of which the entries have only the first bytes.
+    private func equalRows(
+        _ keys: [UInt64], _ group: KeyGroup, in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) -> [(UInt64, UInt64)] {
+        guard keys.count > 1 else { return [] }
+        let (hash, reader) = (EntryHash(), RowReader(context: context))
+        let tree = rowTree(of: model.entities[group.entity])
+        var holders: [(mark: EntryMark, key: UInt64)] = []
+        var entry: [UInt8] = []
+        for key in keys {
+            _ = try transaction.withValue(of: key, in: tree) { row throws(StoreError) in
+                let (_, hasNull) = GroupKey.encode(group, row, key: key, entityNumber: 0, reader, into: &entry)
+                if hasNull { return }
+                let mark = GroupKey.codes(group, row, reader).withRawSpan { hash.mark($0, 0) }
+                holders.append((mark, key))
+            }
+        }
+        holders.sort { ($0.mark.low, $0.mark.high, $0.key) < ($1.mark.low, $1.mark.high, $1.key) }
+        return zip(holders, holders.dropFirst()).filter {
+            $0.mark.low == $1.mark.low && $0.mark.high == $1.mark.high
+        }.map { ($0.key, $1.key) }
+    }
+
+    private func conflict(
+        of key: UInt64, with other: UInt64, _ group: KeyGroup,
+        in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) -> ConstraintConflict {
+        let entity = model.entities[group.entity]
+        func id(_ key: UInt64) throws(StoreError) -> ObjectID {
+            let number = try transaction.withValue(of: key, in: rowTree(of: entity)) { row throws(StoreError) in
+                try check(row, in: entity, key: key)
+            }
+            guard let number, let id = context.id(entityNumber: number, key: key) else {
+                throw .damagedContent(path: path, entity: entity.name, key: key, reason: "the row is not there")
+            }
+            return id
+        }
+        let (object, holder) = (try id(key), try id(other))
+        let row = try transaction.snapshot(of: object, self, path: path)
+        return ConstraintConflict(
+            entityName: entity.name, properties: group.properties,
+            values: group.elements.compactMap { element in
+                row.map { RowSource.snapshot($0).value(of: element.property) }
+            },
+            object: object, other: holder)
+    }
+
+    /// Refuses the model if rows have no value for a property that must have one now.
+    func checkRequired<Base: TreeReading & ~Copyable>(
+        _ required: [ModelComparison.RequiredProperty], in transaction: borrowing StoreTransaction<Base>
+    ) throws(StoreError) {
+        guard !required.isEmpty else { return }
+        let reader = RowReader(context: context)
+        var missing = required.map { (property: $0, rowCount: 0, first: ObjectID?.none) }
+        for root in model.entities where root.root == root.index {
+            // By entity number: what its rows must have, as positions in `required` and properties.
+            let wanted = context.entities.map { entity -> [(position: Int, property: Entity.Property)] in
+                guard let entity, entity.root == root.index else { return [] }
+                return required.indices.compactMap { position in
+                    guard let owner = model.entity(named: required[position].entity), entity.isKind(of: owner) else {
+                        return nil
+                    }
+                    return entity.property(named: required[position].name).map { (position, $0) }
+                }
+            }
+            guard wanted.contains(where: { !$0.isEmpty }) else { continue }
+            var cursor = try transaction.cursor(over: rowTree(of: root))
+            while try cursor.next() {
+                let key = try cursor.integerKey
+                try cursor.withValue { row throws(StoreError) in
+                    let number = try check(row, in: root, key: key)
+                    for (position, property) in wanted[Int(number)] {
+                        let isMissing =
+                            switch property {
+                            case .attribute(let slot): reader.isNull(at: slot, row)
+                            case .relationship(let slot): reader.reference(at: slot, row) == nil
+                            }
+                        guard isMissing else { continue }
+                        missing[position].rowCount += 1
+                        if missing[position].first == nil {
+                            missing[position].first = context.id(entityNumber: number, key: key)
+                        }
+                    }
+                }
+            }
+        }
+        let reasons = missing.filter { $0.rowCount > 0 }.map { property, rowCount, first in
+            "entity \(property.entity): \(property.name) must have a value now, but "
+                + "\(rowCount) \(rowCount == 1 ? "row has" : "rows have") none, the first of them "
+                + "\(first.map { "\($0.entityName)/\($0.key)" } ?? ""); give them values with the model of the file first, "
+                + "or keep \(property.name) optional"
+        }
+        guard reasons.isEmpty else {
+            throw .incompatibleModel(path: path, reason: reasons.joined(separator: "; "))
+        }
+    }
+}
