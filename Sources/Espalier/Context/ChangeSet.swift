@@ -36,6 +36,12 @@ struct ChangeSet {
     var all: FlattenSequence<[[ManagedObject]]> { [inserted, updated, deleted].joined() }
     var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 
+    /// Whether both have the same objects, each in the same part.
+    func hasSameObjects(as other: ChangeSet) -> Bool {
+        inserted.elementsEqual(other.inserted, by: ===) && updated.elementsEqual(other.updated, by: ===)
+            && deleted.elementsEqual(other.deleted, by: ===)
+    }
+
     /// The part whose objects fulfil `isWanted`.
     func filter(_ isWanted: (ManagedObject) -> Bool) -> ChangeSet {
         var part = self

@@ -16,8 +16,10 @@ public enum ContextError: Error, Sendable {
     /// Relationships that would lead to rows that somebody else has deleted, or that a deletion would leave behind; all
     /// of them (133000).
     case references([ReferenceConflict])
-    /// `willSave` of some object keeps on changing objects.
+    /// `willSave` or a validation hook of some object keeps on changing or inserting objects.
     case unsettledSave(rounds: Int)
+    /// `save()` was called in a hook of a save that the same context runs; the running save goes on.
+    case alreadySaving(hook: String, object: ObjectID?)
     /// The model has no entity of this name.
     case unknownEntity(String, known: [String])
     /// No object may be of exactly this entity.
@@ -63,8 +65,8 @@ public enum ContextError: Error, Sendable {
         case .store(.incompatibleModel), .store(.otherFormat): 134100
         case .unsupportedStore: 134000
         case .store: 134030
-        case .unsettledSave, .unknownEntity, .abstractEntity, .objectOfOtherContext, .objectWithoutContext,
-            .contextEnded, .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore,
+        case .unsettledSave, .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext,
+            .objectWithoutContext, .contextEnded, .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore,
             .relationshipAcrossStores,
             .invalidURI:
             134060
@@ -82,7 +84,11 @@ extension ContextError: CustomStringConvertible {
             Self.list("these values must be unique and are not", conflicts.map(Self.text))
         case .references(let conflicts): Self.list("these relationships would be broken", conflicts)
         case .unsettledSave(let rounds):
-            "after \(rounds) rounds willSave still changes objects; it must not set values that are set already"
+            "after \(rounds) rounds hooks of the save still change objects; they must not set values that are set "
+                + "already, and not insert an object each time they are called"
+        case .alreadySaving(let hook, let object):
+            "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context was saving; leave the call "
+                + "out: what hooks change before the save writes is part of it, and the rest can be saved after it returned"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
         case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"

@@ -164,6 +164,8 @@ extension ManagedObjectContext {
             object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
             if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
         }
+        // A hook of a running save may call this: the order of new objects follows from their IDs.
+        if !permanentIDs.isEmpty { changeCount &+= 1 }
     }
 }
 

@@ -17,7 +17,8 @@ extension ManagedObjectContext {
 
     /// Takes in the saves that have arrived since the last time.
     func mergeWaitingSaves() {
-        guard let mailbox else { return }
+        // What a running save writes is based on the rows it began with.
+        guard let mailbox, stage == nil else { return }
         merge(mailbox.takeAll())
     }
 

@@ -16,6 +16,8 @@ extension ManagedObjectContext {
         guard object.managedObjectContext === self, !object.isInserted else { return }
         if mergesChanges && object.hasChanges { return takeNewerRows(of: [object], isAsked: true) }
         cache.invalidate(object.storedID)
+        // A hook of a running save may call this: the save then collects its changes again.
+        if object.hasChanges { changeCount &+= 1 }
         updated.remove(object)
         deleted.remove(object)
         unpropagated.removeAll { $0 === object }

@@ -5,8 +5,10 @@ import EspalierModel
 extension ManagedObjectContext {
     /// Gives up all unsaved changes (MC-29): new objects leave, others have their last committed values again.
     ///
-    /// Asks no store. Refused changes that wait to be reported are forgotten.
+    /// Asks no store. Refused changes that wait to be reported are forgotten. In a hook of a save that has not written
+    /// yet the call is refused, and the save reports that.
     public func rollback() {
+        if refusesWhileSaving("rollback()") { return }
         for object in changedObjects where object.isInserted {
             registry.remove(object)
             object.leaveContext()
@@ -21,8 +23,10 @@ extension ManagedObjectContext {
     /// Forgets every object (MC-30).
     ///
     /// Objects that the application still holds belong to no context afterwards; what is written to them is refused,
-    /// and the next `save()` says so.
+    /// and the next `save()` says so. In a hook of a save that has not written yet the call is refused, and the save
+    /// reports that.
     public func reset() {
+        if refusesWhileSaving("reset()") { return }
         letGo(isReset: true)
         // Objects that end from here on do not leave it.
         registry = ObjectRegistry()

@@ -15,15 +15,19 @@ extension ManagedObjectContext {
     /// - Throws: `ContextError`, with everything that is wrong and not only the first: broken rules and refused changes
     ///   (`.violations`), `.conflicts`, `.constraints`, or what the store says. The context is as it was before;
     ///   refused changes have been reported once and are forgotten, as they never took effect.
+    ///   `.alreadySaving` in a hook of a save that this context runs: nothing is done, and that save goes on.
     public func save() throws(ContextError) {
+        try checkIsNotSaving()
         mergeWaitingSaves()
         guard hasChanges || !recorded.isEmpty else { return }
+        stage = SaveStage(.deleteRules)
+        defer { stage = nil }
         var checkpoint = ContextCheckpoint(self)
         var changes: ChangeSet
         let outcome: SaveOutcome
         do {
-            changes = try collect()  //                                 1 collect, 2 propagate deletes
-            try validate(changes)  //                                   3
+            changes = try settle()  //                                  1 collect, 2 propagate deletes, 3 validate
+            stage = SaveStage(.storing)
             outcome = try write(&changes, &checkpoint)  //              4 freeze, 5 route, 6 ... 9 in each store
         } catch {
             checkpoint.restore(self)
@@ -34,7 +38,13 @@ extension ManagedObjectContext {
         let told = apply(outcome)  //                                  10
         forgetDestinations()
         persistentStoreCoordinator.tell(told, except: mailbox)  //     11
-        for part in outcome.saved { for object in part.changes.all { object.didSave() } }
+        for part in outcome.saved {
+            for object in part.changes.all {
+                stage = SaveStage(.didSave, object)
+                object.didSave()
+            }
+        }
+        stage = SaveStage(.didSave)
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
     }
 
@@ -49,17 +59,55 @@ extension ManagedObjectContext {
         var failure: ContextError?
     }
 
+    /// All changes, valid, with what hooks make of them (MO-31).
+    ///
+    /// `willSave` is called again until it changes nothing. Objects that a validation hook inserts, changes first or
+    /// deletes are part of the save, too.
+    private func settle() throws(ContextError) -> ChangeSet {
+        var rounds = HookRounds()
+        while true {
+            let changes = try collect(&rounds)
+            let count = changeCount
+            try validate(changes)
+            if changeCount == count || changes.hasSameObjects(as: ChangeSet(self)) { return changes }
+        }
+    }
+
     /// All changes, with what delete rules and `willSave` make of them, until no object changes any more (MO-31).
-    private func collect() throws(ContextError) -> ChangeSet {
-        let roundCountMax = 1000
-        for _ in 0..<roundCountMax {
+    private func collect(_ rounds: inout HookRounds) throws(ContextError) -> ChangeSet {
+        while true {
+            stage = SaveStage(.deleteRules)
             runDeleteRules()
             let count = changeCount
             let changes = ChangeSet(self)
-            for object in changes.all { object.willSave() }
+            try rounds.begin(with: changes)
+            for object in changes.all {
+                stage = SaveStage(.willSave, object)
+                object.willSave()
+            }
+            stage = SaveStage(.willSave)
             if changeCount == count { return changes }
         }
-        throw .unsettledSave(rounds: roundCountMax)
+    }
+
+    /// How often a save has called `willSave` of its objects: hooks that never come to an end must not end the program.
+    private struct HookRounds {
+        private static let roundCountMax = 1000
+        private var roundCount = 0
+        private var callCount = 0
+        private var callCountMax = 0
+
+        /// - Throws: `ContextError.unsettledSave` after 1,000 rounds, or 1,000 times as many calls as the first round
+        ///   had, which counts as 100 at least.
+        mutating func begin(with changes: ChangeSet) throws(ContextError) {
+            let count = changes.inserted.count + changes.updated.count + changes.deleted.count
+            if roundCount == 0 { callCountMax = Self.roundCountMax * max(count, 100) }
+            callCount += count
+            guard roundCount < Self.roundCountMax, callCount <= callCountMax else {
+                throw .unsettledSave(rounds: roundCount)
+            }
+            roundCount += 1
+        }
     }
 
     /// Sends the changes to their stores; resolves conflicts as the merge policy says, and then sends again.
@@ -82,6 +130,7 @@ extension ManagedObjectContext {
             attempt += 1
             changes = ChangeSet(self)
             try validate(changes)
+            stage = SaveStage(.storing)
         }
     }
 

@@ -9,9 +9,19 @@ extension ManagedObjectContext {
     /// - Throws: `ContextError.violations` with all that is wrong, refused changes included.
     func validate(_ changes: ChangeSet) throws(ContextError) {
         var violations: [Violation] = []
-        for object in changes.inserted { object.checkInsert(&violations) }
-        for object in changes.updated where !object.state.contains(.inaccessible) { object.checkUpdate(&violations) }
-        for object in changes.deleted { object.checkDelete(&violations) }
+        for object in changes.inserted {
+            stage = SaveStage(.validateForInsert, object)
+            object.checkInsert(&violations)
+        }
+        for object in changes.updated where !object.state.contains(.inaccessible) {
+            stage = SaveStage(.validateForUpdate, object)
+            object.checkUpdate(&violations)
+        }
+        for object in changes.deleted {
+            stage = SaveStage(.validateForDelete, object)
+            object.checkDelete(&violations)
+        }
+        stage = SaveStage(.validateForDelete)
         // Last, because counting destinations may have met some that cannot be read.
         violations = recorded + violations
         guard violations.isEmpty else { throw .violations(violations) }

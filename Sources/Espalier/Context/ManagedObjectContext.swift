@@ -90,8 +90,10 @@ public final class ManagedObjectContext {
     var reportedConflicts: [ObjectID: UInt64] = [:]
     /// Refused changes and unreadable values, for the next save to report.
     var recorded: [Violation] = []
-    /// Counts changes of values, so that a save sees whether `willSave` changed anything.
+    /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
+    /// What the running save asks of the application; `nil` if no save runs.
+    var stage: SaveStage?
     /// What the initializer of `ManagedObject` shall become next, if it is not a new object.
     var nextFault: FaultOrigin?
     /// The entity that was fetched last, which is mostly the one that is fetched next.
@@ -234,6 +236,7 @@ public final class ManagedObjectContext {
         object.joinContext()
         registry.insert(object)
         inserted.insert(object)
+        changeCount &+= 1
         object.awakeFromInsert()
     }
 

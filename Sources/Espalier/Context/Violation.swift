@@ -39,6 +39,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case abstractEntity
         /// Refused: the model has no such entity.
         case unknownEntity(known: [String])
+        /// Refused: the call would take away what the running save is about to write.
+        case notWhileSaving(call: String, hook: String)
         /// The stored value is none that the property's type has, such as the raw value of no case of an enumeration.
         case unknownValue(AttributeValue, type: String)
         /// The store could not read what a property needed.
@@ -74,7 +76,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .rowIsGone, .unreadable: 133000
         case .custom, .wrongType, .unknownKey, .unknownValue, .objectOfOtherContext, .destinationIsDeleted,
             .objectIsDeleted,
-            .noContext, .abstractEntity, .unknownEntity:
+            .noContext, .abstractEntity, .unknownEntity, .notWhileSaving:
             1550
         }
     }
@@ -123,6 +125,8 @@ extension Violation.Reason {
             "the object was not inserted: its entity is abstract; insert an object of a subentity"
         case .unknownEntity(let known):
             "the object was not inserted: the model has no such entity; it has \(known.joined(separator: ", "))"
+        case .notWhileSaving(let call, let hook):
+            "\(call) was refused: it was called in \(hook) while the context was saving; call it after save() returned"
         case .unknownValue(let value, let type):
             "the stored value \(value.text) is none of \(type), so it read as another one; set it, or add the case"
         case .unreadable(let reason):

@@ -137,13 +137,16 @@ extension ManagedObject {
     }
 
     /// Attributes and to-one destinations whose values differ from the committed ones (MO-35).
+    ///
+    /// Those of a new object are compared with the values that it began with.
     public final func changedValues() -> [String: AttributeValue] {
         var result: [String: AttributeValue] = [:]
         for attribute in entity.attributes where !attribute.isTransient {
             guard let value = unsavedAttribute(at: attribute.slot) else { continue }
-            if (row?.value(at: attribute.slot) ?? .null) != value { result[attribute.name] = value }
+            let base = row?.value(at: attribute.slot) ?? (isInserted ? shape.defaultValues[attribute.slot] : .null)
+            if base != value { result[attribute.name] = value }
         }
-        for relationship in entity.relationships {
+        for relationship in entity.relationships where !relationship.isToMany {
             guard let id = unsavedDestinationID(at: relationship.slot) else { continue }
             if row?.destination(at: relationship.slot) != id {
                 result[relationship.name] = id.map { .objectID($0) } ?? .null
@@ -153,8 +156,17 @@ extension ManagedObject {
     }
 
     /// Whether a stored property or relationship really differs from what is committed (MO-07).
+    ///
+    /// A change that was taken back is none: an attribute that has its committed value again, a destination that was
+    /// added and removed, an order that was restored. Loads no list of destinations.
+    /// - Complexity: O(changes), and O(destinations) for each ordered relationship that was touched.
     public final var hasPersistentChangedValues: Bool {
         takeInInverses()
-        return !changedValues().isEmpty || changes?.values.toMany.isEmpty == false
+        if !changedValues().isEmpty { return true }
+        guard let toMany = changes?.values.toMany else { return false }
+        return toMany.pairs.contains { slot, change in
+            if let list = change.list { return list != storedDestinationIDs(at: slot) }
+            return !change.added.isEmpty || !change.removed.isEmpty
+        }
     }
 }

@@ -1,0 +1,49 @@
+// What a running save asks of the application at this moment, so that calls which a save cannot take in are answered.
+//
+// Invariants
+//   1. A context has a stage exactly while its `save` runs.
+//   2. `save` inside a save throws. `reset` and `rollback` inside a save are refused before its stores have committed,
+//      and the save reports that; afterwards, in `didSave`, they do their work.
+
+import EspalierModel
+
+/// The code of the application that a running save calls.
+struct SaveStage {
+    /// What is called.
+    enum Hook: String {
+        case willSave
+        case deleteRules = "prepareForDeletion"
+        case validateForInsert, validateForUpdate, validateForDelete
+        case storing = "the hooks of objects while rows are written"
+        case didSave
+    }
+
+    var hook: Hook
+    /// The object whose hook runs, which the save keeps alive meanwhile; none between hooks.
+    var object = Unretained<ManagedObject>(nil)
+
+    init(_ hook: Hook, _ object: ManagedObject? = nil) {
+        self.hook = hook
+        self.object = Unretained(object)
+    }
+}
+
+extension ManagedObjectContext {
+    /// Throws if the context saves already.
+    func checkIsNotSaving() throws(ContextError) {
+        guard let stage else { return }
+        throw .alreadySaving(hook: stage.hook.rawValue, object: stage.object.object?.storedID)
+    }
+
+    /// Whether `call` would take away what a running save is about to write; then the save reports it.
+    func refusesWhileSaving(_ call: String) -> Bool {
+        guard let stage, stage.hook != .didSave else { return false }
+        let reason = Violation.Reason.notWhileSaving(call: call, hook: stage.hook.rawValue)
+        if let object = stage.object.object {
+            record(Violation(object, nil, reason))
+        } else {
+            record(Violation(nil, entityName: "ManagedObjectContext", reason))
+        }
+        return true
+    }
+}
