@@ -32,7 +32,7 @@ enum ImportTable {
         "EspalierEngine": ["Synchronization"],
         "EspalierModel": ["FoundationEssentials", "Swift", "Synchronization"],
         "EspalierStore": ["FoundationEssentials", "Synchronization"],
-        "Espalier": ["FoundationEssentials", "Synchronization"],
+        "Espalier": ["Dispatch", "FoundationEssentials", "Synchronization"],
         "EspalierMacros": [
             "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftDiagnostics",
             "SwiftCompilerPluginMessageHandling",

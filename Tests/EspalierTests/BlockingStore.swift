@@ -1,0 +1,61 @@
+// A store in memory whose fetches wait: what a slow disk does to a context.
+
+import Dispatch
+import EspalierModel
+import EspalierStore
+import Foundation
+import Synchronization
+
+/// Fetches wait until `release` was called for each of them, or until the time is over.
+final class BlockingStore: PersistentStore {
+    private let base: InMemoryStore
+    private let gate = DispatchSemaphore(value: 0)
+    private let seconds: Double
+    private let counts = Mutex((waiting: 0, timedOut: 0))
+
+    init(model: ManagedObjectModel, seconds: Double) {
+        base = InMemoryStore(model: model)
+        self.seconds = seconds
+    }
+
+    /// Fetches that wait now.
+    var waitingCount: Int { counts.withLock(\.waiting) }
+    /// Fetches that were not released in time.
+    var timedOutCount: Int { counts.withLock(\.timedOut) }
+
+    func release(_ count: Int) { for _ in 0..<count { gate.signal() } }
+
+    private func wait() {
+        counts.withLock { $0.waiting += 1 }
+        let result = gate.wait(timeout: .now() + seconds)
+        counts.withLock { counts in
+            counts.waiting -= 1
+            if result == .timedOut { counts.timedOut += 1 }
+        }
+    }
+
+    var identifier: UUID { base.identifier }
+    var type: StoreType { StoreType(rawValue: "Blocking") }
+    var path: String? { nil }
+    var isReadOnly: Bool { false }
+    var model: ManagedObjectModel { base.model }
+
+    func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
+        wait()
+        return try base.fetch(fetch)
+    }
+    func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try base.fetchIDs(fetch) }
+    func count(_ fetch: StoreFetch) throws(StoreError) -> Int { try base.count(fetch) }
+    func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] { try base.snapshots(of: ids) }
+    func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) -> [[ObjectID]] {
+        try base.destinations(of: relationship, for: owners)
+    }
+    func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID] {
+        try base.reserveIDs(for: entity, count: count)
+    }
+    func save(_ request: SaveRequest) throws(StoreError) -> SaveResult { try base.save(request) }
+    func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try base.explain(fetch) }
+    func metadata() throws(StoreError) -> [String: AttributeValue] { try base.metadata() }
+    func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) { try base.setMetadata(metadata) }
+    func close() throws(StoreError) { try base.close() }
+}
