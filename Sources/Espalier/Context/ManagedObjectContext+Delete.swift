@@ -28,7 +28,11 @@ extension ManagedObjectContext {
     }
 
     /// Merges waiting saves of other contexts and runs the delete rules of what was deleted (MC-36).
+    ///
+    /// This is the end of an event: observers are told which objects have changed in it.
     public func processPendingChanges() {
+        beginEvent()
+        defer { endEvent() }
         forgetDestinations()
         mergeWaitingSaves()
         runDeleteRules()
@@ -40,6 +44,7 @@ extension ManagedObjectContext {
         object.prepareForDeletion()
         guard !object.isDeleted else { return }
         changeCount += 1
+        noteDeleted(object)
         if object.isInserted { inserted.remove(object) }
         if object.state.contains(.updated) { updated.remove(object) }
         object.state.insert(.deleted)

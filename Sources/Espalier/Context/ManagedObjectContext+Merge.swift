@@ -12,7 +12,8 @@ extension ManagedObjectContext {
     /// Unchanged objects get the new values, and so do changed ones, with unsaved changes on top: if both sides have
     /// changed a property, the next save reports the conflict, or decides it by the merge policy. Deleted ones read
     /// `isDeleted` and keep their last values, unless they are changed here: then the next save reports the conflict.
-    /// Only objects in memory are touched; nothing but what changed objects need is fetched.
+    /// Only objects in memory are touched; nothing but what changed objects need is fetched. If `saved` says that
+    /// everything may have changed, every object in memory is refreshed.
     public func mergeChanges(from saved: SavedChanges) { merge([saved]) }
 
     /// Takes in the saves that have arrived since the last time.
@@ -24,6 +25,12 @@ extension ManagedObjectContext {
 
     private func merge(_ saves: [SavedChanges]) {
         guard !saves.isEmpty else { return }
+        beginEvent()
+        defer { endEvent() }
+        if saves.contains(where: \.isEverything) {
+            cache.removeAll()
+            refreshAll(isAsked: false)
+        }
         var (changed, replaced): ([ManagedObject], [ManagedObject]) = ([], [])
         var seen = Set<ObjectID>()
         // The last word on an object is that of the last save.
@@ -45,6 +52,7 @@ extension ManagedObjectContext {
         }
         takeNewerRows(of: changed)
         takeNewerRows(of: replaced, isReplaced: true)
+        for saved in saves { tellDidMerge(saved) }
     }
 
     private func takeDeletion(of id: ObjectID) {
@@ -56,6 +64,7 @@ extension ManagedObjectContext {
             object.leaveContext()
         } else if !object.hasChanges {
             object.state.insert(.inaccessible)
+            noteDeleted(object)
         } else {
             // It keeps what it has: the next save reports the conflict.
             return

@@ -27,6 +27,7 @@ extension ManagedObjectContext {
             for (object, stored) in try newestRows(of: objects) {
                 // What a row that is gone had is not to be had again.
                 guard let stored else { continue }
+                noteRefreshed(object)
                 cache.invalidate(object.storedID)
                 if isAsked, reportedConflicts[object.storedID] == stored.version {
                     settled.insert(object.storedID)

@@ -14,7 +14,10 @@ extension ManagedObjectContext {
     ///   objects stay as they are, and with `true` so do changed ones whose row is gone: the next save reports those.
     public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self, !object.isInserted else { return }
+        beginEvent()
+        defer { endEvent() }
         if mergesChanges && object.hasChanges { return takeNewerRows(of: [object], isAsked: true) }
+        if !object.isFault || object.hasChanges { noteRefreshed(object) }
         cache.invalidate(object.storedID)
         // A hook of a running save may call this: the save then collects its changes again.
         if object.hasChanges { changeCount &+= 1 }
@@ -26,11 +29,18 @@ extension ManagedObjectContext {
     }
 
     /// Refreshes every object and keeps unsaved changes (MC-28).
-    public func refreshAllObjects() {
+    public func refreshAllObjects() { refreshAll(isAsked: true) }
+
+    /// Refreshes every object and keeps unsaved changes.
+    ///
+    /// - Parameter isAsked: whether the application asked for it, which settles conflicts that a save has reported.
+    func refreshAll(isAsked: Bool) {
+        beginEvent()
+        defer { endEvent() }
         var changed: [ManagedObject] = []
         for object in registry.objects where !object.isInserted {
             if object.hasChanges { changed.append(object) } else { refresh(object, mergesChanges: true) }
         }
-        takeNewerRows(of: changed, isAsked: true)
+        takeNewerRows(of: changed, isAsked: isAsked)
     }
 }

@@ -9,11 +9,15 @@ extension ManagedObjectContext {
     /// yet the call is refused, and the save reports that.
     public func rollback() {
         if refusesWhileSaving("rollback()") { return }
+        beginEvent()
+        defer { endEvent() }
         for object in changedObjects where object.isInserted {
+            noteInvalidated(object)
             registry.remove(object)
             object.leaveContext()
         }
         for object in changedObjects where !object.isInserted {
+            noteRefreshed(object)
             object.discardPersistentChanges()
             object.state.subtract([.updated, .deleted, .propagated])
         }
@@ -27,6 +31,9 @@ extension ManagedObjectContext {
     /// reports that.
     public func reset() {
         if refusesWhileSaving("reset()") { return }
+        beginEvent()
+        defer { endEvent() }
+        if collectsChanges { noteReset(of: registry.objects.map(\.storedID)) }
         letGo(isReset: true)
         // Objects that end from here on do not leave it.
         registry = ObjectRegistry()

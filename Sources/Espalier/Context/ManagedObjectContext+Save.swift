@@ -20,17 +20,22 @@ extension ManagedObjectContext {
         try checkIsNotSaving()
         mergeWaitingSaves()
         guard hasChanges || !recorded.isEmpty else { return }
-        stage = SaveStage(.deleteRules)
+        beginEvent()
+        defer { endEvent() }
+        stage = SaveStage(.willSaveObserver)
         defer { stage = nil }
+        let event = eventChanges
         var checkpoint = ContextCheckpoint(self)
         var changes: ChangeSet
         let outcome: SaveOutcome
         do {
+            tellWillSave()
             changes = try settle()  //                                  1 collect, 2 propagate deletes, 3 validate
             stage = SaveStage(.storing)
             outcome = try write(&changes, &checkpoint)  //              4 freeze, 5 route, 6 ... 9 in each store
         } catch {
             checkpoint.restore(self)
+            eventChanges = event
             if case .violations = error { recorded.removeAll() }
             noteReported(error)
             throw error
@@ -38,13 +43,16 @@ extension ManagedObjectContext {
         let told = apply(outcome)  //                                  10
         forgetDestinations()
         persistentStoreCoordinator.tell(told, except: mailbox)  //     11
+        stage = SaveStage(.didSave)
+        tellChanges()
         for part in outcome.saved {
             for object in part.changes.all {
                 stage = SaveStage(.didSave, object)
                 object.didSave()
             }
         }
-        stage = SaveStage(.didSave)
+        stage = SaveStage(.didSaveObserver)
+        tellDidSave(told, outcome.saved.map(\.changes))
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
     }
 
@@ -125,6 +133,7 @@ extension ManagedObjectContext {
             case .refused(let found): refusal = found
             }
             guard attempt < attemptCountMax else { throw contextError(refusal.error) }
+            for conflict in refusal.conflicts { registry.withObject(conflict.id) { noteRefreshed($0) } }
             if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts, &checkpoint) }
             if !refusal.missing.isEmpty { try resolve(refusal.missing) }
             attempt += 1

@@ -99,6 +99,19 @@ public final class ManagedObjectContext {
     /// The entity that was fetched last, which is mostly the one that is fetched next.
     var lastFetched: Entity?
     var mailbox: SaveMailbox?
+    /// The closures that observe the context; `nil` if there never was one.
+    var observers: ContextObservers?
+    /// Whether a closure wants to know which objects change.
+    var collectsChanges: Bool {
+        // SAFETY: of both, no access lasts while another begins: a flag calls nobody.
+        get { unsafe storedCollectsChanges }
+        set { unsafe storedCollectsChanges = newValue }
+    }
+    @exclusivity(unchecked) private var storedCollectsChanges = false
+    /// How many calls that are events run inside of one another.
+    var eventDepth = 0
+    /// Called when an event has begun of which no call knows the end.
+    var eventNotice: (() -> Void)?
     /// Called when a save of another context has arrived, on that context's thread.
     var mergeNotice: (@Sendable () -> Void)?
     private var shapes: [EntityShape?]
@@ -237,6 +250,7 @@ public final class ManagedObjectContext {
         registry.insert(object)
         inserted.insert(object)
         changeCount &+= 1
+        noteInserted(object)
         object.awakeFromInsert()
     }
 

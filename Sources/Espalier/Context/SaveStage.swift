@@ -12,10 +12,12 @@ struct SaveStage {
     /// What is called.
     enum Hook: String {
         case willSave
+        case willSaveObserver = "an observer of WillSaveMessage"
         case deleteRules = "prepareForDeletion"
         case validateForInsert, validateForUpdate, validateForDelete
         case storing = "the hooks of objects while rows are written"
         case didSave
+        case didSaveObserver = "an observer of DidSaveMessage"
     }
 
     var hook: Hook
@@ -37,7 +39,7 @@ extension ManagedObjectContext {
 
     /// Whether `call` would take away what a running save is about to write; then the save reports it.
     func refusesWhileSaving(_ call: String) -> Bool {
-        guard let stage, stage.hook != .didSave else { return false }
+        guard let stage, stage.hook != .didSave, stage.hook != .didSaveObserver else { return false }
         let reason = Violation.Reason.notWhileSaving(call: call, hook: stage.hook.rawValue)
         if let object = stage.object.object {
             record(Violation(object, nil, reason))

@@ -15,15 +15,20 @@ public final class PersistentContainer: Sendable {
 
     /// The main actor's context.
     ///
-    /// It takes in what other contexts save, as soon as the main actor is free. Unsaved changes stay on top; where both
-    /// sides have changed a property, its next save asks the merge policy, which is `error` unless you set it.
+    /// It takes in what other contexts save, and tells its observers what has changed in it, as soon as the main actor is
+    /// free. Unsaved changes stay on top; where both sides have changed a property, its next save asks the merge policy,
+    /// which is `error` unless you set it.
     @MainActor public var viewContext: ManagedObjectContext {
         if let context = madeViewContext { return context }
         let context = ManagedObjectContext(persistentStoreCoordinator)
         context.name = "view"
         // Not by way of the container: an application may keep the context alone.
         let follower = ViewContextFollower(context: context)
-        context.mergeNotice = { Task { @MainActor in follower.context?.processPendingChanges() } }
+        let notice = { @Sendable in
+            _ = Task { @MainActor in follower.context?.processPendingChanges() }
+        }
+        context.mergeNotice = notice
+        context.eventNotice = notice
         context.automaticallyMergesChangesFromParent = true
         madeViewContext = context
         return context

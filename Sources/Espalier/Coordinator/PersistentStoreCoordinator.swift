@@ -34,9 +34,13 @@ public final class PersistentStoreCoordinator: Sendable {
     public let managedObjectModel: ManagedObjectModel
     /// Guards the lists of stores and of receivers.
     private let state = Mutex(State())
+    /// Guards the list of closures that observe the stores; they are called outside of it.
+    let observers = Mutex(StoreObservers())
 
     /// A coordinator without stores.
     public init(managedObjectModel: ManagedObjectModel) { self.managedObjectModel = managedObjectModel }
+
+    deinit { for member in state.withLock(\.mailboxes) { member.mailbox?.finish() } }
 
     // MARK: Stores
 
@@ -51,7 +55,9 @@ public final class PersistentStoreCoordinator: Sendable {
             Set(names.compactMap { managedObjectModel.entity(named: $0) }.map { rootName(of: $0) })
         }
         let member = Member(store: store, tag: Interned.stores.tag(of: store.identifier), rootNames: roots)
+        tellWillChange(added: [store])
         state.withLock { $0.members.append(member) }
+        tellDidChange(added: [store])
     }
 
     /// Opens a store and adds it (PS-02).
@@ -82,7 +88,9 @@ public final class PersistentStoreCoordinator: Sendable {
     ///
     /// - Throws: `ContextError.store` if closing failed; it is taken out nevertheless.
     public func remove(_ store: any PersistentStore) throws(ContextError) {
+        tellWillChange(removed: [store])
         state.withLock { $0.members.removeAll { $0.store === store } }
+        defer { tellDidChange(removed: [store]) }
         do { try store.close() } catch { throw ContextError(error) }
     }
 
@@ -143,8 +151,8 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// A mailbox for saves of other contexts.
     ///
-    /// - Parameter notice: called after each delivery, on the thread of the context that saved.
-    func subscribe(notice: (@Sendable () -> Void)? = nil) -> SaveMailbox {
+    /// - Parameter notice: called when a save comes into the empty mailbox, on the thread of the context that saved.
+    package func subscribe(notice: (@Sendable () -> Void)? = nil) -> SaveMailbox {
         let mailbox = SaveMailbox(notice: notice)
         state.withLock { state in
             state.mailboxes.removeAll { $0.mailbox == nil }

@@ -1,9 +1,11 @@
-// What a save tells the other contexts: which objects, by ID only (NT-03).
+// What a save tells others: which objects, by ID only (NT-03).
 
 public import EspalierModel
-import Synchronization
 
-/// The objects that one save has written.
+/// The objects that one save has written, or several saves together.
+///
+/// Contexts receive it by themselves (`automaticallyMergesChangesFromParent`); an application reads it from
+/// `PersistentStoreCoordinator.savedChanges` and may give it to `ManagedObjectContext.mergeChanges(from:)`.
 public struct SavedChanges: Sendable, Equatable {
     /// Objects that are new in the store.
     public var inserted: [ObjectID]
@@ -11,30 +13,22 @@ public struct SavedChanges: Sendable, Equatable {
     public var updated: [ObjectID]
     /// Objects that are gone.
     public var deleted: [ObjectID]
-    /// The name of the context that saved.
+    /// The name of the context that saved; `nil` if it has none, or if several contexts have saved.
     public var contextName: String?
-}
+    /// Whether any object may have changed: more objects than a receiver keeps in mind were saved before it came by.
+    ///
+    /// Then `inserted`, `updated` and `deleted` are empty, and merging refreshes every object.
+    public var isEverything: Bool
 
-/// Where saves of other contexts wait until their receiver comes by.
-///
-/// The coordinator holds it weakly: it ends with the context that subscribed.
-final class SaveMailbox: Sendable {
-    /// Guards the saves that wait, oldest first.
-    private let waiting = Mutex<[SavedChanges]>([])
-    private let notice: (@Sendable () -> Void)?
-
-    /// - Parameter notice: called after each delivery, on the thread of the context that saved.
-    init(notice: (@Sendable () -> Void)?) { self.notice = notice }
-
-    func deliver(_ changes: SavedChanges) {
-        waiting.withLock { $0.append(changes) }
-        notice?()
+    /// The objects that were saved elsewhere, in another process for example.
+    public init(
+        inserted: [ObjectID] = [], updated: [ObjectID] = [], deleted: [ObjectID] = [], contextName: String? = nil,
+        isEverything: Bool = false
+    ) {
+        (self.inserted, self.updated, self.deleted) = (inserted, updated, deleted)
+        (self.contextName, self.isEverything) = (contextName, isEverything)
     }
 
-    func takeAll() -> [SavedChanges] {
-        waiting.withLock { waiting in
-            defer { waiting = [] }
-            return waiting
-        }
-    }
+    /// How many IDs it holds.
+    var idCount: Int { inserted.count + updated.count + deleted.count }
 }

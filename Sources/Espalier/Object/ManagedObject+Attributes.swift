@@ -102,6 +102,7 @@ extension ManagedObject {
         guard state.isDisjoint(with: .awakening) else { return }
         withContext { context in
             context.changeCount &+= 1
+            context.noteUpdated(self)
             guard state.isDisjoint(with: [.inserted, .updated, .deleted]) else { return }
             state.insert(.updated)
             context.updated.insert(self)
