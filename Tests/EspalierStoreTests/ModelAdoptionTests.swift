@@ -263,6 +263,39 @@ import Testing
         }
     }
 
+    @Test func `a to-many relationship that must lead somewhere now is refused where a row has no destination`() throws
+    {
+        try withStorePath { path in
+            try makeStore(at: path, ["a", "b", "c"])
+            let required = try model { $0[0].relationships[1].isOptional = false }
+            func save(_ links: [(UInt64, UInt64)]) throws {
+                let store = try BTreeStore.open(path: path, model: model())
+                var request = SaveRequest()
+                for (key, boss) in links {
+                    let ids = [key, boss].map {
+                        ObjectID(
+                            entityName: $0 == 3 ? "Worker" : "Person", storeIdentifier: store.identifier, key: $0)
+                    }
+                    var update = SaveRequest.Update(id: ids[0], expectedVersion: 1)
+                    update.destinations.append((0, ids[1]))
+                    request.updates.append(update)
+                }
+                _ = try store.save(request)
+                try store.close()
+            }
+
+            try save([(1, 2), (2, 1)])
+            let text = reason { _ = try BTreeStore.open(path: path, model: required) } ?? ""
+            #expect(
+                text.contains("team must have a value now, but 1 row has none, the first of them Worker/3"), "\(text)")
+
+            try save([(3, 3)])
+            let store = try BTreeStore.open(path: path, model: required)
+            #expect(try store.check().isOK)
+            try store.close()
+        }
+    }
+
     @Test func `what need not have a value any more opens, and takes rows without one`() throws {
         try withStorePath { path in
             try makeStore(at: path, ["a"])

@@ -152,6 +152,19 @@ enum GoldenRows {
         }
     }
 
+    @Test func `a store of the first format takes a model of other indexes in the same opening`() throws {
+        try withTemporaryFolder { folder in
+            let path = try copy(1, to: folder)
+            var entities = try GoldenRows.model().descriptions
+            for slot in [0, 6] { entities[0].attributes[slot].isIndexed.toggle() }
+            let store = try BTreeStore.open(path: path, model: try ManagedObjectModel(entities: entities))
+
+            try GoldenRows.expect(in: store)
+            #expect(try store.check().isOK)
+            try store.close()
+        }
+    }
+
     @Test func `a damaged row of the first format leaves the file as it was`() throws {
         try withTemporaryFolder { folder in
             let path = try copy(1, to: folder)

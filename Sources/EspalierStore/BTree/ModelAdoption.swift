@@ -1,7 +1,7 @@
 // Making a file serve another model of the same rows: indexes and constraints come and go, properties become required.
 //
 // Invariants
-//   1. One transaction: after a crash the file has the old model with all its trees, or the new one with all of its own.
+//   1. One transaction: after a crash the file has the old model with its trees, or the new one with all of its own.
 //   2. Memory does not follow the number of rows: a tree is built from sorted batches of entries, and what does not fit
 //      into the cache goes to the log. Of rows that share the first 512 bytes of unique values it holds 24 bytes each.
 //   3. Rows are checked before they are used. Rows that the new model forbids leave the file as it was.
@@ -221,7 +221,8 @@ extension StoreCatalog {
                         let isMissing =
                             switch property {
                             case .attribute(let slot): reader.isNull(at: slot, row)
-                            case .relationship(let slot): reader.reference(at: slot, row) == nil
+                            case .relationship(let slot):
+                                try isUnset(slot, row, key, context.entity(number), reader, in: transaction)
                             }
                         guard isMissing else { continue }
                         missing[position].rowCount += 1
@@ -235,11 +236,29 @@ extension StoreCatalog {
         let reasons = missing.filter { $0.rowCount > 0 }.map { property, rowCount, first in
             "entity \(property.entity): \(property.name) must have a value now, but "
                 + "\(rowCount) \(rowCount == 1 ? "row has" : "rows have") none, the first of them "
-                + "\(first.map { "\($0.entityName)/\($0.key)" } ?? ""); give them values with the model of the file first, "
-                + "or keep \(property.name) optional"
+                + "\(first.map { "\($0.entityName)/\($0.key)" } ?? ""); give them values with the model of the file "
+                + "first, or keep \(property.name) optional"
         }
         guard reasons.isEmpty else {
             throw .incompatibleModel(path: path, reason: reasons.joined(separator: "; "))
         }
+    }
+
+    /// Whether a relationship of a row leads nowhere.
+    private func isUnset<Base: TreeReading & ~Copyable>(
+        _ slot: Int, _ row: RawSpan, _ key: UInt64, _ entity: Entity?, _ reader: RowReader,
+        in transaction: borrowing StoreTransaction<Base>
+    ) throws(StoreError) -> Bool {
+        guard let relationship = entity?.relationships[slot], relationship.isToMany else {
+            return reader.reference(at: slot, row) == nil
+        }
+        var owner: [UInt8] = []
+        owner.append(bigEndian: key)
+        var isEmpty = true
+        try transaction.forEach(in: linkTree(of: relationship), beginningWith: owner) { _, _ in
+            isEmpty = false
+            return false
+        }
+        return isEmpty
     }
 }

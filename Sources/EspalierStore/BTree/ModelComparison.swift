@@ -1,8 +1,8 @@
 // Whether a file's model and the application's are the same as far as rows go, and if not, where they differ.
 //
 // What may differ: the order of entities and properties, default values, delete rules, counts, renaming identifiers, of
-// which nothing changes what a file holds; indexes and uniqueness constraints, whose trees opening builds and drops; and
-// whether a value is optional, which opening checks (ModelAdoption).
+// which nothing changes what a file holds; indexes and uniqueness constraints, whose trees opening builds and drops;
+// and whether a value is optional, which opening checks (ModelAdoption).
 
 internal import EspalierModel
 
@@ -56,9 +56,9 @@ enum ModelComparison {
         let name: String
     }
 
-    /// The attributes and to-one relationships that the given model requires and the stored one does not.
+    /// The attributes and relationships that the given model requires and the stored one does not.
     ///
-    /// Counts of to-many relationships are left to the next save of each object.
+    /// Least and greatest counts of to-many relationships are left to the next save of each object.
     static func newlyRequired(stored: [EntityDescription], given: [EntityDescription]) -> [RequiredProperty] {
         let storedByName = byName(stored.map { ($0.name, $0) })
         return given.flatMap { entity -> [RequiredProperty] in
@@ -68,7 +68,7 @@ enum ModelComparison {
                     && old.attributes.contains { $0.name == attribute.name && $0.isOptional }
             }
             let relationships = entity.relationships.filter { relationship in
-                !relationship.isOptional && relationship.cardinality == .toOne
+                !relationship.isOptional
                     && old.relationships.contains { $0.name == relationship.name && $0.isOptional }
             }
             return (attributes.map(\.name) + relationships.map(\.name)).map {
