@@ -87,8 +87,8 @@ extension ContextError: CustomStringConvertible {
             "after \(rounds) rounds hooks of the save still change objects; they must not set values that are set "
                 + "already, and not insert an object each time they are called"
         case .alreadySaving(let hook, let object):
-            "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context was saving; leave the call "
-                + "out: what hooks change before the save writes is part of it, and the rest can be saved after it returned"
+            "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context was saving; leave the "
+                + "call out: what hooks change before the save writes is part of it, the rest can be saved afterwards"
         case .unknownEntity(let name, let known):
             "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
         case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"

@@ -89,8 +89,8 @@ public actor BackgroundContext {
 
     /// Runs `body` with the context and waits for it (MC-03).
     ///
-    /// Inside of a block of the same context it runs at once. It is no event of its own: neither delete rules nor merges
-    /// run before or after. It blocks the calling thread for as long as other blocks are ahead; in a task use `perform`.
+    /// Inside of a block of the same context it runs at once. It is no event of its own: neither delete rules nor
+    /// merges run before or after. It blocks the calling thread while other blocks are ahead; in a task use `perform`.
     ///
     /// - Throws: what `body` throws.
     public nonisolated func performAndWait<Value: Sendable, Failure: Error>(
@@ -108,7 +108,8 @@ public actor BackgroundContext {
     private nonisolated func outcomeHere<Value: Sendable, Failure: Error>(
         of body: @Sendable (ManagedObjectContext) throws(Failure) -> Value
     ) -> Result<Value, Failure> {
-        assumeIsolated { $0.outcome(of: body) }
+        executor.checkIsolated()
+        return assumeIsolated { $0.outcome(of: body) }
     }
 
     private func outcome<Value: Sendable, Failure: Error>(

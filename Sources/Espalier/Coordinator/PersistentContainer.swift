@@ -15,8 +15,8 @@ public final class PersistentContainer: Sendable {
 
     /// The main actor's context.
     ///
-    /// It takes in what other contexts save, and tells its observers what has changed in it, as soon as the main actor is
-    /// free. Unsaved changes stay on top; where both sides have changed a property, its next save asks the merge policy,
+    /// When the main actor is free, it takes in what other contexts save and tells its observers what has changed.
+    /// Unsaved changes stay on top; where both sides have changed a property, its next save asks the merge policy,
     /// which is `error` unless you set it.
     @MainActor public var viewContext: ManagedObjectContext {
         if let context = madeViewContext { return context }

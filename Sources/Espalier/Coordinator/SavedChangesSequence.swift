@@ -7,8 +7,8 @@
 ///     }
 ///
 /// Every iterator receives every save that happens after it was made, in order. One that is slow holds a bounded number
-/// of IDs: when many saves wait (256 at least), they become one element, the union of their IDs; beyond 262,144 IDs that
-/// says `isEverything`. The sequence ends when the coordinator does, or the task is cancelled.
+/// of IDs: when many saves wait (256 at least), they become one element, the union of their IDs; beyond 262,144 IDs
+/// that says `isEverything`. The sequence ends when the coordinator does, or the task is cancelled.
 public struct SavedChangesSequence: AsyncSequence, Sendable {
     /// What one save has written.
     public typealias Element = SavedChanges
