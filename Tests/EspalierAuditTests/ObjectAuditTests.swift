@@ -1,6 +1,7 @@
 // The audit above the pages: sound object stores are in order, and each single contradiction is objected to.
 
 import EspalierEngine
+import EspalierModel
 import EspalierStore
 import Foundation
 import TestSupport
@@ -48,6 +49,39 @@ import Testing
         #expect(Dictionary(uniqueKeysWithValues: ours.rowCounts.map { ($0.entity, Int($0.count)) }) == theirs.rowCounts)
         #expect(Int(ours.entryCount) == theirs.indexEntryCount)
         #expect(Int(ours.linkCount) == theirs.linkCount)
+    }
+
+    @Test func `stores are in order when a model has taken indexes and constraints away, and brought them back`() throws
+    {
+        let seed = testSeed(default: 361)
+        for run in 0..<UInt64(Self.runs(3)) {
+            let system = SimulatedFileSystem(seed: 1)
+            system.replaceContents(of: "store", with: try ObjectSampleRun.files(seed: seed &+ run, saves: 40).store)
+            let whole = try ObjectSampleModel.make()
+            var entities = whole.descriptions
+            for index in entities.indices {
+                (entities[index].indexes, entities[index].uniquenessConstraints) = ([], [])
+                for slot in entities[index].attributes.indices {
+                    entities[index].attributes[slot].isIndexed.toggle()
+                    if !entities[index].attributes[slot].type.hasKeyOrder
+                        || entities[index].attributes[slot].isTransient
+                    {
+                        entities[index].attributes[slot].isIndexed = false
+                    }
+                }
+            }
+
+            for model in [try ManagedObjectModel(entities: entities), whole] {
+                let store = try BTreeStore.open(
+                    Database.open("store", in: system, options: SampleStores.options), path: "store", model: model)
+                let theirs = try store.check()
+                try store.close()
+                let report = try Self.audit(ForgedStore(system))
+
+                #expect(report.findings.list == [] && theirs.isOK, "seed \(seed &+ run)")
+                #expect(report.objects.map { Int($0.entryCount) } == theirs.indexEntryCount)
+            }
+        }
     }
 
     @Test func `stores of earlier formats of rows are in order, and say their format`() throws {

@@ -92,6 +92,30 @@ import Testing
         #expect(order.withLock(\.self) == ["first", "second", "third"])
     }
 
+    private final class Order: Sendable {
+        private let names = Mutex<[String]>([])
+        var all: [String] { names.withLock(\.self) }
+        func add(_ name: String) { names.withLock { $0.append(name) } }
+    }
+
+    private func enqueueAndRun(
+        _ schedule: BackgroundContext.Schedule, _ order: Order, on background: isolated BackgroundContext
+    ) async {
+        background.enqueue { _ in order.add("before") }
+        await background.perform(schedule: schedule) { _ in order.add("\(schedule)") }
+    }
+
+    @Test func `on the context's executor a block runs at once, or after what is enqueued, as its caller says`() async {
+        let background = BackgroundContext(coordinator)
+        let order = Order()
+
+        await enqueueAndRun(.immediate, order, on: background)
+        background.performAndWait { _ in }
+        await enqueueAndRun(.enqueued, order, on: background)
+
+        #expect(order.all == ["immediate", "before", "before", "enqueued"])
+    }
+
     // MARK: performAndWait
 
     @Test func `performAndWait inside of a block of the context runs at once, through other contexts as well`() async {

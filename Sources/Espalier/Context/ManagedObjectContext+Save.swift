@@ -43,7 +43,7 @@ extension ManagedObjectContext {
         let told = apply(outcome)  //                                  10
         forgetDestinations()
         persistentStoreCoordinator.tell(told, except: mailbox)  //     11
-        stage = SaveStage(.didSave)
+        stage = SaveStage(.changeObserver)
         tellChanges()
         for part in outcome.saved {
             for object in part.changes.all {

@@ -17,7 +17,11 @@ struct SaveStage {
         case validateForInsert, validateForUpdate, validateForDelete
         case storing = "the hooks of objects while rows are written"
         case didSave
+        case changeObserver = "an observer of ObjectsDidChangeMessage"
         case didSaveObserver = "an observer of DidSaveMessage"
+
+        /// Whether stores have written when it is called.
+        var isAfterCommit: Bool { self == .didSave || self == .changeObserver || self == .didSaveObserver }
     }
 
     var hook: Hook
@@ -39,7 +43,7 @@ extension ManagedObjectContext {
 
     /// Whether `call` would take away what a running save is about to write; then the save reports it.
     func refusesWhileSaving(_ call: String) -> Bool {
-        guard let stage, stage.hook != .didSave, stage.hook != .didSaveObserver else { return false }
+        guard let stage, !stage.hook.isAfterCommit else { return false }
         let reason = Violation.Reason.notWhileSaving(call: call, hook: stage.hook.rawValue)
         if let object = stage.object.object {
             record(Violation(object, nil, reason))

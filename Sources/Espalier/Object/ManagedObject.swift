@@ -248,8 +248,12 @@ open class ManagedObject {
     /// Called by `delete`, when relationships still stand (MO-30).
     open func prepareForDeletion() {}
     /// Called by `save` for every changed object, again as long as that changes something (MO-31).
+    ///
+    /// What it changes, inserts and deletes is saved, too. `save()` throws `ContextError.alreadySaving` here.
     open func willSave() {}
     /// Called when a save has succeeded; changes made here are new ones (MO-32).
+    ///
+    /// `save()` throws `ContextError.alreadySaving` here.
     open func didSave() {}
     /// Called before the object becomes a fault again (MO-33).
     open func willTurnIntoFault() {}
