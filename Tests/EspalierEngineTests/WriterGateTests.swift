@@ -66,6 +66,14 @@ private final class Carried: @unchecked Sendable {
             write.rollback()
             try database.close()
         }
+        // Also where the file system does not say who holds a lock.
+        let system = SimulatedFileSystem(seed: 1)
+        let database = try Database.open("store", in: system, options: DatabaseOptions())
+        let ofCompact = failure { () throws(StorageError) in
+            try Database.compact(at: "store", in: system, options: DatabaseOptions())
+        }
+        #expect(ofCompact == .storeBusy(pid: Platform.processID))
+        try database.close()
     }
 
     @Test(.timeLimit(.minutes(1)))
