@@ -61,6 +61,12 @@ import Testing
             #expect(StorageError.storeBusy(pid: getpid() + 1).description.hasPrefix("Process "))
             try database.close()
             try Database.compact(at: path)
+
+            // What the lock itself says to a second descriptor of this process.
+            let first = try PosixFileSystem.shared.open(path, role: .store, mode: .readWrite)
+            let second = try PosixFileSystem.shared.open(path, role: .store, mode: .readWrite)
+            try first.lockForWriting()
+            #expect(throws: busy) { try second.lockForWriting() }
         }
     }
 
