@@ -1,4 +1,4 @@
-// Every policy, kind of property and way of merging, against what somebody else changed or deleted: what is stored then.
+// Every policy, kind of property and way of merging, against what somebody else changed or deleted: what is stored.
 
 import Espalier
 import EspalierModel
@@ -100,7 +100,7 @@ enum Merging: CaseIterable {
     /// What must be stored; `nil` = the save must fail.
     private static func outcome(_ row: Row, _ policy: MergePolicy, _ merging: Merging) -> [String]? {
         if let both = row.both {
-            // Additions and removals are no conflict; a newer row is one, of an ordered relationship, if it was not merged.
+            // Additions and removals are no conflict; the newer row of an ordered relationship is, if not merged.
             if row.property == "tags" || merging != .none { return both }
             switch policy {
             case .error: return nil

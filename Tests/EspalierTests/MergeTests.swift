@@ -14,7 +14,9 @@ import Testing
     // MARK: Properties (fault 3)
 
     @Test(arguments: StoreKind.allCases)
-    func `contexts that merge by themselves overwrite no property in silence, and merge others`(_ kind: StoreKind) throws {
+    func `contexts that merge by themselves overwrite no property in silence, and merge others`(
+        _ kind: StoreKind
+    ) throws {
         let board = try PegBoard(kind, count: 2)
         for context in [board.mine, board.theirs] { context.automaticallyMergesChangesFromParent = true }
         try board.set("0", "a", ["1"], in: board.mine)

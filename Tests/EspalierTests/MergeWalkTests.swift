@@ -170,9 +170,9 @@ private struct MergeWalk {
         side.context.processPendingChanges()
         for (cell, base) in side.bases {
             guard let now = stored[cell.peg]?[cell.property] else { continue }
-            let isSettled = isAsked && side.told.pegs.contains(cell.peg) && written[cell.peg, default: 0] <= side.told.saves
-            // Additions and removals are counted from what was taken in; an order too, unless both sides moved something.
-            if isSettled || Self.unordered.contains(cell.property) {
+            let isTold = side.told.pegs.contains(cell.peg) && written[cell.peg, default: 0] <= side.told.saves
+            // Additions and removals are counted from what was taken in; so is an order, unless it was moved there.
+            if isAsked && isTold || Self.unordered.contains(cell.property) {
                 sides[index].bases[cell] = now
             } else if PegBoard.ordered.contains(cell.property), !ordersDiffer(base, now) {
                 sides[index].bases[cell] = now
@@ -294,7 +294,7 @@ private struct MergeWalk {
             for property in ["tags", "list"] {
                 compareMembers(name, property, former, mine, bases[.init(peg: name, property: property)], policy)
             }
-            compareMates(name, old, mine, bases, policy)
+            compareMates(name, old, shown, bases, policy)
         }
         for name in old.keys where stored[name] == nil { fail("\(name) is lost") }
     }
@@ -344,10 +344,10 @@ private struct MergeWalk {
     }
 
     private mutating func compareMates(
-        _ name: String, _ former: PegState, _ mine: [String: [String]], _ bases: [Side.Cell: [String]],
+        _ name: String, _ former: PegState, _ shown: PegState, _ bases: [Side.Cell: [String]],
         _ policy: MergePolicy
     ) {
-        let (now, old, here) = (stored[name]?["mate"] ?? [], former[name]?["mate"] ?? [], mine["mate"] ?? [])
+        let (now, old, here) = (stored[name]?["mate"] ?? [], former[name]?["mate"] ?? [], shown[name]?["mate"] ?? [])
         if !now.isEmpty && now != old && now != here { fail("\(name).mate is \(now), was \(old), here \(here)") }
         guard bases[.init(peg: name, property: "mate")] != nil else {
             let isOtherDirty = old.contains { bases[.init(peg: $0, property: "mateOf")] != nil }
@@ -356,8 +356,11 @@ private struct MergeWalk {
             }
             return
         }
-        let isAlone = bases.allSatisfy { cell, base in
-            !cell.property.hasPrefix("mate") || former[cell.peg].map { $0[cell.property] == base } ?? true
+        // What a merge has made of the other ends of changes counts as changed on both sides.
+        let isAlone = former.allSatisfy { peg, values in
+            ["mate", "mateOf"].allSatisfy { property in
+                values[property] == bases[.init(peg: peg, property: property)] ?? shown[peg]?[property]
+            }
         }
         if isAlone, policy != .rollback, policy != .overwrite, now != here {
             fail("\(name).mate is \(now), was \(old), here \(here)")

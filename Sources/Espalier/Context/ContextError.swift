@@ -179,7 +179,7 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
         public let mine: AttributeValue
         /// The value in the store; `nil` if the row is deleted.
         public let stored: AttributeValue?
-        /// The orders of an ordered relationship, of which both sides have moved destinations; then there are no values.
+        /// The orders of an ordered relationship, if both sides have moved destinations; then there are no values.
         public let order: Order?
 
         init(

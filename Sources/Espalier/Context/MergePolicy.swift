@@ -2,10 +2,10 @@
 
 /// How a save resolves conflicts (semantics MP-01 to MP-05).
 ///
-/// There is a conflict if a row to be written is newer in the store than what the context has read, and if it was merged
-/// or refreshed below unsaved changes that are of the same properties: both sides have changed one, to different values
-/// (or the order of one ordered relationship). Changes of different properties merge without one. What either side has
-/// added to a to-many relationship, or removed from it, is never in conflict.
+/// There is a conflict if a row to be written is newer in the store than the one that the context has read. If a newer
+/// row was merged or refreshed below unsaved changes, there is one if both sides have changed the same property to
+/// different values, or the order of the same ordered relationship; changes of different properties merge without. What
+/// either side has added to a to-many relationship, or removed from it, is never in conflict.
 ///
 /// An object whose row somebody else has deleted is inserted again under its own ID by `objectTrump` and `overwrite`,
 /// and given up by `storeTrump` and `rollback`.

@@ -1,9 +1,8 @@
 // Which objects end up related, of those whose to-one relationships both sides have changed.
 //
 // Invariants
-//   1. After `settle` no two decisions contradict each other: each object is at one end of one pair at most, of a
-//      relationship that is to-one at both ends, and both ends have chosen each other. So they can be carried out in any
-//      order.
+//   1. After `settle` no two decisions contradict each other: of a relationship that is to-one at both ends, an object
+//      is in one pair at most, and both ends have chosen each other. So they can be carried out in any order.
 
 import EspalierModel
 
