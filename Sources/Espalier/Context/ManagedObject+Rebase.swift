@@ -82,6 +82,7 @@ extension ManagedObject {
         }
         if changesAttributes { noteChange() }
         for decision in decisions { carryOut(decision) }
+        if bases != nil { forgetUnusedBases() }
         if case .deciding(.rollback) = rebase { undoToManyChanges() }
     }
 
@@ -125,6 +126,19 @@ extension ManagedObject {
         return ChangeBases(
             version: values.bases?.version ?? row.version, attributes: attributes, destinations: destinations,
             lists: lists)
+    }
+
+    /// Forgets bases of what is not changed any more: a later change is made on what is committed then.
+    private func forgetUnusedBases() {
+        guard let values = changes?.values, var bases = values.bases else { return }
+        var (attributes, destinations) = (bases.attributes, bases.destinations)
+        for (slot, _) in attributes.pairs where !values.attributes.contains(slot) { attributes[slot] = nil }
+        for (slot, _) in destinations.pairs where !values.destinations.contains(slot) {
+            destinations.remove(slot)
+        }
+        bases = ChangeBases(
+            version: bases.version, attributes: attributes, destinations: destinations, lists: bases.lists)
+        changeable().values.bases = bases
     }
 
     /// Forgets what changes were based on: they are based on the row from now on.

@@ -39,6 +39,11 @@ struct SlotValues<Value> {
         }
     }
 
+    /// Takes the value of `slot` out, if there is one.
+    mutating func remove(_ slot: Int) {
+        if let position = position(of: slot) { entries.remove(at: position) }
+    }
+
     /// Changes the value of `slot` in place, if there is one.
     mutating func modify(_ slot: Int, _ body: (inout Value) -> Void) {
         if let position = position(of: slot) { body(&entries[position].value) }
