@@ -24,6 +24,8 @@ private struct Side {
     var pegs: [String: Peg] = [:]
     /// For each changed property, what it was changed from.
     var bases: [Cell: [String]] = [:]
+    /// For each changed relationship, what came, what went, and what did both, which may end either way.
+    var moves: [Cell: (added: Set<String>, removed: Set<String>, either: Set<String>)] = [:]
     /// The pegs that a save has told to be in conflict, and how many saves there were then.
     var told: (pegs: Set<String>, saves: Int) = ([], 0)
     /// How many saves it has taken in.
@@ -32,6 +34,17 @@ private struct Side {
     struct Cell: Hashable {
         let peg: String
         let property: String
+    }
+
+    mutating func note(_ now: Set<String>, after former: Set<String>, in cell: Cell) {
+        var (added, removed, either) = moves[cell] ?? ([], [], [])
+        for name in now.subtracting(former) {
+            if removed.remove(name) != nil { either.insert(name) } else { added.insert(name) }
+        }
+        for name in former.subtracting(now) {
+            if added.remove(name) != nil { either.insert(name) } else { removed.insert(name) }
+        }
+        moves[cell] = (added, removed, either)
     }
 
     /// - Parameter known: the names of stored pegs that it may not have come across.
@@ -145,7 +158,9 @@ private struct MergeWalk {
         for (name, values) in after {
             for (property, value) in values where before[name]?[property] != value {
                 let cell = Side.Cell(peg: name, property: property)
-                if sides[index].bases[cell] == nil { sides[index].bases[cell] = before[name]?[property] ?? [] }
+                let former = before[name]?[property] ?? []
+                if sides[index].bases[cell] == nil { sides[index].bases[cell] = former }
+                sides[index].note(Set(value), after: Set(former), in: cell)
             }
         }
         let wrong = PegBoard.oneSided(after)
@@ -203,6 +218,7 @@ private struct MergeWalk {
             sides[index].pegs = try board.pegs(sides[index].context)
         }
         sides[index].bases = [:]
+        sides[index].moves = [:]
         sides[index].told = ([], 0)
         if sides[index].merges { try sync(index, isAsked: false) }
     }
@@ -249,11 +265,12 @@ private struct MergeWalk {
         if !wrong.isEmpty { fail("stored: \(wrong)") }
         let findings = try board.findings()
         if !findings.isEmpty { fail("the check finds \(findings)") }
-        compare(old, before, side.bases, policy)
+        compare(old, before, side, policy)
         saves += 1
         for (name, values) in stored where old[name] != values { written[name] = saves }
         for cell in side.bases.keys { written[cell.peg] = saves }
         sides[index].bases = [:]
+        sides[index].moves = [:]
         sides[index].told = ([], 0)
         // Of what it had not taken in it may know a part.
         sides[index].seen = side.seen == saves - 1 ? saves : -1
@@ -267,15 +284,16 @@ private struct MergeWalk {
 
     /// Compares what is stored now with what was, what the context showed, and what it had changed from what.
     private mutating func compare(
-        _ old: PegState, _ shown: PegState, _ bases: [Side.Cell: [String]], _ policy: MergePolicy
+        _ old: PegState, _ shown: PegState, _ side: Side, _ policy: MergePolicy
     ) {
+        let bases = side.bases
         let dirty = Set(bases.keys.map(\.peg))
         for (name, values) in stored {
             guard let former = old[name], let mine = shown[name] else {
                 // New here, or saved before this context looked.
                 for property in Self.singles where shown[name].map({ $0[property] != values[property] }) == true {
-                    // The owner of the list that it was put into has been rolled back.
-                    if policy == .rollback, property == "head", values[property] == [] { continue }
+                    // The owner of the list or set that it was put into has been rolled back.
+                    if policy == .rollback, values[property] == [] { continue }
                     fail("new \(name).\(property) is stored as \(values[property] ?? [])")
                 }
                 continue
@@ -292,7 +310,7 @@ private struct MergeWalk {
                 }
             }
             for property in ["tags", "list"] {
-                compareMembers(name, property, former, mine, bases[.init(peg: name, property: property)], policy)
+                compareMembers(.init(peg: name, property: property), former, mine, side, policy)
             }
             compareMates(name, old, shown, bases, policy)
         }
@@ -314,21 +332,22 @@ private struct MergeWalk {
     }
 
     private mutating func compareMembers(
-        _ name: String, _ property: String, _ former: [String: [String]], _ mine: [String: [String]], _ base: [String]?,
-        _ policy: MergePolicy
+        _ cell: Side.Cell, _ former: [String: [String]], _ mine: [String: [String]], _ side: Side, _ policy: MergePolicy
     ) {
+        let (name, property) = (cell.peg, cell.property)
         let (now, old, here) = (stored[name]?[property] ?? [], former[property] ?? [], mine[property] ?? [])
-        guard let base else {
+        guard let base = side.bases[cell], let (added, removed, either) = side.moves[cell] else {
             if Set(now) != Set(old), policy != .rollback { fail("\(name).\(property) is \(now), was \(old)") }
             return
         }
-        let (added, removed) = (Set(here).subtracting(base), Set(base).subtracting(here))
         let expected = Set(old).subtracting(removed).union(added)
         if policy == .rollback {
-            if !Set(old).subtracting(removed).isSubset(of: now) || !Set(now).isSubset(of: Set(old).union(added)) {
+            if !Set(old).subtracting(removed).subtracting(either).isSubset(of: now)
+                || !Set(now).isSubset(of: Set(old).union(added).union(either))
+            {
                 fail("\(name).\(property) is \(now), was \(old), here \(here) from \(base)")
             }
-        } else if Set(now) != expected {
+        } else if Set(now).subtracting(either) != expected.subtracting(either) {
             fail("\(name).\(property) is \(now), not \(expected); was \(old), here \(here) from \(base)")
         } else if property == "list" {
             let (movedHere, movedThere) = (ordersDiffer(base, here), ordersDiffer(base, old))
