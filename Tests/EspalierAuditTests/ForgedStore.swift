@@ -33,7 +33,9 @@ struct ForgedStore {
 
     /// Cuts what the log has allocated and not used, where its last segment is the newest.
     mutating func trimLog() {
-        while let count = log?.count, count > 4096 + 64, log?.last == 0 { log?.removeLast() }
+        // A frame may end with zeros.
+        let end = frameOffsets.max().flatMap { log?.frameEnd($0) } ?? 4096 + 64
+        while let count = log?.count, count > end, log?.last == 0 { log?.removeLast() }
     }
 
     /// Writes a little-endian integer at `offset` of a page.
