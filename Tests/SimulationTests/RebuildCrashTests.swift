@@ -141,6 +141,27 @@ import Testing
         #expect(hashes.count == 1)
     }
 
+    @Test func `a rebuild of an open store is durable when it returns`() throws {
+        let system = try makeDamaged(seed: testSeed(default: 3750))
+        _ = try rebuild(system)
+        let store = try BTreeStore.open(
+            try Database.open(Self.path, in: system, options: .small), path: nil, model: nil)
+        // So little that no checkpoint comes after it, which would make it durable.
+        var write = try store.database.beginWrite()
+        let tree = try #require(try write.tree(named: "index:Album.title"))
+        var cursor = try write.cursor(over: tree)
+        #expect(try cursor.next())
+        try write.remove(try cursor.key, from: tree)
+        try write.commit(.durable)
+
+        let report = try store.rebuildDerivedTrees()
+        let images = (0..<20).map { system.afterPowerLoss(seed: $0) }
+
+        #expect(report.trees.map(\.added).reduce(0, +) == 1 && report.after?.isOK == true)
+        for image in images { #expect(try isRebuilt(image, before: 0) == true) }
+        try store.close()
+    }
+
     @Test func `a call that fails during a rebuild costs the work and nothing else`() throws {
         let original = try makeDamaged(seed: testSeed(default: 3800), dropDerived)
         let damaged = try BTreeStore.open(
