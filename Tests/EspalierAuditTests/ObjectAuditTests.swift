@@ -96,11 +96,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ObjectDamage.all) func `one contradiction is objected to by rule, tree and key`(
-        damage: ObjectDamage
-    )
-        throws
-    {
+    /// Damages samples, each time one, and requires that the audit names one of the rules that are broken then.
+    private static func expectObjections(to damage: ObjectDamage) throws {
         let seed = testSeed(default: 321)
         var damagedCount = 0
         // Some kinds need two entries that are alike; not every choice finds them.
@@ -116,6 +113,47 @@ import Testing
             #expect(rules.allSatisfy { $0 > 100 }, "seed \(seed &+ run): \(report.findings.list)")
         }
         #expect(damagedCount > 0, "the samples have nothing of the kind")
+    }
+
+    @Test(arguments: ObjectDamage.ofEntries)
+    func `an entry that is not its row's is objected to by rule, tree and key`(damage: ObjectDamage) throws {
+        try Self.expectObjections(to: damage)
+    }
+
+    @Test(arguments: ObjectDamage.ofLinks)
+    func `a link that is not its row's, or goes one way, is objected to by rule, tree and key`(
+        damage: ObjectDamage
+    ) throws {
+        try Self.expectObjections(to: damage)
+    }
+
+    @Test(arguments: ObjectDamage.ofLists)
+    func `an ordered list with two members in one place, or one in two, is objected to by rule, tree and key`(
+        damage: ObjectDamage
+    ) throws {
+        try Self.expectObjections(to: damage)
+    }
+
+    @Test(arguments: ObjectDamage.ofCounters)
+    func `a counter that counts wrong is objected to by rule, tree and key`(damage: ObjectDamage) throws {
+        try Self.expectObjections(to: damage)
+    }
+
+    @Test(arguments: ObjectDamage.ofRows)
+    func `a row that cannot be is objected to by rule, tree and key`(damage: ObjectDamage) throws {
+        try Self.expectObjections(to: damage)
+    }
+
+    @Test(arguments: ObjectDamage.ofValues)
+    func `a value that cannot be, or leads nowhere, is objected to by rule, tree and key`(
+        damage: ObjectDamage
+    ) throws {
+        try Self.expectObjections(to: damage)
+    }
+
+    @Test(arguments: ObjectDamage.ofSchema)
+    func `a record or a tree that cannot be is objected to by rule, tree and key`(damage: ObjectDamage) throws {
+        try Self.expectObjections(to: damage)
     }
 
     @Test(arguments: [false, true]) func `values that two rows share are found, cut or not`(isCut: Bool) throws {

@@ -159,7 +159,7 @@ extension ObjectDamage {
         }
     }
 
-    private static let groupDamages = ["index:", "unique:"].flatMap { prefix in
+    static let ofEntries = ["index:", "unique:"].flatMap { prefix in
         [
             removal(prefix, [121]), addition(prefix, [121]), exchange(prefix, [121]),
             change("another entity number", of: prefix, [121]) { $0[0] ^= 1 },
@@ -168,7 +168,7 @@ extension ObjectDamage {
         ]
     }
 
-    private static let linkDamages =
+    static let ofLinks =
         ["links:Owner.works", "links:Owner.shelved"].flatMap { prefix in
             [
                 removal(prefix, [133]), addition(prefix, [133]), exchange(prefix, [133]),
@@ -187,7 +187,7 @@ extension ObjectDamage {
             ]
         }
 
-    private static let counterDamages =
+    static let ofCounters =
         [1, 3].map { kind in
             change(
                 "a higher counter of kind \(kind)", of: "counters", [kind == 1 ? 108 : 110],
@@ -217,7 +217,7 @@ extension ObjectDamage {
             },
         ]
 
-    private static let rowDamages = [
+    static let ofRows = [
         removal("rows:", [108, 121, 118, 133, 135]), addition("rows:", [108, 121]),
         change("a row with a byte less", of: "rows:", [114]) { $0.removeLast() },
         change("a row with a byte more", of: "rows:", [114]) { $0.append(0) },
@@ -239,13 +239,71 @@ extension ObjectDamage {
         },
     ]
 
+    /// Where the null bits of a row begin whose layout has a number of one byte: behind widths, layout and version.
+    private static func nulls(_ row: [UInt8]) -> Int { 2 + 1 << Int(row[0] & 3) }
+
+    /// Where the only reference of a row of `Owner` begins: it has no fixed part and no whole numbers.
+    private static func reference(_ row: [UInt8]) -> Int { nulls(row) + 1 }
+
+    static let ofValues = [
+        change("a null bit of no field", of: "rows:Label", [115]) { $0[nulls($0)] |= 0x80 },
+        change(
+            "a value of a field that is null", of: "rows:Label", [115],
+            where: { $1[nulls($1)] == 0 && $1.last != 0 && $1.count > nulls($1) + 4 }
+        ) { $0[nulls($0)] |= 1 },
+        change(
+            "text that is no text", of: "rows:Label", [116],
+            where: { $1[nulls($1)] == 0 && $1.count > nulls($1) + 4 }
+        ) { $0[$0.count - 1] = 0xFF },
+        change(
+            "a to-one value of no entity", of: "rows:Owner", [117], where: { $1[reference($1)] != 0 }
+        ) { $0[reference($0)] = 200 },
+        change(
+            "a to-one value of another entity", of: "rows:Owner", [117], where: { $1[reference($1)] != 0 }
+        ) { $0[reference($0)] = $0[reference($0)] == 1 ? 2 : 1 },
+        change(
+            "a to-one value without key", of: "rows:Owner", [117],
+            where: { $1[reference($1)] != 0 && $1[0] >> 6 == 0 }
+        ) { row in
+            row[reference(row) + 1] = 0
+            row[reference(row) + 2] = 0
+        },
+        allRemoved("rows:Owner", [118]), allRemoved("rows:Label", [135]),
+    ]
+
+    private static func allRemoved(_ tree: String, _ rules: Set<Int>) -> ObjectDamage {
+        ObjectDamage("\(tree) is empty, and others lead there", rules) { transaction throws(StorageError) in
+            guard let tree = try transaction.write.tree(named: tree) else { return false }
+            return try transaction.write.removeAll(from: tree) > 0
+        }
+    }
+
+    static let ofLists = ["links:Owner.shelved", "links:Work.labels", "links:Owner.ranked"].flatMap {
+        prefix in
+        [
+            ObjectDamage("two members at one position of \(prefix)", [132]) { transaction throws(StorageError) in
+                guard let entry = try transaction.entry(prefix),
+                    let other = try transaction.entry(prefix, { key, _ in key.suffix(8) != entry.key.suffix(8) })
+                else { return false }
+                try transaction.put(other.value, for: entry.key.dropLast(8) + other.key.suffix(8), in: entry.tree)
+                return true
+            },
+            ObjectDamage("a member twice in \(prefix)", [132]) { transaction throws(StorageError) in
+                guard let entry = try transaction.entry(prefix) else { return false }
+                let again = entry.key.prefix(8) + UInt64(1_000_000).bigEndianBytes + entry.key.suffix(8)
+                try transaction.put(entry.value, for: Array(again), in: entry.tree)
+                return true
+            },
+        ]
+    }
+
     private static func record(
         _ what: String, _ key: String, _ rule: Int, _ change: @escaping @Sendable (inout [UInt8]) -> Void
     ) -> ObjectDamage {
         self.change(what, of: "schema", [rule], where: { found, _ in found == [UInt8](key.utf8) }, change)
     }
 
-    private static let schemaDamages = [
+    static let ofSchema = [
         record("another format", "format", 101) { $0[0] = 7 },
         record("a model cut off", "model", 102) { $0.removeLast(3) },
         record("a model with a byte more", "model", 102) { $0.append(0) },
@@ -266,6 +324,12 @@ extension ObjectDamage {
             try transaction.write.dropTree(tree)
             return true
         },
+        ObjectDamage("a tree has keys of the other kind", [106]) { transaction throws(StorageError) in
+            guard let tree = try transaction.write.tree(named: "index:Work.title") else { return false }
+            try transaction.write.dropTree(tree)
+            _ = try transaction.write.createTree(named: "index:Work.title", kind: .integer)
+            return true
+        },
         ObjectDamage("a tree too many", [106]) { transaction throws(StorageError) in
             _ = try transaction.write.createTree(named: "index:Work.year", kind: .bytes)
             return true
@@ -276,6 +340,4 @@ extension ObjectDamage {
             return true
         },
     ]
-
-    static let all = groupDamages + linkDamages + counterDamages + rowDamages + schemaDamages
 }
