@@ -33,6 +33,13 @@ final class Knot: ManagedObject {
         get { _get("number", at: 1) }
         set { _set("number", at: 1, newValue) }
     }
+
+    struct SelfLike: Error {}
+
+    /// A rule about two properties: both sides of a conflict can keep it, and what they come to break it.
+    override func validateForUpdate() throws {
+        if number == -1, case .toOne(let object) = try value(forKey: "liked"), object === self { throw SelfLike() }
+    }
 }
 
 @Suite struct ToOneConflictTests {
@@ -52,6 +59,8 @@ final class Knot: ManagedObject {
         private let folder: URL
         let mine: ManagedObjectContext
         let theirs: ManagedObjectContext
+        /// What both contexts have read: a context alone does not hold its objects.
+        private var held: [Knot] = []
 
         init(_ kind: StoreKind, count: Int, _ prepare: ([Knot]) -> Void = { _ in }) throws {
             coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: [Knot.self]))
@@ -68,7 +77,10 @@ final class Knot: ManagedObject {
             }
             prepare(knots)
             try made.save()
-            for context in [mine, theirs] { _ = try state(of: context) }
+            for context in [mine, theirs] {
+                held += try self.knots(context)
+                _ = try state(of: context)
+            }
         }
 
         deinit {
@@ -142,28 +154,41 @@ final class Knot: ManagedObject {
         try knots[owner].setValue(PropertyValue.toOne(destination), forKey: name)
     }
 
+    /// Lets a relationship of the first knot lead to `base`, both contexts change what they do, and both save; returns
+    /// where it leads then.
+    private func destination(
+        of name: String, from base: Int, _ kind: StoreKind, _ policy: MergePolicy, _ comment: Comment,
+        there: ([Knot]) throws -> Void, here: ([Knot]) throws -> Void
+    ) throws -> String {
+        let web = try Web(kind, count: 5) { knots in try? lead(knots, 0, name, to: base) }
+        web.mine.mergePolicy = policy
+        let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
+        try there(theirs)
+        try web.theirs.save()
+        try here(mine)
+
+        try web.mine.save()
+
+        try web.expectAgreement(comment)
+        return try web.destination(of: 0, name, web.mine)
+    }
+
     @Test(arguments: StoreKind.allCases, resolving)
     func `a to-one relationship that both sides changed is resolved as the policy says`(
         _ kind: StoreKind, _ policy: MergePolicy
     ) throws {
+        let isMine = policy == .objectTrump || policy == .overwrite
         for (name, _) in Self.toOnes {
             for (base, here, there): (Int, Int, Int) in Self.changes {
-                let web = try Web(kind, count: 5) { knots in
-                    try? lead(knots, 0, name, to: base)
-                }
-                web.mine.mergePolicy = policy
-                let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
-                try lead(theirs, 0, name, to: there)
-                try web.theirs.save()
-                try lead(mine, 0, name, to: here)
-
-                try web.mine.save()
-
-                let isMine = policy == .objectTrump || policy == .overwrite
-                let expected = isMine ? here : there
                 let comment: Comment = "\(name): \(base), here \(here), there \(there)"
-                #expect(try web.destination(of: 0, name, web.mine) == "\(expected)", comment)
-                try web.expectAgreement(comment)
+
+                let found = try destination(of: name, from: base, kind, policy, comment) {
+                    try lead($0, 0, name, to: there)
+                } here: {
+                    try lead($0, 0, name, to: here)
+                }
+
+                #expect(found == "\(isMine ? here : there)", comment)
             }
         }
     }
@@ -174,21 +199,15 @@ final class Knot: ManagedObject {
     ) throws {
         for (name, _) in Self.toOnes {
             for (base, there) in [(9, 3), (1, 3), (1, 9)] {
-                let web = try Web(kind, count: 5) { knots in
-                    try? lead(knots, 0, name, to: base)
-                }
-                web.mine.mergePolicy = policy
-                let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
-                try lead(theirs, 0, name, to: there)
-                try web.theirs.save()
-                mine[0].number = 7
-
-                try web.mine.save()
-
-                let expected = policy == .overwrite ? base : there
                 let comment: Comment = "\(name): \(base), there \(there)"
-                #expect(try web.destination(of: 0, name, web.mine) == "\(expected)", comment)
-                try web.expectAgreement(comment)
+
+                let found = try destination(of: name, from: base, kind, policy, comment) {
+                    try lead($0, 0, name, to: there)
+                } here: {
+                    $0[0].number = 7
+                }
+
+                #expect(found == "\(policy == .overwrite ? base : there)", comment)
             }
         }
     }
@@ -199,21 +218,15 @@ final class Knot: ManagedObject {
     ) throws {
         for (name, _) in Self.toOnes {
             for (base, here) in [(9, 2), (1, 2), (1, 9)] {
-                let web = try Web(kind, count: 5) { knots in
-                    try? lead(knots, 0, name, to: base)
-                }
-                web.mine.mergePolicy = policy
-                let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
-                theirs[0].number = 7
-                try web.theirs.save()
-                try lead(mine, 0, name, to: here)
-
-                try web.mine.save()
-
-                let expected = policy == .rollback ? base : here
                 let comment: Comment = "\(name): \(base), here \(here)"
-                #expect(try web.destination(of: 0, name, web.mine) == "\(expected)", comment)
-                try web.expectAgreement(comment)
+
+                let found = try destination(of: name, from: base, kind, policy, comment) {
+                    $0[0].number = 7
+                } here: {
+                    try lead($0, 0, name, to: here)
+                }
+
+                #expect(found == "\(policy == .rollback ? base : here)", comment)
             }
         }
     }
@@ -247,7 +260,8 @@ final class Knot: ManagedObject {
     func `what the store gave to a third object ends up at one of them, on both sides`(
         _ kind: StoreKind, _ policy: MergePolicy
     ) throws {
-        for name in ["mate", "mateOf", "partner"] {
+        // Whether that object is changed here too, and so takes the newer row because of a conflict of its own.
+        for (name, isChanged) in ["mate", "mateOf", "partner"].flatMap({ [($0, false), ($0, true)] }) {
             let web = try Web(kind, count: 6)
             web.mine.mergePolicy = policy
             let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
@@ -256,12 +270,35 @@ final class Knot: ManagedObject {
             try web.theirs.save()
             try lead(mine, 0, name, to: 2)
             mine[1].number = 4
+            if isChanged { mine[5].number = 6 }
 
             try web.mine.save()
 
             let isMine = policy == .objectTrump || policy == .overwrite
-            #expect(try web.destination(of: 0, name, web.mine) == (isMine ? "2" : "1"))
-            #expect(try web.destination(of: 5, name, web.mine) == (isMine ? "9" : "2"))
+            let comment: Comment = "\(name), changed here: \(isChanged)"
+            #expect(try web.destination(of: 0, name, web.mine) == (isMine ? "2" : "1"), comment)
+            #expect(try web.destination(of: 5, name, web.mine) == (isMine ? "9" : "2"), comment)
+            try web.expectAgreement(comment)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases, [MergePolicy.objectTrump, .overwrite])
+    func `an object that was deleted here is led to by nothing, whatever newer rows say`(
+        _ kind: StoreKind, _ policy: MergePolicy
+    ) throws {
+        for (name, _) in Self.toOnes {
+            let web = try Web(kind, count: 5)
+            web.mine.mergePolicy = policy
+            let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
+            try lead(theirs, 0, name, to: 2)
+            try web.theirs.save()
+            try web.mine.delete(mine[2])
+            mine[0].number = 7
+
+            try web.mine.save()
+
+            #expect(try web.knots(web.mine).map(\.name) == ["0", "1", "3", "4"])
+            #expect(try web.destination(of: 0, name, web.mine) == "9", "\(name)")
             try web.expectAgreement("\(name)")
         }
     }
@@ -286,6 +323,56 @@ final class Knot: ManagedObject {
             if let inverse { #expect(try mine[2].objectIDs(forRelationshipNamed: inverse).count == (isMine ? 1 : 0)) }
             try web.expectAgreement("\(name)")
         }
+    }
+
+    @Test(arguments: StoreKind.allCases, [("fans", "best"), ("queue", "head")])
+    func `an object that is rolled back has the members that the store has, and they lead to it`(
+        _ kind: StoreKind, _ relationship: (name: String, inverse: String)
+    ) throws {
+        let (name, inverse) = relationship
+        let web = try Web(kind, count: 4) { knots in
+            for owner in [1, 2] { try? lead(knots, owner, inverse, to: 0) }
+        }
+        web.mine.mergePolicy = .rollback
+        let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
+        theirs[0].number = 7
+        try web.theirs.save()
+        try mine[0].setValue(PropertyValue.toMany([mine[2], mine[3]]), forKey: name)
+        mine[0].number = 3
+
+        try web.mine.save()
+
+        #expect(try web.destinations(of: mine[0], name).map(\.name).sorted() == ["1", "2"])
+        #expect(try web.destination(of: 1, inverse, web.mine) == "0")
+        #expect(try web.destination(of: 3, inverse, web.mine) == "9")
+        #expect(mine[0].number == 7)
+        try web.expectAgreement("\(name)")
+    }
+
+    @Test(arguments: StoreKind.allCases, ["mate", "mateOf", "partner"])
+    func `a save that fails after conflicts were resolved leaves the context as it was`(
+        _ kind: StoreKind, _ name: String
+    ) throws {
+        let web = try Web(kind, count: 5) { knots in try? lead(knots, 0, name, to: 1) }
+        web.mine.mergePolicy = .storeTrump
+        let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
+        try lead(theirs, 0, name, to: 3)
+        try lead(theirs, 0, "liked", to: 0)
+        try web.theirs.save()
+        try lead(mine, 0, name, to: 2)
+        mine[0].number = -1
+        let before = try web.state(of: web.mine)
+
+        guard case .violations? = contextError({ try web.mine.save() }) else {
+            Issue.record("a knot that likes itself was saved with the number -1")
+            return
+        }
+
+        #expect(try web.state(of: web.mine) == before)
+        mine[0].number = 4
+        try web.mine.save()
+        #expect(try web.destination(of: 0, name, web.mine) == "3")
+        try web.expectAgreement("\(name)")
     }
 
     @Test(arguments: policies)
