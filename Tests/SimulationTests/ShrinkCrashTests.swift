@@ -29,28 +29,36 @@ import Testing
         try write.commit(.durable)
     }
 
+    /// Takes the power away while `work` goes on: nothing of the content is lost, and the file becomes shorter.
+    private func expectNothingLost(
+        of content: StoreContent, in source: CopySource, imagesPerPoint: Int, oneOf changes: Int = 1, imagesMin: Int,
+        _ work: () throws -> Void
+    ) throws {
+        let before = source.system.contents(of: Workload.path)?.count ?? 0
+        let sparse = CopySource(source, content: content)
+        let counts = try sparse.crashEverywhere(imagesPerPoint: imagesPerPoint, oneOf: changes, work) { image in
+            sparse.problems(of: Workload.path, in: image)
+        }
+        #expect(counts.images >= imagesMin)
+        #expect(counts.problems.prefix(3).joined(separator: "\n") == "")
+        #expect(source.system.violations == [])
+        let after = source.system.contents(of: Workload.path)?.count ?? 0
+        #expect(after < before, "\(before) -> \(after)")
+    }
+
     @Test(arguments: seeds)
     func `a power loss while a store shrinks and is cut takes nothing from it`(seed: UInt64) throws {
         let source = try CopySource(seed: testSeed(default: 3500) + seed, transactions: 6)
         let (database, content) = try makeSparse(source)
-        let before = source.system.contents(of: Workload.path)?.count ?? 0
-        let sparse = CopySource(source, content: content)
-        let counts = try sparse.crashEverywhere(
-            imagesPerPoint: campaignCount("ESPALIER_CRASH_IMAGES", default: 1)
-        ) {
+        let count = campaignCount("ESPALIER_CRASH_IMAGES", default: 1)
+
+        try expectNothingLost(of: content, in: source, imagesPerPoint: count, imagesMin: 11) {
             try shrink(database, movingAtMost: 10)
             try database.checkpoint(.full)
             try shrink(database, movingAtMost: 1000)
             try database.checkpoint(.full)
             try database.close()
-        } examine: { image in
-            sparse.problems(of: Workload.path, in: image)
         }
-        #expect(counts.images > 10)
-        #expect(counts.problems.prefix(3).joined(separator: "\n") == "")
-        #expect(source.system.violations == [])
-        let after = source.system.contents(of: Workload.path)?.count ?? 0
-        #expect(after < before, "\(before) -> \(after)")
     }
 
     @Test(arguments: LargeValues.seeds)
@@ -67,21 +75,12 @@ import Testing
         try write.remove(1, from: early)
         try write.commit()
         let content = try Workload.content(of: database).content
-        let before = source.system.contents(of: Workload.path)?.count ?? 0
-        let sparse = CopySource(source, content: content)
 
-        let counts = try sparse.crashEverywhere(imagesPerPoint: 1, oneOf: 3) {
+        try expectNothingLost(of: content, in: source, imagesPerPoint: 1, oneOf: 3, imagesMin: 1) {
             try shrink(database, movingAtMost: 1 << 20)
             try database.checkpoint(.full)
             try database.close()
-        } examine: { image in
-            sparse.problems(of: Workload.path, in: image)
         }
-
-        #expect(counts.images > 0)
-        #expect(counts.problems.prefix(3).joined(separator: "\n") == "")
-        #expect(source.system.violations == [])
-        #expect(source.system.contents(of: Workload.path)?.count ?? 0 < before)
     }
 
     @Test func `a call that fails while a store shrinks costs the work and nothing else`() throws {
