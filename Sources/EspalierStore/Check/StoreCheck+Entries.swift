@@ -96,8 +96,8 @@ extension StoreCheck {
         guard !isCancelled else { return }
         expected.sort()
         found.sort()
-        let missing = Self.difference(of: expected, found)
-        let extra = Self.difference(of: found, expected)
+        let missing = expected.surplus(over: found)
+        let extra = found.surplus(over: expected)
         (expected, found) = ([], [])
         if !extra.isEmpty {
             try forEachEntry(in: tree) { key, value throws(StoreError) in
@@ -110,21 +110,6 @@ extension StoreCheck {
             }
         }
         for item in missing { try add(item.key, to: index, root) }
-    }
-
-    /// What is in `left` and not in `right`; both are sorted.
-    private static func difference(of left: [EntryItem], _ right: [EntryItem]) -> [EntryItem] {
-        var rest: [EntryItem] = []
-        var position = 0
-        for item in left {
-            while position < right.count, right[position] < item { position += 1 }
-            if position < right.count, right[position] == item {
-                position += 1
-            } else {
-                rest.append(item)
-            }
-        }
-        return rest
     }
 
     private static func contains(_ items: [EntryItem], _ item: EntryItem) -> Bool {

@@ -179,7 +179,7 @@ extension StoreCheck {
         let found = try links(of: list.tree, isTurned: false, isInline: true, in: buckets)
         guard !isCancelled else { return }
         let member = list.tree.member.name
-        for link in Self.surplus(of: expected, over: found) {
+        for link in expected.surplus(over: found) {
             let problem = "the list lacks \(member) \(link.destination), whose \(name) leads here"
             note(list.tree.owner, list.tree.tree, "\(link.owner)", problem)
             if let mender,
@@ -188,7 +188,7 @@ extension StoreCheck {
                 try mender.add(link, memberNumber: number, to: list.tree)
             }
         }
-        let extra = Self.surplus(of: found, over: expected)
+        let extra = found.surplus(over: expected)
         for link in extra {
             let problem =
                 "the list names \(member) \(link.destination), whose \(name) leads elsewhere, or names it twice"
@@ -215,7 +215,7 @@ extension StoreCheck {
         _ here: [Link], _ there: [Link], _ tree: LinkTree, _ back: LinkTree
     ) throws(StoreError) {
         // A list that names a row twice has a finding of its own; here only what one direction lacks counts.
-        for link in Self.surplus(of: Self.unique(here), over: Self.unique(there)) {
+        for link in Self.unique(here).surplus(over: Self.unique(there)) {
             let problem = "the link to \(link.destination) is missing in tree \"\(back.tree.name)\""
             note(tree.owner, tree.tree, "\(link.owner)", problem)
             if let mender, let number = try presence.entityNumber(of: link.owner, among: tree.ownerNumbers) {
@@ -223,7 +223,7 @@ extension StoreCheck {
             }
         }
         if tree.tree != back.tree {
-            for link in Self.surplus(of: Self.unique(there), over: Self.unique(here)) {
+            for link in Self.unique(there).surplus(over: Self.unique(here)) {
                 let problem = "the link from \(link.owner) is missing in tree \"\(tree.tree.name)\""
                 note(back.owner, back.tree, "\(link.destination)", problem)
                 if let mender, let number = try presence.entityNumber(of: link.destination, among: back.ownerNumbers) {
@@ -238,26 +238,11 @@ extension StoreCheck {
     }
 
     private mutating func noteRepeated(_ links: [Link], in tree: LinkTree) throws(StoreError) {
-        let repeated = Self.surplus(of: links, over: Self.unique(links))
+        let repeated = links.surplus(over: Self.unique(links))
         for link in repeated {
             note(tree.owner, tree.tree, "\(link.owner)", "\(link.destination) stands twice in the list")
         }
         try remove(repeated, from: tree)
-    }
-
-    /// What is in `left` more often than in `right`; both are sorted.
-    private static func surplus(of left: [Link], over right: [Link]) -> [Link] {
-        var rest: [Link] = []
-        var position = 0
-        for link in left {
-            while position < right.count, right[position] < link { position += 1 }
-            if position < right.count, right[position] == link {
-                position += 1
-            } else {
-                rest.append(link)
-            }
-        }
-        return rest
     }
 
     private static func unique(_ links: [Link]) -> [Link] {
