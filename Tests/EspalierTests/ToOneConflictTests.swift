@@ -282,6 +282,24 @@ final class Knot: ManagedObject {
         }
     }
 
+    @Test(arguments: StoreKind.allCases, ["mate", "mateOf", "partner"])
+    func `an object that overwrites the store takes back what the store gave to a third one`(
+        _ kind: StoreKind, _ name: String
+    ) throws {
+        let web = try Web(kind, count: 5) { knots in try? lead(knots, 2, name, to: 3) }
+        web.mine.mergePolicy = .overwrite
+        let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
+        try lead(theirs, 0, name, to: 3)
+        try web.theirs.save()
+        mine[2].number = 5
+
+        try web.mine.save()
+
+        #expect(try web.destination(of: 2, name, web.mine) == "3")
+        #expect(try web.destination(of: 0, name, web.mine) == "9")
+        try web.expectAgreement("\(name)")
+    }
+
     @Test(arguments: StoreKind.allCases, [MergePolicy.objectTrump, .overwrite])
     func `an object that was deleted here is led to by nothing, whatever newer rows say`(
         _ kind: StoreKind, _ policy: MergePolicy
