@@ -89,6 +89,8 @@ struct Bench {
                 ("Objects", ObjectLines(count: scale.objects, folder: folder).all()),
                 ("Rules", CascadeLines(count: scale.isQuick ? 10_000 : 100_000, folder: folder).all()),
                 ("Checking", CheckLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
+                ("Rebuilding", RebuildLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
+                ("Folding", FoldingLines(counts: [1000, scale.isQuick ? 10_000 : 100_000]).all()),
             ] + (wordNet ?? [])
         }
     }

@@ -78,7 +78,7 @@ private struct Songs {
 enum EspalierSongs {
     static let name = "espalier"
 
-    private static func path(_ folder: String) -> String { folder + "/songs.espalier" }
+    static func path(_ folder: String) -> String { folder + "/songs.espalier" }
 
     static func lay(_ count: Int, _ folder: String) throws {
         let model = try ManagedObjectModel(entities: [

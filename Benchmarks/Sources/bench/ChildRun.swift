@@ -6,6 +6,8 @@
 //   bench --child scale CONTENDER COUNT FOLDER  loads, reads, scans, overwrites; prints a figure a line
 //   bench --child lay CONTENDER COUNT FOLDER    makes a store of songs to be checked
 //   bench --child check CONTENDER FOLDER        checks it; prints time, peak memory and bytes of the store
+//   bench --child spoil CONTENDER FOLDER        takes out what a rebuild makes anew
+//   bench --child rebuild CONTENDER FOLDER      rebuilds it; prints time and peak memory
 //   bench --child grow CONTENDER COUNT FOLDER   inserts, fetches, walks, updates people; prints a figure a line
 //
 // Invariants
@@ -41,6 +43,8 @@ enum ChildRun {
             return try SQLiteSongs(folder: arguments[3]).lay(count)
         }
         if arguments.first == "check", arguments.count == 3 { return try check(arguments[1], arguments[2]) }
+        if arguments.first == "spoil", arguments.count == 3 { return try EspalierSongs.spoil(arguments[2]) }
+        if arguments.first == "rebuild", arguments.count == 3 { return try rebuild(arguments[1], arguments[2]) }
         if arguments.first == "grow", arguments.count == 4, let count = Int(arguments[2]) {
             return try grow(arguments[1], count, arguments[3])
         }
@@ -85,6 +89,19 @@ enum ChildRun {
         print("check \(time)")
         print("check memory \(try MemoryRun.peakByteCount())")
         print("check file \(try byteCount(ofFolder: folder))")
+    }
+
+    /// Rebuilds what follows from the songs of a store.
+    private static func rebuild(_ contender: String, _ folder: String) throws {
+        let time = try nanoseconds {
+            if contender == EspalierSongs.name {
+                try EspalierSongs.rebuild(folder)
+            } else {
+                try SQLiteSongs(folder: folder).rebuild()
+            }
+        }
+        print("rebuild \(time)")
+        print("rebuild memory \(try MemoryRun.peakByteCount())")
     }
 
     private static func objectContender(_ name: String) throws -> any ObjectContender.Type {
