@@ -45,6 +45,8 @@ struct OrderMonitor {
     }
 
     mutating func didResize(_ role: FileRole, to byteCount: Int, isShorter: Bool) {
+        // A log that begins anew has no frames: those of the one before it, never synced, are gone with it.
+        if role == .log, byteCount == 0 { unsyncedFrames.removeAll() }
         guard role == .store, isShorter else { return }
         let counted = Int(durableSlot?.pageCount ?? 0) * pageSize
         if unsyncedSlot != nil || byteCount < counted {
