@@ -59,9 +59,11 @@ final class TextPattern: Sendable {
     /// - Throws: `PatternLimit` if MATCHES takes more steps than one text may cost.
     func matches(_ text: String) throws(PatternLimit) -> Bool {
         switch matcher {
-        case .contains(let part): return part.isIn(TextFolding.folded(text, options))
-        case .beginsWith(let part): return TextFolding.folded(text, options).utf8.starts(with: part)
-        case .endsWith(let part): return TextFolding.folded(text, options).utf8.reversed().starts(with: part.reversed())
+        // SAFETY: folded bytes are read within the closures only.
+        case .contains(let part): return unsafe TextFolding.withFolded(text, options) { unsafe part.isIn($0) }
+        case .beginsWith(let part): return unsafe TextFolding.withFolded(text, options) { unsafe $0.starts(with: part) }
+        case .endsWith(let part):
+            return unsafe TextFolding.withFolded(text, options) { unsafe $0.suffix(part.count).elementsEqual(part) }
         case .like(let pattern): return pattern.matches(text)
         case .matches(let program):
             let folded =
@@ -94,22 +96,29 @@ struct BytePattern: Sendable {
     /// Whether `text` has the bytes somewhere.
     ///
     /// - Complexity: O(n)
-    func isIn(_ text: String) -> Bool {
+    func isIn(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let first = bytes.first else { return true }
-        var text = text
-        return text.withUTF8 { whole in
-            var (position, length) = (0, 0)
-            // SAFETY: `position` is below the count, and the buffer does not leave the closure.
-            while position < whole.count {
-                let byte = unsafe whole[position]
-                position += 1
-                if length == 0, byte != first { continue }
-                while length > 0, bytes[length] != byte { length = borders[length - 1] }
-                if bytes[length] == byte { length += 1 }
-                if length == bytes.count { return true }
+        // The letters of a script have a lead byte or two between them; their last byte tells them apart.
+        let distance = bytes.dropFirst().prefix { $0 & 0xC0 == 0x80 }.count
+        let probe = bytes[distance]
+        let end = text.count - bytes.count
+        var (position, length) = (0, 0)
+        while position < text.count {
+            if length == 0 {
+                // SAFETY: behind `position` are as many bytes as the pattern has.
+                while position <= end, unsafe text[position + distance] != probe || text[position] != first {
+                    position += 1
+                }
+                guard position <= end else { return false }
             }
-            return false
+            // SAFETY: `position` is below the count.
+            let byte = unsafe text[position]
+            position += 1
+            while length > 0, bytes[length] != byte { length = borders[length - 1] }
+            if bytes[length] == byte { length += 1 }
+            if length == bytes.count { return true }
         }
+        return false
     }
 }
 

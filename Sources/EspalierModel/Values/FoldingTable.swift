@@ -1,134 +1,155 @@
-// Folding that looks most scalars up: text is cut where nothing before can act on what follows.
+// What single scalars fold to: looked up in pages of 256 that are made when a text needs them.
 //
 // Invariants
-//   1. Text is cut only before scalars that begin a piece: starters that no canonical composition has in second place.
-//      A piece folds to the same bytes alone and in its text.
-//   2. A piece of one scalar is looked up; every other one goes through `TextFolding.foldedByScalars`, and so did what
-//      the table holds when it was made.
-//   3. Each byte of a text is looked at once, so folding is linear.
+//   1. An entry is what `TextFolding.foldedByScalars` makes of the scalar alone. A page never changes once it is there.
+//   2. A scalar begins a piece if it is a starter, folds to one first, and no canonical composition has either in second
+//      place. Text may be cut before it: both parts fold to the same bytes alone and together.
+//   3. What is younger than the list of starters in second place begins no piece: such text takes longer, and folds
+//      right.
+//   4. Pages in which nothing changes, ideographs and syllables mostly, are one page; so are those of scalars that
+//      nobody has assigned. The others of all Unicode take less than 1 MiB.
 
-/// What single scalars fold to, for one way to fold.
+import Synchronization
+// The standard library decomposes text to compare it, and shows that only under this name.
+@_spi(_Unicode) import Swift
+
+/// What scalars fold to, for one way to fold.
+@safe
 final class FoldingTable: Sendable {
     private static let caseTable = FoldingTable(ignoresCase: true, ignoresMarks: false)
     private static let markTable = FoldingTable(ignoresCase: false, ignoresMarks: true)
     private static let caseAndMarkTable = FoldingTable(ignoresCase: true, ignoresMarks: true)
 
-    /// The table of a way to fold, made when it is asked for first.
+    /// The table of a way to fold; it is empty when it is asked for first.
     static func of(ignoresCase: Bool, ignoresMarks: Bool) -> FoldingTable {
         ignoresCase ? (ignoresMarks ? caseAndMarkTable : caseTable) : markTable
     }
 
-    /// Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic: none of their letters combines with one before it.
-    private static let lowEnd: UInt32 = 0x700
-    /// Latin and Greek letters with marks.
-    private static let highRange: Range<UInt32> = 0x1E00..<0x2000
-    private static let count = Int(lowEnd) + highRange.count
-    /// Scalars that fold to themselves and begin a piece: punctuation, kana, ideographs, Hangul syllables, emoji.
-    private static let selfFolding: [ClosedRange<UInt32>] = [
-        0x2010...0x2027, 0x2030...0x205E, 0x3041...0x3096, 0x30A1...0x30FA, 0x3400...0x4DBF, 0x4E00...0x9FFF,
-        0xAC00...0xD7A3, 0x1F300...0x1FAFF,
-    ]
+    let ignoresCase: Bool
+    let ignoresMarks: Bool
+    /// Pieces of two scalars that were folded lately.
+    let pairs = FoldingPairs()
+    // SAFETY: a place for each page of 256 scalars, read and written as atomics only. Tables and pages stay for ever.
+    nonisolated(unsafe) private let pages: UnsafeMutablePointer<Atomic<Page?>>
 
-    /// For each scalar the UTF-8 bytes of what it folds to, the first one lowest, and their count in the highest byte;
-    /// `manyBytes` if they are more than seven, or if it does not begin a piece.
-    private let entries: [UInt64]
-    private static let manyBytes = UInt64.max
-    private let ignoresCase: Bool
-    private let ignoresMarks: Bool
+    private typealias Page = UnsafePointer<FoldingEntry>
+    private static let pageCount = 0x11_0000 >> 8
+    // SAFETY: these two pages are made once, and never change.
+    nonisolated(unsafe) private static let unchangedPage = unsafe makePage(
+        Array(repeating: FoldingEntry.unchanged, count: 256))
+    nonisolated(unsafe) private static let unknownPage = unsafe makePage(
+        Array(repeating: FoldingEntry.unknown, count: 256))
 
     private init(ignoresCase: Bool, ignoresMarks: Bool) {
         (self.ignoresCase, self.ignoresMarks) = (ignoresCase, ignoresMarks)
-        entries = (0..<Self.count).map { index in
-            let value =
-                index < Int(Self.lowEnd) ? UInt32(index) : UInt32(index) - Self.lowEnd + Self.highRange.lowerBound
-            guard let scalar = Unicode.Scalar(value), scalar.properties.canonicalCombiningClass == .notReordered else {
-                return Self.manyBytes
-            }
-            let folded = TextFolding.foldedByScalars(
-                String(scalar), ignoresCase: ignoresCase, ignoresMarks: ignoresMarks)
-            guard folded.utf8.count <= 7 else { return Self.manyBytes }
-            return folded.utf8.reversed().reduce(0) { $0 << 8 | UInt64($1) } | UInt64(folded.utf8.count) << 56
-        }
+        unsafe pages = .allocate(capacity: Self.pageCount)
+        // SAFETY: there is room for so many.
+        for number in 0..<Self.pageCount { unsafe (pages + number).initialize(to: Atomic(nil)) }
     }
 
-    /// The text, folded.
-    ///
-    /// - Complexity: O(n)
-    func folded(_ text: String) -> String {
-        var text = text
-        return text.withUTF8 { bytes in
-            var output: [UInt8] = []
-            output.reserveCapacity(bytes.count + bytes.count / 8)
-            // SAFETY: the bytes stay in place within the call; every index is below their count.
-            unsafe fold(bytes, into: &output)
-            return String(decoding: output, as: UTF8.self)
-        }
+    /// What a scalar folds to.
+    @inline(__always)
+    func entry(_ value: UInt32) -> FoldingEntry {
+        let (number, index) = (Int(value >> 8), Int(value & 0xFF))
+        // SAFETY: scalars are below 0x110000, and a page has 256 entries.
+        if let page = unsafe pages[number].load(ordering: .acquiring) { return unsafe page[index] }
+        return unsafe page(number)[index]
     }
 
-    private func fold(_ bytes: UnsafeBufferPointer<UInt8>, into output: inout [UInt8]) {
-        var position = 0
-        while position < bytes.count {
-            // SAFETY: `position` is at a scalar of the text, and so is `end`, or at the text's end.
-            let (value, length) = unsafe Self.scalar(bytes, at: position)
-            var end = position + length
-            let isAlone = unsafe beginsPiece(bytes, at: end)
-            if isAlone, let entry = entry(value) {
-                var rest = entry
-                for _ in 0..<entry >> 56 {
-                    output.append(UInt8(truncatingIfNeeded: rest))
-                    rest >>= 8
-                }
-            } else if isAlone, Self.foldsToItself(value) {
-                // SAFETY: both are within the text.
-                for index in position..<end { unsafe output.append(bytes[index]) }
+    /// Makes a page.
+    @inline(never)
+    private func page(_ number: Int) -> Page {
+        let entries = (0..<256).map { entry(of: Unicode.Scalar(UInt32(number << 8 | $0))) }
+        let made =
+            if entries.allSatisfy({ $0 == .unchanged }) {
+                unsafe Self.unchangedPage
+            } else if entries.allSatisfy({ $0 == .unknown }) {
+                unsafe Self.unknownPage
             } else {
-                // SAFETY: as above; whoever goes on is not at the text's end.
-                while unsafe !beginsPiece(bytes, at: end) { end += unsafe Self.scalar(bytes, at: end).length }
-                // SAFETY: both are within the text.
-                let piece = unsafe String(decoding: bytes[position..<end], as: UTF8.self)
-                let folded = TextFolding.foldedByScalars(piece, ignoresCase: ignoresCase, ignoresMarks: ignoresMarks)
-                output.append(contentsOf: folded.utf8)
+                unsafe Self.makePage(entries)
             }
-            position = end
+        // SAFETY: the number is below the count. Of two threads that make a page at once, one is heard; the other one's
+        // page says the same.
+        unsafe pages[number].store(made, ordering: .releasing)
+        return unsafe made
+    }
+
+    private static func makePage(_ entries: [FoldingEntry]) -> Page {
+        let page = UnsafeMutablePointer<FoldingEntry>.allocate(capacity: entries.count)
+        // SAFETY: there is room for as many.
+        for (index, entry) in entries.enumerated() { unsafe (page + index).initialize(to: entry) }
+        return unsafe Page(page)
+    }
+
+    private func entry(of scalar: Unicode.Scalar?) -> FoldingEntry {
+        guard let scalar, scalar.properties.age != nil else { return .unknown }
+        let folded = TextFolding.foldedByScalars(
+            String(scalar), ignoresCase: ignoresCase, ignoresMarks: ignoresMarks)
+        let beginsPiece = Self.isStarter(scalar) && folded.unicodeScalars.first.map(Self.isStarter) == true
+        if beginsPiece, scalar.value > 0x2000, folded.unicodeScalars.elementsEqual([scalar]) { return .unchanged }
+        return FoldingEntry(
+            folded.utf8, beginsPiece: beginsPiece, isLeftOut: ignoresMarks && TextFolding.isDiacritic(scalar))
+    }
+
+    /// Whether nothing before acts on a scalar, nor on the first one that it decomposes to.
+    private static func isStarter(_ scalar: Unicode.Scalar) -> Bool {
+        guard let age = scalar.properties.age, (age.major, age.minor) <= secondPlacesVersion else { return false }
+        for first in String(scalar)._nfd {
+            return first.properties.canonicalCombiningClass == .notReordered
+                && !secondPlaces.contains { $0.contains(first.value) }
         }
+        return false
     }
 
-    /// What a scalar folds to, if the table has it.
-    @inline(__always)
-    private func entry(_ value: UInt32) -> UInt64? {
-        let index: Int
-        if value < Self.lowEnd {
-            index = Int(value)
-        } else if Self.highRange.contains(value) {
-            index = Int(value - Self.highRange.lowerBound + Self.lowEnd)
-        } else {
-            return nil
+    /// The version of Unicode that `secondPlaces` was made from.
+    private static let secondPlacesVersion = (17, 0)
+    /// Starters that a canonical composition has behind its first place: vowel signs, and the jamo that end a syllable.
+    private static let secondPlaces: [ClosedRange<UInt32>] = [
+        0x9BE...0x9BE, 0x9D7...0x9D7, 0xB3E...0xB3E, 0xB56...0xB57, 0xBBE...0xBBE, 0xBD7...0xBD7, 0xCC2...0xCC2,
+        0xCD5...0xCD6, 0xD3E...0xD3E, 0xD57...0xD57, 0xDCF...0xDCF, 0xDDF...0xDDF, 0xFB5...0xFB5, 0xFB7...0xFB7,
+        0x102E...0x102E, 0x1161...0x1175, 0x11A8...0x11C2, 0x1B35...0x1B35, 0x11127...0x11127, 0x1133E...0x1133E,
+        0x11357...0x11357, 0x113B8...0x113B8, 0x113BB...0x113BB, 0x113C2...0x113C2, 0x113C9...0x113C9,
+        0x114B0...0x114B0, 0x114BA...0x114BA, 0x114BD...0x114BD, 0x115AF...0x115AF, 0x11930...0x11930,
+        0x1611E...0x16120, 0x16129...0x16129, 0x16D67...0x16D67,
+    ]
+}
+
+/// The UTF-8 bytes that a scalar folds to, the first one lowest; their count; and what may be done with it.
+struct FoldingEntry: Equatable {
+    private let bits: UInt64
+
+    private static let unchangedBit: UInt64 = 1 << 63
+    private static let wholeBit: UInt64 = 1 << 62
+    private static let beginsBit: UInt64 = 1 << 61
+    private static let leftOutBit: UInt64 = 1 << 60
+
+    private init(bits: UInt64) { self.bits = bits }
+
+    init(_ utf8: some BidirectionalCollection<UInt8>, beginsPiece: Bool, isLeftOut: Bool) {
+        var bits = (beginsPiece ? Self.beginsBit : 0) | (isLeftOut ? Self.leftOutBit : 0)
+        if utf8.count <= 7 {
+            bits |= utf8.reversed().reduce(0) { $0 << 8 | UInt64($1) } | UInt64(utf8.count) << 56 | Self.wholeBit
         }
-        return entries[index] == Self.manyBytes ? nil : entries[index]
+        self.bits = bits
     }
 
-    private static func foldsToItself(_ value: UInt32) -> Bool { selfFolding.contains { $0.contains(value) } }
+    /// Of a scalar that folds to itself and begins a piece.
+    static let unchanged = FoldingEntry(bits: unchangedBit | beginsBit)
+    /// Of a scalar that takes the slow way.
+    static let unknown = FoldingEntry(bits: 0)
 
-    /// Whether a piece begins at `position`, or the text ends there.
-    @inline(__always)
-    private func beginsPiece(_ bytes: UnsafeBufferPointer<UInt8>, at position: Int) -> Bool {
-        // SAFETY: `position` is at a scalar of the text or at its end.
-        guard position < bytes.count, unsafe bytes[position] >= TextFolding.leastCombiningByte else { return true }
-        let value = unsafe Self.scalar(bytes, at: position).value
-        return entry(value) != nil || Self.foldsToItself(value)
-    }
-
-    /// The scalar at `position`, and how many bytes it has.
-    @inline(__always)
-    private static func scalar(
-        _ bytes: UnsafeBufferPointer<UInt8>, at position: Int
-    ) -> (value: UInt32, length: Int) {
-        // SAFETY: a string's UTF-8 is valid: behind a lead byte are as many bytes as it says.
-        let lead = unsafe UInt32(bytes[position])
-        func next(_ offset: Int) -> UInt32 { unsafe UInt32(bytes[position + offset]) & 0x3F }
-        if lead < 0x80 { return (lead, 1) }
-        if lead < 0xE0 { return ((lead & 0x1F) << 6 | next(1), 2) }
-        if lead < 0xF0 { return ((lead & 0x0F) << 12 | next(1) << 6 | next(2), 3) }
-        return ((lead & 0x07) << 18 | next(1) << 12 | next(2) << 6 | next(3), 4)
-    }
+    /// Whether the scalar stays what it is; `bytes` are not there then.
+    @inline(__always) var isUnchanged: Bool { bits & Self.unchangedBit != 0 }
+    /// Whether `bytes` are there.
+    @inline(__always) var isWhole: Bool { bits & Self.wholeBit != 0 }
+    /// Whether text may be cut before the scalar.
+    @inline(__always) var beginsPiece: Bool { bits & Self.beginsBit != 0 }
+    /// Whether the scalar is a mark that is left out.
+    @inline(__always) var isLeftOut: Bool { bits & Self.leftOutBit != 0 }
+    /// How many bytes there are.
+    @inline(__always) var count: Int { Int(truncatingIfNeeded: bits >> 56 & 7) }
+    /// The bytes, the first one lowest, and something without meaning behind them.
+    @inline(__always) var bytes: UInt64 { bits }
+    /// The bytes.
+    var utf8: [UInt8] { (0..<UInt64(count)).map { UInt8(truncatingIfNeeded: bits >> (8 * $0)) } }
 }

@@ -1,0 +1,147 @@
+// Folding a text piece by piece: most scalars are looked up, and what acts on one another is folded together.
+//
+// Invariants
+//   1. A piece is a scalar and what follows it up to the next one that begins a piece. It folds to the same bytes alone
+//      and in its text.
+//   2. A piece of one scalar is looked up, and so is one whose other scalars are all left out; pairs are remembered;
+//      every other piece goes through `TextFolding.foldedByScalars`.
+//   3. Each byte of a text is looked at once or twice, so folding is linear.
+
+extension FoldingTable {
+    /// Calls `body` with the UTF-8 bytes of the text, folded.
+    ///
+    /// - Complexity: O(n)
+    func withFolded<Outcome>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Outcome) -> Outcome {
+        var text = text
+        return text.withUTF8 { bytes in
+            // Few texts grow: most capitals have as many bytes as their small letters.
+            var capacity = bytes.count + bytes.count / 4 + 2 * Self.slack
+            while true {
+                // SAFETY: both buffers stay in place within the calls that they are lent to.
+                let outcome = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { room in
+                    unsafe fold(bytes, into: room).map { count in
+                        // SAFETY: so many bytes were written.
+                        unsafe body(UnsafeBufferPointer(rebasing: room[..<count]))
+                    }
+                }
+                if let outcome { return outcome }
+                capacity *= 2
+            }
+        }
+    }
+
+    /// What is free in the room before an entry is written: its eight bytes are written at once.
+    private static let slack = 8
+
+    /// Folds a text; returns how many bytes it has then, `nil` if there is not enough room for them.
+    private func fold(_ bytes: UnsafeBufferPointer<UInt8>, into room: UnsafeMutableBufferPointer<UInt8>) -> Int? {
+        var (position, count) = (0, 0)
+        let limit = room.count - 2 * Self.slack
+        while position < bytes.count {
+            guard count <= limit else { return nil }
+            let begin = position
+            // SAFETY: `position` is at a scalar of the text; what is written ends before the room does.
+            let first = unsafe Self.scalar(bytes, at: position)
+            position += first.length
+            // SAFETY: as above, within the text.
+            if first.value < 0x80, position == bytes.count || (unsafe bytes[position] < TextFolding.leastCombiningByte)
+            {
+                let isCapital = ignoresCase && (0x41...0x5A).contains(first.value)
+                // SAFETY: below the limit.
+                unsafe room[count] = UInt8(truncatingIfNeeded: isCapital ? first.value | 0x20 : first.value)
+                count += 1
+                continue
+            }
+            var (others, isAlone) = (0, true)
+            // SAFETY: as above, within the text.
+            while position < bytes.count, unsafe bytes[position] >= TextFolding.leastCombiningByte {
+                // SAFETY: `position` is at a scalar.
+                let next = unsafe Self.scalar(bytes, at: position)
+                let entry = entry(next.value)
+                if entry.beginsPiece { break }
+                if !entry.isLeftOut { isAlone = false }
+                others += 1
+                position += next.length
+            }
+            let entry = entry(first.value)
+            if isAlone, entry.isWhole {
+                // SAFETY: there is room for an entry.
+                unsafe Self.put(entry, &count, room)
+            } else if isAlone, entry.isUnchanged {
+                for index in begin..<begin + first.length {
+                    // SAFETY: one scalar of the text; there is room for more.
+                    unsafe room[count] = bytes[index]
+                    count += 1
+                }
+            } else {
+                // SAFETY: both ends are at scalars.
+                let piece = unsafe UnsafeBufferPointer(rebasing: bytes[begin..<position])
+                guard unsafe foldPiece(piece, scalars: 1 + others, &count, room) else { return nil }
+            }
+        }
+        return count
+    }
+
+    /// Folds a piece of several scalars; `false` if there is not enough room.
+    private func foldPiece(
+        _ piece: UnsafeBufferPointer<UInt8>, scalars: Int, _ count: inout Int,
+        _ room: UnsafeMutableBufferPointer<UInt8>
+    ) -> Bool {
+        // SAFETY: a piece begins with a scalar, and has so many of them; there is room for two entries.
+        let first = unsafe Self.scalar(piece, at: 0)
+        let second = scalars == 2 ? unsafe Self.scalar(piece, at: first.length).value : 0
+        if scalars == 2, let result = pairs[first.value, second] {
+            switch result {
+            case .scalar(let scalar):
+                for byte in UTF8.encode(scalar) ?? .init() {
+                    unsafe room[count] = byte
+                    count += 1
+                }
+            case .both:
+                unsafe Self.put(entry(first.value), &count, room)
+                unsafe Self.put(entry(second), &count, room)
+            }
+            return true
+        }
+        let folded = TextFolding.foldedByScalars(
+            unsafe String(decoding: piece, as: UTF8.self), ignoresCase: ignoresCase, ignoresMarks: ignoresMarks)
+        if scalars == 2 { keep(folded, of: first.value, second) }
+        guard folded.utf8.count <= room.count - count - 2 * Self.slack else { return false }
+        for byte in folded.utf8 {
+            // SAFETY: there is room, as was just seen.
+            unsafe room[count] = byte
+            count += 1
+        }
+        return true
+    }
+
+    private func keep(_ folded: String, of first: UInt32, _ second: UInt32) {
+        let scalars = folded.unicodeScalars
+        if let only = scalars.first, scalars.count == 1 { return pairs.keep(first, second, .scalar(only)) }
+        let (one, other) = (entry(first), entry(second))
+        guard one.isWhole, other.isWhole, folded.utf8.elementsEqual(one.utf8 + other.utf8) else { return }
+        pairs.keep(first, second, .both)
+    }
+
+    @inline(__always)
+    private static func put(_ entry: FoldingEntry, _ count: inout Int, _ room: UnsafeMutableBufferPointer<UInt8>) {
+        // SAFETY: eight bytes are free behind `count`.
+        unsafe UnsafeMutableRawBufferPointer(room).storeBytes(
+            of: entry.bytes.littleEndian, toByteOffset: count, as: UInt64.self)
+        count += entry.count
+    }
+
+    /// The scalar at `position`, and how many bytes it has.
+    @inline(__always)
+    private static func scalar(
+        _ bytes: UnsafeBufferPointer<UInt8>, at position: Int
+    ) -> (value: UInt32, length: Int) {
+        // SAFETY: a string's UTF-8 is valid: behind a lead byte are as many bytes as it says.
+        let lead = unsafe UInt32(bytes[position])
+        func next(_ offset: Int) -> UInt32 { unsafe UInt32(bytes[position + offset]) & 0x3F }
+        if lead < 0x80 { return (lead, 1) }
+        if lead < 0xE0 { return ((lead & 0x1F) << 6 | next(1), 2) }
+        if lead < 0xF0 { return ((lead & 0x0F) << 12 | next(1) << 6 | next(2), 3) }
+        return ((lead & 0x07) << 18 | next(1) << 12 | next(2) << 6 | next(3), 4)
+    }
+}
