@@ -173,6 +173,7 @@ import Testing
         func now() -> UInt64 {
             // This thread's time on a processor: others use the machine too.
             var time = timespec()
+            // SAFETY: the place lives as long as the call.
             unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
             return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
         }

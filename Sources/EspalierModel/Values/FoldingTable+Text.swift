@@ -103,8 +103,9 @@ extension FoldingTable {
             }
             return true
         }
-        let folded = TextFolding.foldedByScalars(
-            unsafe String(decoding: piece, as: UTF8.self), ignoresCase: ignoresCase, ignoresMarks: ignoresMarks)
+        // SAFETY: the piece is valid UTF-8, as the text is.
+        let text = unsafe String(decoding: piece, as: UTF8.self)
+        let folded = TextFolding.foldedByScalars(text, ignoresCase: ignoresCase, ignoresMarks: ignoresMarks)
         if scalars == 2 { keep(folded, of: first.value, second) }
         guard folded.utf8.count <= room.count - count - 2 * Self.slack else { return false }
         for byte in folded.utf8 {

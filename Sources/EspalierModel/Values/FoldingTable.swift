@@ -2,12 +2,12 @@
 //
 // Invariants
 //   1. An entry is what `TextFolding.foldedByScalars` makes of the scalar alone. A page never changes once it is there.
-//   2. A scalar begins a piece if it is a starter, folds to one first, and no canonical composition has either in second
-//      place. Text may be cut before it: both parts fold to the same bytes alone and together.
+//   2. A scalar begins a piece if it is a starter, what it folds to begins with one, and no canonical composition has
+//      either in second place. Text may be cut before it: both parts fold to the same bytes alone and together.
 //   3. What is younger than the list of starters in second place begins no piece: such text takes longer, and folds
 //      right.
 //   4. Pages in which nothing changes, ideographs and syllables mostly, are one page; so are those of scalars that
-//      nobody has assigned. The others of all Unicode take less than 1 MiB.
+//      nobody has assigned. The others of all Unicode take less than 1 MiB in a table.
 
 import Synchronization
 // The standard library decomposes text to compare it, and shows that only under this name.
@@ -60,12 +60,15 @@ final class FoldingTable: Sendable {
     @inline(never)
     private func page(_ number: Int) -> Page {
         let entries = (0..<256).map { entry(of: Unicode.Scalar(UInt32(number << 8 | $0))) }
+        // SAFETY: pages stay for ever.
         let made =
             if entries.allSatisfy({ $0 == .unchanged }) {
                 unsafe Self.unchangedPage
             } else if entries.allSatisfy({ $0 == .unknown }) {
+                // SAFETY: pages stay for ever.
                 unsafe Self.unknownPage
             } else {
+                // SAFETY: pages stay for ever.
                 unsafe Self.makePage(entries)
             }
         // SAFETY: the number is below the count. Of two threads that make a page at once, one is heard; the other one's

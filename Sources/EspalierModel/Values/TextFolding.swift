@@ -29,6 +29,7 @@ package enum TextFolding {
         let ignoresMarks = options.contains(.diacriticInsensitive)
         guard ignoresCase || ignoresMarks else { return options.contains(.normalized) ? text : composed(text) }
         if isASCII(text) { return ignoresCase ? text.lowercased() : text }
+        // SAFETY: the bytes do not leave the closure.
         return unsafe FoldingTable.of(ignoresCase: ignoresCase, ignoresMarks: ignoresMarks).withFolded(text) { bytes in
             // SAFETY: the bytes do not leave the closure.
             unsafe String(decoding: bytes, as: UTF8.self)
@@ -47,6 +48,7 @@ package enum TextFolding {
             var folded = folded(text, options)
             return folded.withUTF8(body)
         }
+        // SAFETY: whoever calls keeps the bytes within `body`.
         return unsafe FoldingTable.of(ignoresCase: ignoresCase, ignoresMarks: ignoresMarks).withFolded(text, body)
     }
 
