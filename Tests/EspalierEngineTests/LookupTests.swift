@@ -118,6 +118,38 @@ import Testing
         return found
     }
 
+    @Test func `entries are counted from any key to any other, up to a limit`() throws {
+        let (database, tree, expected) = try makeNames()
+        let read = try database.beginRead()
+        let write = try database.beginWrite()
+        let ends = [0, 1, 2, 49, 50, 51, 120, 300, 301, 302, 499, 500]
+
+        for isWriting in [false, true] {
+            var lookup = try isWriting ? write.lookup(in: tree) : read.lookup(in: tree)
+            for lower in ends {
+                for upper in ends {
+                    for limit in [0, 1, 100, .max] {
+                        let found = try lookup.countEntries(
+                            from: bytes("person/\(2000 + lower)"), below: bytes("person/\(2000 + upper)"), limit: limit)
+                        #expect(found == min(limit, max(0, upper - lower)), "\(lower) to \(upper), \(limit)")
+                    }
+                }
+                #expect(
+                    try lookup.countEntries(from: bytes("person/\(2000 + lower)"), below: nil)
+                        == expected.count - lower)
+            }
+            #expect(try lookup.countEntries(from: [], below: nil) == expected.count)
+            #expect(try lookup.countEntries(from: [255], below: nil) == 0)
+        }
+        let numbers = try Database.inMemory()
+        var other = try numbers.beginWrite()
+        let integers = try other.createTree(named: "t", kind: .integer)
+        var overIntegers = try other.lookup(in: integers)
+        #expect(throws: StorageError.wrongKeyKind(tree: integers.id)) {
+            _ = try overIntegers.countEntries(from: [], below: nil)
+        }
+    }
+
     @Test func `a walk gives what was put in, from any key on, and ends where it is told`() throws {
         let (database, tree, expected) = try makeNames()
         let read = try database.beginRead()

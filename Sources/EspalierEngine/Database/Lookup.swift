@@ -74,19 +74,51 @@ public struct Lookup: ~Copyable {
                     continue walk
                 }
             }
-            guard view.highFenceByteCount > 0 else { return }
-            // The old leaf stays pinned until its fence was compared.
-            let old = leaf.take()
-            _ = try descend(to: TreeKey(view.highFence))
-            guard let next = self.view, next.follows(view) else {
-                throw .corrupt(.fencesOfChild, page: view.storedNumber, tree: view.treeID)
-            }
-            _ = consume old
-            index = 0
+            guard try crossToNextLeaf(after: view) else { return }
         }
     }
 
+    /// How many entries of a tree of bytes keys are from `lower` on and below `upper`, or `limit` if there are more.
+    ///
+    /// - Parameter upper: `nil` for all entries from `lower` on.
+    /// - Throws: `wrongKeyKind` for a tree of integer keys; what reading throws.
+    /// - Complexity: O(log n + leaves of the range). Pages above the leaves have no counts.
+    public mutating func countEntries(
+        from lower: [UInt8], below upper: [UInt8]?, limit: Int = .max
+    ) throws(StorageError) -> Int {
+        try check(.bytes)
+        if let upper, !lower.lexicographicallyPrecedes(upper) { return 0 }
+        let start = OwnedKey(lower)
+        // Not asked for if there is no upper end.
+        let end = OwnedKey(upper ?? [])
+        var count = 0
+        try find(start.key)
+        while let view {
+            if upper != nil, view.fencesContain(end.key) {
+                count += view.position(of: end.key).index - index
+                break
+            }
+            count += view.cellCount - index
+            guard count < limit, try crossToNextLeaf(after: view) else { break }
+        }
+        return max(0, min(count, limit))
+    }
+
     // MARK: Places
+
+    /// Goes to the first entry of the leaf after the one of `view`; returns whether there is one.
+    private mutating func crossToNextLeaf(after view: PageView) throws(StorageError) -> Bool {
+        guard view.highFenceByteCount > 0 else { return false }
+        // The old leaf stays pinned until its fence was compared.
+        let old = leaf.take()
+        _ = try descend(to: TreeKey(view.highFence))
+        guard let next = self.view, next.follows(view) else {
+            throw .corrupt(.fencesOfChild, page: view.storedNumber, tree: view.treeID)
+        }
+        _ = consume old
+        index = 0
+        return true
+    }
 
     private func check(_ kind: KeyKind) throws(StorageError) {
         try pages.checkUsable()
