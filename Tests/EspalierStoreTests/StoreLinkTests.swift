@@ -203,6 +203,70 @@ import Testing
         }
     }
 
+    /// Every kind of relationship; ten times more songs than one leaf has places for.
+    @Test(arguments: StoreKind.allCases) func `a list is counted and asked for a destination without being read`(
+        kind: StoreKind
+    ) throws {
+        let seed = testSeed(default: 66)
+        var random = SeededGenerator(seed: seed)
+        let fixture = try StoreFixture(kind)
+        let people = try (0..<4).map { try fixture.insert("Person", ["name": .string("\($0)")]) }
+        let album = try fixture.insert("Album")
+        let playlists = try (0..<2).map { _ in try fixture.insert("Playlist") }
+        let tag = try fixture.insert("Tag")
+        var request = SaveRequest()
+        for number in 0..<1500 {
+            request.insertions.append(
+                try fixture.insertion(
+                    number % 7 == 0 ? "Book" : "Song", ["isbn": .string("\(number)")].filter { _ in number % 7 == 0 },
+                    to: number % 7 == 0 ? ["owner": people[number % 3]] : ["album": album, "owner": people[1]]))
+        }
+        let media = try fixture.store.save(request).inserted.ids
+        let songs = media.filter { $0.entityName == "Song" }
+        for (owner, name, all) in [
+            (people[0], "friends", people), (people[2], "favourites", media), (people[2], "watched", media),
+            (people[3], "watched", media), (playlists[0], "songs", songs), (tag, "media", media),
+        ] {
+            try fixture.link(owner, name, add: all.filter { _ in Bool.random(using: &random) })
+        }
+        try fixture.reopen()
+
+        for owner in people + [album, tag] + playlists {
+            let entity = try fixture.entity(owner.entityName)
+            for relationship in entity.relationships where relationship.isToMany {
+                let list = try fixture.store.destinations(of: relationship, for: [owner])[0]
+                for limit in [0, 1, 700, .max] {
+                    let count = try fixture.store.destinationCount(of: relationship, for: owner, limit: limit)
+                    #expect(count == min(list.count, limit), "seed \(seed), \(owner) \(relationship.name)")
+                }
+                for id in people + media.prefix(60) + list.suffix(3) {
+                    let isThere = try fixture.store.hasDestination(id, of: relationship, for: owner)
+                    #expect(isThere == list.contains(id), "seed \(seed), \(id) in \(owner) \(relationship.name)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases) func `what is no list of the owner is neither counted nor searched`(
+        kind: StoreKind
+    ) throws {
+        let fixture = try StoreFixture(kind)
+        let (person, tag) = try (fixture.insert("Person"), fixture.insert("Tag"))
+        let (note, media) = try (
+            fixture.relationship("note", of: "Person"), fixture.relationship("media", of: "Person")
+        )
+
+        for (relationship, owner) in [(note, person), (media, tag)] {
+            #expect(throws: StoreError.self) {
+                try fixture.store.destinationCount(of: relationship, for: owner, limit: 1)
+            }
+            #expect(throws: StoreError.self) { try fixture.store.hasDestination(tag, of: relationship, for: owner) }
+        }
+        #expect(throws: StoreError.self) {
+            try fixture.store.hasDestination(ObjectID(temporaryFor: "Song"), of: media, for: person)
+        }
+    }
+
     @Test(arguments: StoreKind.allCases) func `one request may insert both ends and link them by temporary IDs`(
         kind: StoreKind
     ) throws {

@@ -59,6 +59,26 @@ extension PersistentStoreCoordinator {
         do { return try store.destinations(of: relationship, for: owners) } catch { throw ContextError(error) }
     }
 
+    /// How many destinations the store holds for `owner`, or `limit` if there are more.
+    func destinationCount(
+        of relationship: Relationship, for owner: ObjectID, limit: Int
+    ) throws(ContextError) -> Int {
+        let store = try openStore(for: owner)
+        do { return try store.destinationCount(of: relationship, for: owner, limit: limit) } catch {
+            throw ContextError(error)
+        }
+    }
+
+    /// Whether the store holds `destination` as a destination of `owner`.
+    func hasDestination(
+        _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
+    ) throws(ContextError) -> Bool {
+        let store = try openStore(for: owner)
+        do { return try store.hasDestination(destination, of: relationship, for: owner) } catch {
+            throw ContextError(error)
+        }
+    }
+
     /// The stores that may hold objects of `entity`.
     ///
     /// - Throws: `ContextError.noStore` if there are none, which is no empty answer: nobody was asked.

@@ -104,16 +104,7 @@ extension BTreeStore {
     public func destinations(
         of relationship: Relationship, for owners: [ObjectID]
     ) throws(StoreError) -> [[ObjectID]] {
-        guard relationship.isToMany, catalog.hasLinkTree(of: relationship) else {
-            throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
-        }
-        let declaring = model.entities[relationship.declaredBy]
-        for owner in owners {
-            let entity = try SaveChecks.entity(of: owner, schema: catalog.schema, storeTag: catalog.context.storeTag)
-            guard entity.isKind(of: declaring) else {
-                throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
-            }
-        }
+        try checkLists(of: relationship, for: owners)
         return try beginRead().links(of: owners, relationship, catalog, path: path)
     }
 

@@ -215,6 +215,13 @@ struct StoreLookup: ~Copyable {
         return isFound
     }
 
+    /// How many entries are from `lower` on and below `upper`, or `limit` if there are more.
+    mutating func countEntries(from lower: [UInt8], below upper: [UInt8]?, limit: Int) throws(StoreError) -> Int {
+        do { return try base.countEntries(from: lower, below: upper, limit: limit) } catch {
+            throw .storage(error, path: path)
+        }
+    }
+
     /// Calls `body` with keys and values where they lie, from `key` on, until it returns `false`.
     @inline(__always)
     mutating func forEach(

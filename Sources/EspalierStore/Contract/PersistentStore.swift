@@ -53,6 +53,18 @@ public protocol PersistentStore: AnyObject, Sendable {
     /// The destinations of a to-many relationship for each owner; in the kept order if the relationship is ordered,
     /// else by ascending key.
     func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) -> [[ObjectID]]
+    /// How many destinations a to-many relationship of `owner` has, or `limit` if there are more.
+    ///
+    /// Unless there is another way, `destinations` answers.
+    func destinationCount(
+        of relationship: Relationship, for owner: ObjectID, limit: Int
+    ) throws(StoreError) -> Int
+    /// Whether `destination` is one of the destinations of a to-many relationship of `owner`.
+    ///
+    /// Unless there is another way, `destinations` answers.
+    func hasDestination(
+        _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
+    ) throws(StoreError) -> Bool
     /// Permanent IDs for objects that will be inserted (MC-37).
     func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID]
     /// Checks versions and constraints, then writes everything in one transaction.
@@ -71,5 +83,18 @@ extension PersistentStore {
     /// All rows that match.
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         FetchBatch(try self.fetch(fetch))
+    }
+    /// The length of the list.
+    public func destinationCount(
+        of relationship: Relationship, for owner: ObjectID, limit: Int
+    ) throws(StoreError) -> Int {
+        min(try destinations(of: relationship, for: [owner]).first?.count ?? 0, limit)
+    }
+
+    /// Whether the list has it.
+    public func hasDestination(
+        _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
+    ) throws(StoreError) -> Bool {
+        try destinations(of: relationship, for: [owner]).first?.contains(destination) == true
     }
 }

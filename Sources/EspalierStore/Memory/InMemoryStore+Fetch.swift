@@ -51,6 +51,17 @@ extension InMemoryStore {
         return lists
     }
 
+    /// Whether `destination` is one of the destinations of a to-many relationship of `owner`.
+    ///
+    /// - Complexity: O(log n); O(destinations) if the relationship is ordered.
+    public func hasDestination(
+        _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
+    ) throws(StoreError) -> Bool {
+        let list = try destinations(of: relationship, for: [owner])[0]
+        _ = try SaveChecks.entity(of: destination, schema: schema, storeTag: storeTag)
+        return relationship.isOrdered ? list.contains(destination) : list.hasInKeyOrder(destination)
+    }
+
     /// The steps to answer `fetch`: always the same ones.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         let root = model.entities[fetch.entity.root]

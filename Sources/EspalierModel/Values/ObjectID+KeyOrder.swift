@@ -1,0 +1,15 @@
+// Searching lists of stored rows, which unordered relationships give by ascending key.
+
+extension [ObjectID] {
+    /// Whether `id` is among these, which are rows of one hierarchy by ascending key.
+    ///
+    /// - Complexity: O(log n).
+    package func hasInKeyOrder(_ id: ObjectID) -> Bool {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].key < id.key { low = middle + 1 } else { high = middle }
+        }
+        return low < count && self[low] == id
+    }
+}

@@ -1,0 +1,80 @@
+// Questions about one list that need no list: how long it is, and whether it has a destination.
+//
+// Invariants
+//   1. A count looks at the leaves of the list only, and at no entry but the first and the last: what stands in entries
+//      is checked by whoever reads them.
+//   2. Whether a list has a destination is one look-up, where a tree has both keys of a link beside each other: that of
+//      an unordered list, or the one that leads back. Between two ordered ends the list is read.
+
+internal import EspalierEngine
+public import EspalierModel
+
+extension BTreeStore {
+    /// How many destinations a to-many relationship of `owner` has, or `limit` if there are more.
+    ///
+    /// - Complexity: O(log n + n / entries of a leaf): about 130 destinations in a page of 4,096 bytes.
+    public func destinationCount(
+        of relationship: Relationship, for owner: ObjectID, limit: Int
+    ) throws(StoreError) -> Int {
+        try checkLists(of: relationship, for: [owner])
+        return try beginRead().linkCount(of: owner.key, relationship, catalog, limit: limit)
+    }
+
+    /// Whether `destination` is one of the destinations of a to-many relationship of `owner`.
+    ///
+    /// - Complexity: O(log n); O(destinations) if the relationship and its inverse are ordered, or the inverse is
+    ///   to-one and the relationship ordered.
+    public func hasDestination(
+        _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
+    ) throws(StoreError) -> Bool {
+        try checkLists(of: relationship, for: [owner])
+        _ = try SaveChecks.entity(of: destination, schema: catalog.schema, storeTag: catalog.context.storeTag)
+        let transaction = try beginRead()
+        if !relationship.isOrdered {
+            return try transaction.hasLink(
+                from: owner, to: destination, in: catalog.linkTree(of: relationship), catalog)
+        }
+        if let inverse = model.inverse(of: relationship), inverse.isToMany, !inverse.isOrdered {
+            return try transaction.hasLink(from: destination, to: owner, in: catalog.linkTree(of: inverse), catalog)
+        }
+        if let tree = catalog.ownerTree(of: relationship) {
+            return try transaction.hasLink(from: destination, to: owner, in: tree, catalog)
+        }
+        return try transaction.links(of: owner.key, relationship, catalog, path: path).contains(destination)
+    }
+
+    /// Throws unless `relationship` is to-many and each of `owners` is of this store and has it.
+    func checkLists(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) {
+        guard relationship.isToMany, catalog.hasLinkTree(of: relationship) else {
+            throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
+        }
+        let declaring = model.entities[relationship.declaredBy]
+        for owner in owners {
+            let entity = try SaveChecks.entity(of: owner, schema: catalog.schema, storeTag: catalog.context.storeTag)
+            guard entity.isKind(of: declaring) else {
+                throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
+            }
+        }
+    }
+}
+
+extension StoreTransaction where Base: ~Copyable {
+    /// How many destinations a to-many relationship has, or `limit` if there are more.
+    fileprivate func linkCount(
+        of owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, limit: Int
+    ) throws(StoreError) -> Int {
+        var (lower, upper): ([UInt8], [UInt8]) = ([], [])
+        lower.append(bigEndian: owner)
+        upper.append(bigEndian: owner &+ 1)
+        var entries = try lookup(in: catalog.linkTree(of: relationship))
+        return try entries.countEntries(from: lower, below: owner == .max ? nil : upper, limit: limit)
+    }
+
+    /// Whether `tree`, of pairs of keys without a position, has the link from `source` to `target`.
+    fileprivate func hasLink(
+        from source: ObjectID, to target: ObjectID, in tree: Tree, _ catalog: StoreCatalog
+    ) throws(StoreError) -> Bool {
+        guard let value = try get(LinkKey.unordered(source.key, target.key), from: tree) else { return false }
+        return value == LinkKey.value(entityNumber: catalog.context.reference(target).entity)
+    }
+}
