@@ -19,8 +19,8 @@ final class Stack {
     private var readers: [ManagedObjectContext] = []
     private let folder: URL
 
-    init(_ kind: StoreKind) throws {
-        coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+    init(_ kind: StoreKind, classes: [ManagedObject.Type] = musicClasses) throws {
+        coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: classes))
         folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
         switch kind {
         case .inMemory:

@@ -40,6 +40,8 @@ final class Cohort: SharedByObjects {
     @exclusivity(unchecked) private var storedRows: [ObjectID] = []
     @exclusivity(unchecked) private var storedLists: (slot: Int, owners: [ObjectID])?
     @exclusivity(unchecked) private var storedOtherLists: [(slot: Int, owners: [ObjectID])] = []
+    /// The members whose lists were counted, by slot.
+    private var counted = SlotValues<ObjectIDSet>()
     /// The cohorts across relationships, one after the other: few, so they are searched.
     private var firstStep: Cohort? {
         // SAFETY: of both, no access lasts while another begins: a reference calls nobody, and no step ends in one.
@@ -67,6 +69,7 @@ final class Cohort: SharedByObjects {
         if !rows.isEmpty { cache.forgetRows(of: rows) }
         if let (slot, owners) = firstLists { cache.forgetLists(of: owners, at: slot) }
         if !otherLists.isEmpty { forgetOtherLists() }
+        if !counted.isEmpty { forgetCounts() }
         if firstStep != nil { endSteps() }
     }
 
@@ -110,6 +113,18 @@ final class Cohort: SharedByObjects {
         } else {
             otherLists.append((slot, owners))
         }
+    }
+
+    /// Keeps the length of a list of `owner`, a member, for as long as this cohort lives.
+    func keep(count: Int, of owner: ObjectID, at slot: Int) {
+        cache.add(count: count, of: owner, at: slot)
+        if !counted.contains(slot) { counted.set(ObjectIDSet(), at: slot) }
+        counted.modify(slot) { $0.insert(owner) }
+    }
+
+    @inline(never)
+    private func forgetCounts() {
+        for (slot, owners) in counted.pairs { cache.forgetCounts(of: owners, at: slot) }
     }
 
     @inline(never)

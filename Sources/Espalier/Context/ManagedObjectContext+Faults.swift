@@ -104,7 +104,7 @@ extension ManagedObjectContext {
         shape(ofTag: id.entityTag).withObject { $0.entity.isKind(of: model.entities[relationship.declaredBy]) } == true
     }
 
-    private func cohort(of object: ManagedObject) -> Cohort {
+    func cohort(of object: ManagedObject) -> Cohort {
         if let cohort = object.cohort { return cohort }
         let cohort = Cohort([object.storedID], cache: cache)
         object.cohort = cohort

@@ -103,7 +103,7 @@ extension ManagedObject {
             return
         }
         let description = relationship.description
-        let count = destinationIDs(at: relationship.slot).count
+        let count = destinationCount(at: relationship.slot)
         if count == 0 {
             if !relationship.isOptional { violations.append(Violation(self, relationship.name, .missingValue)) }
         } else if count < description.minCount {

@@ -24,6 +24,9 @@ final class RowCache {
     @exclusivity(unchecked) private var storedRows = ObjectIDTable<ObjectSnapshot>()
     @exclusivity(unchecked) private var storedLists: [ObjectIDTable<[ObjectID]>] = []
 
+    /// How long lists are that were counted and not read, by slot and then by owner.
+    private var counts = SlotValues<ObjectIDTable<Int>>()
+
     /// Goes up whenever rows that were read earlier may be old: a save, refresh or merge.
     private(set) var changeCount = 0
 
@@ -37,6 +40,9 @@ final class RowCache {
     /// The destinations of a to-many relationship of `owner`.
     func list(of owner: ObjectID, at slot: Int) -> [ObjectID]? { slot < lists.count ? lists[slot][owner] : nil }
 
+    /// How many destinations a to-many relationship of `owner` has.
+    func count(of owner: ObjectID, at slot: Int) -> Int? { list(of: owner, at: slot)?.count ?? counts[slot]?[owner] }
+
     func add(_ row: consuming ObjectSnapshot) {
         let id = row.id
         rows.set(row, for: id)
@@ -46,6 +52,16 @@ final class RowCache {
     func add(_ found: [[ObjectID]], of owners: [ObjectID], at slot: Int) {
         while lists.count <= slot { lists.append(ObjectIDTable()) }
         Self.enter(found, of: owners, in: &lists[slot])
+    }
+
+    /// Keeps the count of a list.
+    func add(count: Int, of owner: ObjectID, at slot: Int) {
+        if !counts.contains(slot) { counts.set(ObjectIDTable(), at: slot) }
+        counts.modify(slot) { $0.set(count, for: owner) }
+    }
+
+    func forgetCounts(of owners: ObjectIDSet, at slot: Int) {
+        counts.modify(slot) { for owner in owners { $0.remove(owner) } }
     }
 
     func forgetRows(of ids: [ObjectID]) {
@@ -74,11 +90,13 @@ final class RowCache {
         changeCount += 1
         rows.remove(id)
         for slot in lists.indices { lists[slot].remove(id) }
+        counts.modifyAll { $0.remove(id) }
     }
 
     func removeAll() {
         changeCount += 1
         rows = ObjectIDTable()
         lists = []
+        counts = SlotValues()
     }
 }

@@ -33,6 +33,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case objectIsDeleted
         /// Refused: the object's row is gone from the store.
         case rowIsGone
+        /// Refused: an ordered relationship has no such place.
+        case indexOutOfRange(Int, count: Int)
         /// Refused: neither object is in a context.
         case noContext
         /// Refused: the entity is abstract.
@@ -76,7 +78,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .rowIsGone, .unreadable: 133000
         case .custom, .wrongType, .unknownKey, .unknownValue, .objectOfOtherContext, .destinationIsDeleted,
             .objectIsDeleted,
-            .noContext, .abstractEntity, .unknownEntity, .notWhileSaving:
+            .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity, .notWhileSaving:
             1550
         }
     }
@@ -119,6 +121,8 @@ extension Violation.Reason {
             "the change was refused: the object is deleted, or its context was reset; fetch it again, or insert another"
         case .rowIsGone:
             "the change was refused: the store has no row for this object any more"
+        case .indexOutOfRange(let index, let count):
+            "the change was refused: there is no place \(index) among \(count) destinations"
         case .noContext:
             "the change was refused: insert one of the two objects into a context first"
         case .abstractEntity:

@@ -80,7 +80,8 @@ extension ManagedObject {
     /// Adds destinations to a to-many relationship without touching the others (MO-25).
     ///
     /// - Throws: `ContextError.violations`; then none is added.
-    /// - Complexity: O(added) if the relationship is unordered and its inverse to-one, whatever it holds already.
+    /// - Complexity: O(added * log n) if the relationship holds n and is unordered; else O(n) for the first change
+    ///   after a save.
     public final func add(_ objects: [ManagedObject], toRelationshipNamed name: String) throws(ContextError) {
         if let reason = addDestinations(objects, at: try toManySlot(name)) {
             throw .violations([Violation(self, name, reason)])
@@ -118,7 +119,7 @@ extension ManagedObject {
     public final func hasFault(forRelationshipNamed name: String) -> Bool {
         guard let relationship = entity.relationship(named: name), !isInserted else { return false }
         if !relationship.isToMany { return !hasRow }
-        if changes?.values.toMany[relationship.slot]?.list != nil { return false }
+        if changes?.values.toMany[relationship.slot]?.isWhole == true { return false }
         return managedObjectContext?.cache.list(of: storedID, at: relationship.slot) == nil
     }
 

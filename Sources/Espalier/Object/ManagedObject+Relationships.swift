@@ -166,19 +166,21 @@ extension ManagedObject {
         return nil
     }
 
-    /// Whether `destination` is a destination; asks the to-one side if there is one, which needs no list.
+    /// Whether `destination` is a destination; asks the to-one side if there is one.
+    ///
+    /// - Complexity: as `hasDestination`; O(1) if the relationship or its inverse is to-one.
     final func isLinked(to destination: ManagedObject, across relationship: Relationship) -> Bool {
         if !relationship.isToMany { return destinationID(at: relationship.slot) == destination.storedID }
         if let inverse = withShape({ $0.inverses[relationship.slot] }), !inverse.isToMany {
             return destination.destinationID(at: inverse.slot) == storedID
         }
-        return destinationIDs(at: relationship.slot).contains(destination.storedID)
+        return hasDestination(destination.storedID, at: relationship.slot)
     }
 
     /// Why these objects cannot be destinations, if they cannot.
     ///
     /// Objects outside of every context join this one.
-    private func reasonNotToRelate(
+    final func reasonNotToRelate(
         to destinations: some Collection<ManagedObject>, across relationship: Relationship
     ) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
@@ -214,7 +216,7 @@ extension ManagedObject {
     // MARK: Both sides at once
 
     /// Relates both sides; whom a to-one side was related to before is unrelated first.
-    private func link(_ other: ManagedObject, across relationship: Relationship) {
+    final func link(_ other: ManagedObject, across relationship: Relationship) {
         if !relationship.isToMany, let old = destinationID(at: relationship.slot), old != other.storedID {
             unlink(old, across: relationship)
         }
@@ -297,7 +299,8 @@ extension ManagedObject {
     ///
     /// An ordered relationship changes as a whole list, so that needs what the store holds, and the version of the row
     /// that it belongs to; a set does not.
-    private func beginChange(of relationship: Relationship) -> ObjectChanges {
+    @discardableResult
+    final func beginChange(of relationship: Relationship) -> ObjectChanges {
         takeInInverses()
         if let changes, changes.values.toMany.contains(relationship.slot) { return changeable() }
         var start = ToManyChange()

@@ -98,6 +98,22 @@ extension ManagedObject {
         destinations(name, at: index).compactMap { $0 as? Destination }
     }
 
+    /// A live to-many relationship.
+    ///
+    /// For @Entity only.
+    public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> ToMany<Destination> {
+        relationshipSlot(name, at: index).map { ToMany(of: self, slot: $0) } ?? []
+    }
+
+    /// A live ordered to-many relationship.
+    ///
+    /// For @Entity only.
+    public final func _get<Destination: ManagedObject>(
+        _ name: StaticString, at index: Int
+    ) -> OrderedToMany<Destination> {
+        relationshipSlot(name, at: index).map { OrderedToMany(of: self, slot: $0) } ?? []
+    }
+
     // MARK: Writing
 
     /// An attribute that must have a value.
@@ -147,6 +163,33 @@ extension ManagedObject {
         _ name: StaticString, at index: Int, _ newValue: [Destination]
     ) {
         setAll(name, at: index, newValue)
+    }
+
+    /// A live to-many relationship.
+    ///
+    /// For @Entity only.
+    public final func _set<Destination: ManagedObject>(
+        _ name: StaticString, at index: Int, _ newValue: ToMany<Destination>
+    ) {
+        setAll(name, at: index, newValue.members)
+    }
+
+    /// A live ordered to-many relationship.
+    ///
+    /// For @Entity only.
+    public final func _set<Destination: ManagedObject>(
+        _ name: StaticString, at index: Int, _ newValue: OrderedToMany<Destination>
+    ) {
+        setAll(name, at: index, newValue.members)
+    }
+
+    /// Makes `members` the destinations; what a collection of this very relationship was changed by is done already.
+    private func setAll(_ name: StaticString, at index: Int, _ members: Members) {
+        guard let slot = relationshipSlot(name, at: index) else { return }
+        if case .relationship(let owner, let own) = members.source, owner === self, own == slot { return }
+        var (walk, objects): (MemberWalk, [ManagedObject]) = (MemberWalk(over: members), [])
+        while let object = walk.next() { objects.append(object) }
+        Members(of: self, slot: slot).replaceAll(with: objects)
     }
 
     private func setAll(_ name: StaticString, at index: Int, _ objects: [ManagedObject]) {

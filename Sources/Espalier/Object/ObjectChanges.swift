@@ -83,13 +83,25 @@ final class ChangeBases {
 /// How a to-many relationship differs from what the store holds.
 struct ToManyChange {
     /// The whole new order; `nil` if only `added` and `removed` say what changed.
-    private(set) var list: [ObjectID]?
+    ///
+    /// - Complexity: O(destinations), if there is one.
+    var list: [ObjectID]? { order?.ids.ids }
+    /// The whole new order, apart: most changes have none.
+    private var order: Order?
     /// The stored order that `list` was made from; empty if there is no `list`.
     private(set) var base: [ObjectID] = []
     /// Destinations that came, for which the store's own list is not needed.
     private(set) var added = ObjectIDSet()
     /// Destinations that went.
     private(set) var removed = ObjectIDSet()
+    /// How many destinations there are, and the `RowCache.changeCount` for which that was found out; -1: it was not.
+    private var counted = (count: 0, stand: -1)
+
+    private final class Order {
+        var ids: OrderedIDs
+
+        init(_ ids: OrderedIDs) { self.ids = ids }
+    }
 
     /// Whether somebody else may have changed the stored list since: what was added here may be stored by now, and what
     /// was removed may not be.
@@ -99,33 +111,73 @@ struct ToManyChange {
     init() {}
 
     /// A new order, made from a stored one.
-    init(list: [ObjectID], base: [ObjectID]) { (self.list, self.base) = (list, base) }
+    init(list: [ObjectID], base: [ObjectID]) {
+        order = Order(OrderedIDs(list))
+        self.base = base
+    }
+
+    /// Whether the whole new order is known.
+    var isWhole: Bool { order != nil }
 
     /// Adds a destination that is not there.
     mutating func add(_ id: ObjectID) {
-        if list != nil {
-            list?.append(id)
-        } else if !removed.remove(id) || isMerged {
-            added.insert(id)
+        if isWhole {
+            withOrder { $0.append(id) }
+        } else {
+            if !removed.remove(id) || isMerged { added.insert(id) }
+            counted.count += 1
         }
     }
 
     /// Removes a destination that is there.
     mutating func remove(_ id: ObjectID) {
-        if let position = list?.lastIndex(of: id) {
-            list?.remove(at: position)
-        } else if list == nil, !added.remove(id) || isMerged {
-            removed.insert(id)
+        if isWhole {
+            withOrder { _ = $0.remove(id) }
+        } else {
+            if !added.remove(id) || isMerged { removed.insert(id) }
+            counted.count -= 1
         }
     }
 
     /// Takes note of a merge.
-    mutating func noteMerge() { isMerged = list == nil }
+    mutating func noteMerge() {
+        isMerged = !isWhole
+        counted.stand = -1
+    }
 
     /// Leaves it to the store whether a destination is there, if the relationship has no order.
     mutating func follow(_ id: ObjectID) {
         added.remove(id)
         removed.remove(id)
+        counted.stand = -1
+    }
+
+    /// Whether `id` is a destination; `nil` if only the store knows.
+    mutating func contains(_ id: ObjectID) -> Bool? {
+        if isWhole { return withOrder { $0.contains(id) } }
+        return added.contains(id) ? true : removed.contains(id) ? false : nil
+    }
+
+    /// How many destinations there are; `nil` if the store has to be asked.
+    func count(at stand: Int) -> Int? { order?.ids.count ?? (counted.stand == stand ? counted.count : nil) }
+
+    /// Notes how many destinations there are.
+    mutating func note(count: Int, at stand: Int) { counted = (count, stand) }
+
+    /// The destination at `index` of a relationship whose whole order is known.
+    func id(at index: Int) -> ObjectID? { order.flatMap { index < $0.ids.count ? $0.ids[index] : nil } }
+
+    /// Where a destination stands, in a relationship whose whole order is known.
+    mutating func index(of id: ObjectID) -> Int? { withOrder { $0.index(of: id) } ?? nil }
+
+    /// Moves a destination in a relationship whose whole order is known.
+    mutating func move(from source: Int, to target: Int) { withOrder { $0.move(from: source, to: target) } }
+
+    /// Calls `body` with the whole order, if it is known: this value's own.
+    @discardableResult
+    private mutating func withOrder<R>(_ body: (inout OrderedIDs) -> R) -> R? {
+        if isWhole, !isKnownUniquelyReferenced(&order) { order = order.map { Order($0.ids) } }
+        return order.map { body(&$0.ids) }
     }
 
     /// The destinations, given what the store holds.
@@ -140,14 +192,18 @@ struct ToManyChange {
 
     /// Takes out IDs of objects that are no more.
     mutating func forget(_ gone: Set<ObjectID>) {
-        list?.removeAll(where: gone.contains)
+        if let list, list.contains(where: gone.contains) {
+            order = Order(OrderedIDs(list.filter { !gone.contains($0) }))
+        }
+        counted.stand = -1
         added = ObjectIDSet(added.lazy.filter { !gone.contains($0) })
     }
 
     /// The same change with other IDs.
     func mapped(_ id: (ObjectID) -> ObjectID) -> ToManyChange {
         var mapped = ToManyChange()
-        (mapped.list, mapped.base) = (list?.map(id), base)
+        mapped.order = list.map { Order(OrderedIDs($0.map(id))) }
+        mapped.base = base
         mapped.added = ObjectIDSet(added.map(id))
         mapped.removed = ObjectIDSet(removed.map(id))
         mapped.isMerged = isMerged

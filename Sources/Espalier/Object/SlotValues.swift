@@ -49,6 +49,11 @@ struct SlotValues<Value> {
         if let position = position(of: slot) { body(&entries[position].value) }
     }
 
+    /// Changes all values in place.
+    mutating func modifyAll(_ body: (inout Value) -> Void) {
+        for position in entries.indices { body(&entries[position].value) }
+    }
+
     /// Slot and value pairs, ascending by slot.
     var pairs: [(slot: Int, value: Value)] {
         entries.count < 2 || zip(entries, entries.dropFirst()).allSatisfy { $0.slot < $1.slot }

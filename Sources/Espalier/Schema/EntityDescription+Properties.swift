@@ -77,6 +77,31 @@ extension EntityDescription {
         relationship(name, to: Destination.entityName, .ordered, options)
     }
 
+    /// A to-many relationship whose property is a live collection.
+    ///
+    /// For @Entity only.
+    public static func _property<Destination: ManagedObject>(
+        _ name: String, _ type: ToMany<Destination>.Type, defaultValue: ToMany<Destination>? = nil,
+        options: PropertyOptions = .init()
+    ) -> _PropertyDescription {
+        relationship(name, to: Destination.entityName, .toMany, options)
+    }
+
+    /// An ordered to-many relationship whose property is a live collection.
+    ///
+    /// For @Entity only.
+    public static func _property<Destination: ManagedObject>(
+        _ name: String, _ type: OrderedToMany<Destination>.Type, defaultValue: OrderedToMany<Destination>? = nil,
+        options: PropertyOptions = .init()
+    ) -> _PropertyDescription {
+        relationship(name, to: Destination.entityName, .ordered, options)
+    }
+
+    /// The name of a relationship back, which the destination has if this compiles.
+    ///
+    /// For @Entity only.
+    public static func _inverse(_ name: String, at path: @autoclosure () -> AnyKeyPath) -> String { name }
+
     private static func attribute(
         _ name: String, _ type: AttributeType, isOptional: Bool, _ defaultValue: AttributeValue?,
         _ options: PropertyOptions

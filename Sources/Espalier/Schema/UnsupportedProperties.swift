@@ -9,7 +9,10 @@ extension ManagedObject {
     /// Chosen for no supported type.
     @available(
         *, unavailable,
-        message: "an entity stores AttributeConvertible values or optionals of them, and T?, Set<T>, [T] of entities"
+        message: """
+            an entity stores AttributeConvertible values or optionals of them, and T?, ToMany<T>, OrderedToMany<T>, \
+            Set<T>, [T] of entities
+            """
     )
     @_disfavoredOverload
     public final func _get<Value>(_ name: StaticString, at index: Int) -> Value { preconditionFailure("unavailable") }
@@ -25,7 +28,10 @@ extension ManagedObject {
     /// Chosen for no supported type.
     @available(
         *, unavailable,
-        message: "an entity stores AttributeConvertible values or optionals of them, and T?, Set<T>, [T] of entities"
+        message: """
+            an entity stores AttributeConvertible values or optionals of them, and T?, ToMany<T>, OrderedToMany<T>, \
+            Set<T>, [T] of entities
+            """
     )
     public final func _set<Value>(_ name: StaticString, at index: Int, _ newValue: Value) {}
 }
@@ -34,7 +40,10 @@ extension EntityDescription {
     /// Chosen for no supported type.
     @available(
         *, unavailable,
-        message: "an entity stores AttributeConvertible values or optionals of them, and T?, Set<T>, [T] of entities"
+        message: """
+            an entity stores AttributeConvertible values or optionals of them, and T?, ToMany<T>, OrderedToMany<T>, \
+            Set<T>, [T] of entities
+            """
     )
     public static func _property<Value>(
         _ name: String, _ type: Value.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()

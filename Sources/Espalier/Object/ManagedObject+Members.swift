@@ -1,0 +1,157 @@
+// To-many relationships one destination at a time: what live collections ask and do, by slot.
+//
+// Invariants
+//   1. Each answer is what `destinationIDs` would give, and none reads a list that is not in memory, unless it is about
+//      places in an order.
+//   2. What a store refuses to tell reads as empty, and the next save reports why.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObject {
+    // MARK: Reading
+
+    /// How many destinations a to-many relationship has.
+    ///
+    /// - Complexity: O(1) if that is known; else the store counts, which is O(n / entries of a page), and asks for each
+    ///   unsaved addition and removal once.
+    final func destinationCount(at slot: Int) -> Int {
+        takeInInverses()
+        guard let changes, changes.values.toMany.contains(slot) else { return storedCount(at: slot) }
+        let stand = withContext { $0.cache.changeCount } ?? 0
+        guard let change = changes.values.toMany[slot] else { return 0 }
+        if let count = change.count(at: stand) { return count }
+        var count = storedCount(at: slot)
+        for id in change.added where !isStored(id, at: slot) { count += 1 }
+        for id in change.removed where isStored(id, at: slot) { count -= 1 }
+        changes.values.toMany.modify(slot) { $0.note(count: count, at: stand) }
+        return count
+    }
+
+    /// Whether a to-many relationship has no destination.
+    ///
+    /// - Complexity: O(log n) if the store is asked, and as `destinationCount` after removals of all that it holds.
+    final func hasNoDestinations(at slot: Int) -> Bool {
+        takeInInverses()
+        guard let change = changes?.values.toMany[slot] else { return !storesMore(than: 0, at: slot) }
+        if change.isWhole { return change.id(at: 0) == nil }
+        guard change.added.isEmpty else { return false }
+        return !storesMore(than: change.removed.count, at: slot) && destinationCount(at: slot) == 0
+    }
+
+    /// Whether `id` is one of the destinations of a to-many relationship.
+    ///
+    /// - Complexity: O(log n), a look-up in the store among others; O(n) for an ordered relationship whose list is in
+    ///   memory and not changed, or whose inverse is ordered too.
+    final func hasDestination(_ id: ObjectID, at slot: Int) -> Bool {
+        takeInInverses()
+        var known: Bool?
+        changes?.values.toMany.modify(slot) { known = $0.contains(id) }
+        return known ?? isStored(id, at: slot)
+    }
+
+    /// The destination at `index` of an ordered relationship; `nil` if there are not so many.
+    ///
+    /// - Complexity: O(log n) once the list of IDs is in memory.
+    final func destinationID(at index: Int, inOrder slot: Int) -> ObjectID? {
+        takeInInverses()
+        guard index >= 0 else { return nil }
+        if let change = changes?.values.toMany[slot] { return change.id(at: index) }
+        let list = storedDestinationIDs(at: slot)
+        return index < list.count ? list[index] : nil
+    }
+
+    /// Where `id` stands in an ordered relationship.
+    ///
+    /// - Complexity: O(log n) if the order has unsaved changes, and O(n) the first time; else O(n).
+    final func destinationIndex(of id: ObjectID, inOrder slot: Int) -> Int? {
+        takeInInverses()
+        var place: Int?
+        var isKnown = false
+        changes?.values.toMany.modify(slot) { (place, isKnown) = ($0.index(of: id), true) }
+        return isKnown ? place : storedDestinationIDs(at: slot).firstIndex(of: id)
+    }
+
+    /// Whether the store may hold anything for the object's relationships.
+    private var mayBeStored: Bool { !storedID.isTemporary && state.isDisjoint(with: [.inserted, .inaccessible]) }
+
+    private func storedCount(at slot: Int) -> Int {
+        askStore(at: slot, otherwise: 0) { context, relationship throws(ContextError) in
+            try context.storedCount(of: relationship, for: self)
+        }
+    }
+
+    private func storesMore(than limit: Int, at slot: Int) -> Bool {
+        askStore(at: slot, otherwise: false) { context, relationship throws(ContextError) in
+            try context.storesMore(than: limit, of: relationship, for: self)
+        }
+    }
+
+    private func isStored(_ id: ObjectID, at slot: Int) -> Bool {
+        askStore(at: slot, otherwise: false) { context, relationship throws(ContextError) in
+            try context.stores(id, in: relationship, of: self)
+        }
+    }
+
+    /// What `question` finds out; `otherwise` if there is nobody to ask or the store refuses, which is recorded.
+    private func askStore<Answer>(
+        at slot: Int, otherwise: Answer,
+        _ question: (ManagedObjectContext, Relationship) throws(ContextError) -> Answer
+    ) -> Answer {
+        guard mayBeStored, let context = managedObjectContext else { return otherwise }
+        let relationship = withShape { $0.entity.relationships[slot] }
+        do {
+            return try question(context, relationship)
+        } catch {
+            recordOnce(relationship.name, .unreadable("\(error)"))
+            return otherwise
+        }
+    }
+
+    // MARK: Writing
+
+    /// Puts objects that are no destinations yet before the one at `index` of an ordered relationship, or refuses all
+    /// with the reason.
+    final func insertDestinations(_ objects: [ManagedObject], at index: Int, inOrder slot: Int) -> Violation.Reason? {
+        let relationship = entity.relationships[slot]
+        if let reason = reasonNotToRelate(to: objects, across: relationship) { return reason }
+        let count = destinationCount(at: slot)
+        guard index >= 0, index <= count else { return .indexOutOfRange(index, count: count) }
+        var place = index
+        for object in objects where !isLinked(to: object, across: relationship) {
+            link(object, across: relationship)
+            let last = destinationCount(at: slot) - 1
+            if place < last { changeOrder(of: relationship) { $0.move(from: last, to: place) } }
+            place += 1
+        }
+        return nil
+    }
+
+    /// Makes the destination at `source` of an ordered relationship stand at `target`, or refuses with the reason.
+    final func moveDestination(from source: Int, to target: Int, inOrder slot: Int) -> Violation.Reason? {
+        if let reason = reasonNotToChange() { return reason }
+        if !isFulfilled { fireFault() }
+        if state.contains(.inaccessible) { return .rowIsGone }
+        let count = destinationCount(at: slot)
+        for index in [source, target] where index < 0 || index >= count {
+            return .indexOutOfRange(index, count: count)
+        }
+        changeOrder(of: entity.relationships[slot]) { $0.move(from: source, to: target) }
+        noteChange()
+        return nil
+    }
+
+    /// Removes the destination at `index` of an ordered relationship, or refuses with the reason.
+    final func removeDestination(at index: Int, inOrder slot: Int) -> Violation.Reason? {
+        if let reason = reasonNotToChange() { return reason }
+        guard let id = destinationID(at: index, inOrder: slot) else {
+            return .indexOutOfRange(index, count: destinationCount(at: slot))
+        }
+        unlink(id, across: entity.relationships[slot])
+        return nil
+    }
+
+    private func changeOrder(of relationship: Relationship, _ change: (inout ToManyChange) -> Void) {
+        beginChange(of: relationship).values.toMany.modify(relationship.slot, change)
+    }
+}
