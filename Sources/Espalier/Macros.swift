@@ -8,12 +8,14 @@ public import EspalierModel
 ///         var name: String = ""
 ///         var composer: String?
 ///         @Relationship(inverse: \Album.tracks) var album: Album?
-///         var playlists: Set<Playlist>
+///         var playlists: ToMany<Playlist>
 ///     }
 ///
-/// A property of a type that is `AttributeConvertible`, or an optional of one, is an attribute; of `T?`, `Set<T>` and
-/// `[T]`, where `T` is an entity's class, it is a to-one, a to-many and an ordered to-many relationship. Computed and
-/// static properties stay what they are. A default value belongs to the model: it is computed once.
+/// A property of a type that is `AttributeConvertible`, or an optional of one, is an attribute; of `T?`, `ToMany<T>`
+/// and `OrderedToMany<T>`, where `T` is an entity's class, it is a to-one, a to-many and an ordered to-many
+/// relationship. So it is as `Set<T>` and `[T]`, whose values are all destinations at once: each change of such a
+/// property, as `insert` and `append`, takes O(destinations). Computed and static properties stay what they are. A
+/// default value belongs to the model: it is computed once.
 ///
 /// - Parameters:
 ///   - isAbstract: Whether no object may be of exactly this class.
@@ -55,7 +57,8 @@ public macro Transient() = #externalMacro(module: "EspalierMacros", type: "Prope
 /// Says more about a relationship of an `@Entity` class.
 ///
 /// - Parameters:
-///   - inverse: The relationship back, written as a key path of one property such as `\Album.tracks` (MD-30).
+///   - inverse: The relationship back, written as a key path of one property such as `\Album.tracks` (MD-30), at one
+///     end; a text such as `"tracks"` can stand at both.
 ///   - deleteRule: What happens to the destinations when the object is deleted.
 ///   - isRequired: Whether it must not be empty when saved.
 ///   - minimum: The least number of destinations; 0 = no limit (MD-29).
@@ -64,5 +67,28 @@ public macro Transient() = #externalMacro(module: "EspalierMacros", type: "Prope
 @attached(peer)
 public macro Relationship(
     inverse: AnyKeyPath? = nil, deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minimum: Int = 0,
+    maximum: Int? = nil, originalName: String? = nil
+) = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
+
+/// Says more about a relationship of an `@Entity` class, and names the relationship back by a text.
+///
+/// For a relationship that is its own inverse, and for naming the inverse at both ends: key paths that lead to each
+/// other, or to themselves, are a circle that the compiler refuses. It still checks that the destination has the
+/// property.
+///
+///     @Entity final class Person: ManagedObject {
+///         @Relationship(inverse: "friends") var friends: ToMany<Person>
+///     }
+///
+/// - Parameters:
+///   - inverse: The name of the relationship back, in the destination's class; written as a literal (MD-30).
+///   - deleteRule: What happens to the destinations when the object is deleted.
+///   - isRequired: Whether it must not be empty when saved.
+///   - minimum: The least number of destinations; 0 = no limit (MD-29).
+///   - maximum: The greatest number of destinations; `nil` = no limit.
+///   - originalName: The name in an older version of the model (MD-33).
+@attached(peer)
+public macro Relationship(
+    inverse: StaticString, deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minimum: Int = 0,
     maximum: Int? = nil, originalName: String? = nil
 ) = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")

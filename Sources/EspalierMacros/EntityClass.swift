@@ -38,7 +38,7 @@ struct EntityClass {
 
     /// The class property that describes the entity.
     func entityDescription(in context: some MacroExpansionContext) -> DeclSyntax {
-        let properties = properties(in: context).map { $0.description(in: context) }
+        let properties = properties(in: context).map { $0.description(of: name, in: context) }
         let list = properties.isEmpty ? "[]" : "[\n\(properties.map { "            \($0),\n" }.joined())        ]"
         let arguments = [
             "\"\(name)\"", option("isAbstract"), "properties: \(list)",

@@ -22,6 +22,7 @@ enum EntityDiagnostic: DiagnosticMessage {
     case relationshipMarkOnAttribute(name: String, type: String)
     case optionNotLiteral
     case inverseNotLiteral
+    case inverseOfItself(name: String)
     case markOutsideEntity(mark: String)
     case markOnUnmodelledProperty(mark: String)
 
@@ -52,7 +53,11 @@ enum EntityDiagnostic: DiagnosticMessage {
         case .relationshipMarkOnAttribute(let name, let type):
             "\(name) is an attribute, since \(type) is no entity; @Relationship is for entity classes"
         case .optionNotLiteral: "write the options out, such as '.indexed' and '.unique': the macro reads their names"
-        case .inverseNotLiteral: "write the inverse as a key path of one property, such as '\\Album.tracks'"
+        case .inverseNotLiteral:
+            "write the inverse as a key path of one property, such as '\\Album.tracks', or as its name, such as "
+                + "'\"tracks\"'"
+        case .inverseOfItself(let name):
+            "a key path cannot lead from \(name) to \(name) itself; write the name of the inverse, '\"\(name)\"'"
         case .markOutsideEntity(let mark): "@\(mark) belongs on a stored property of a class with @Entity"
         case .markOnUnmodelledProperty(let mark): "@\(mark) belongs on a stored property; this is no part of the model"
         }

@@ -1,6 +1,7 @@
 // The line of an entity's description that one property becomes, with what its marks say.
 
 import SwiftSyntax
+import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
 extension ModelledProperty {
@@ -9,14 +10,14 @@ extension ModelledProperty {
         "Bool", "Data", "Date", "Decimal", "Double", "Float", "Int", "Int16", "Int32", "Int64", "String", "UUID", "URL",
     ]
 
-    /// The call of the runtime that describes the property; contradictions in its marks are reported.
-    func description(in context: some MacroExpansionContext) -> String {
+    /// The call of the runtime that describes the property of `className`; contradictions in its marks are reported.
+    func description(of className: String, in context: some MacroExpansionContext) -> String {
         var arguments = ["\"\(name)\"", "\(typeName).self"]
         if let defaultValue {
             reportMomentary(defaultValue, in: context)
             arguments.append("defaultValue: \(defaultValue.trimmedDescription)")
         }
-        let options = options(in: context)
+        let options = options(of: className, in: context)
         if !options.isEmpty { arguments.append("options: PropertyOptions(\(options.joined(separator: ", ")))") }
         return "EntityDescription._property(\(arguments.joined(separator: ", ")))"
     }
@@ -39,7 +40,7 @@ extension ModelledProperty {
     }
 
     /// The arguments of `PropertyOptions`, in its order.
-    private func options(in context: some MacroExpansionContext) -> [String] {
+    private func options(of className: String, in context: some MacroExpansionContext) -> [String] {
         if let relationshipMark, let other = attributeMark ?? transientMark {
             context.report(
                 .contradictingMarks(name: name, other: other.attributeName.trimmedDescription), at: relationshipMark)
@@ -50,7 +51,7 @@ extension ModelledProperty {
             context.report(.relationshipMarkOnAttribute(name: name, type: bare), at: relationshipMark)
             return []
         }
-        return attributeOptions(in: context) + relationshipOptions(in: context)
+        return attributeOptions(in: context) + relationshipOptions(of: className, in: context)
     }
 
     private func attributeOptions(in context: some MacroExpansionContext) -> [String] {
@@ -70,7 +71,7 @@ extension ModelledProperty {
         return options + (transientMark == nil ? [] : ["isTransient: true"]) + renaming
     }
 
-    private func relationshipOptions(in context: some MacroExpansionContext) -> [String] {
+    private func relationshipOptions(of className: String, in context: some MacroExpansionContext) -> [String] {
         let labels = [
             "inverse": "inverse", "deleteRule": "deleteRule", "isRequired": "isRequired", "minimum": "minCount",
             "maximum": "maxCount", "originalName": "renamingIdentifier",
@@ -81,25 +82,65 @@ extension ModelledProperty {
             guard let label = argument.label.flatMap({ labels[$0.text] }) else { continue }
             values[label] =
                 label == "inverse"
-                ? inverseName(argument.expression, in: context) : argument.expression.trimmedDescription
+                ? inverseName(argument.expression, of: className, in: context) : argument.expression.trimmedDescription
         }
         return order.compactMap { label in values[label].map { "\(label): \($0)" } }
     }
 
-    /// The property a key path literal ends in, as a string literal; key paths have no names at run time.
-    private func inverseName(_ expression: ExprSyntax, in context: some MacroExpansionContext) -> String? {
+    /// The property that a key path or a text names, as an expression; key paths have no names at run time.
+    private func inverseName(
+        _ expression: ExprSyntax, of className: String, in context: some MacroExpansionContext
+    ) -> String? {
         if expression.is(NilLiteralExprSyntax.self) { return nil }
-        guard let path = expression.as(KeyPathExprSyntax.self), path.components.count == 1, path.root != nil,
+        if let text = expression.as(StringLiteralExprSyntax.self)?.plainText, text.isIdentifier {
+            guard let destination else { return "\"\(text)\"" }
+            // So the compiler looks for the property, where no circle comes of it.
+            return "EntityDescription._inverse(\"\(text)\", at: \\\(destination).`\(text)`)"
+        }
+        guard let path = expression.as(KeyPathExprSyntax.self), path.components.count == 1, let root = path.root,
             let component = path.components.first?.component.as(KeyPathPropertyComponentSyntax.self)
         else {
             context.report(.inverseNotLiteral, at: expression)
             return nil
         }
-        return "\"\(component.declName.baseName.text.trimmingBackticks)\""
+        let inverse = component.declName.baseName.text.trimmingBackticks
+        if inverse == name, root.trimmedDescription == className {
+            let text = ExprSyntax("\(literal: name)").with(\.trailingTrivia, expression.trailingTrivia)
+            context.report(
+                .inverseOfItself(name: name), at: expression,
+                fix: EntityFix("write '\"\(name)\"'", replacing: expression, by: text))
+        }
+        return "\"\(inverse)\""
+    }
+
+    /// The class at the other end of a relationship, as far as its type is written out.
+    private var destination: String? {
+        if let optional = type.as(OptionalTypeSyntax.self) { return optional.wrappedType.trimmedDescription }
+        if let array = type.as(ArrayTypeSyntax.self) { return array.element.trimmedDescription }
+        let arguments =
+            type.as(IdentifierTypeSyntax.self)?.genericArgumentClause
+            ?? type.as(MemberTypeSyntax.self)?.genericArgumentClause
+        guard let arguments = arguments?.arguments, arguments.count == 1 else { return nil }
+        return arguments.first?.argument.trimmedDescription
     }
 }
 
 extension AttributeSyntax {
     /// Its arguments; none if it has no parentheses.
     var labeledArguments: LabeledExprListSyntax { arguments?.as(LabeledExprListSyntax.self) ?? [] }
+}
+
+extension StringLiteralExprSyntax {
+    /// What stands between its quotes; `nil` if it has several parts.
+    fileprivate var plainText: String? {
+        guard segments.count == 1, case .stringSegment(let segment)? = segments.first else { return nil }
+        return segment.content.text
+    }
+}
+
+extension String {
+    /// Whether it can be the name of a property, at least within backticks.
+    fileprivate var isIdentifier: Bool {
+        first?.isNumber == false && allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
+    }
 }

@@ -55,7 +55,7 @@ import Testing
             """)
         let supported =
             "is unavailable: an entity stores AttributeConvertible values or optionals of them, "
-            + "and T?, Set<T>, [T] of entities"
+            + "and T?, ToMany<T>, OrderedToMany<T>, Set<T>, [T] of entities"
         let optional = "is unavailable: a to-one relationship can be empty in memory: write it as an optional"
 
         #expect(
@@ -81,10 +81,42 @@ import Testing
                 @Relationship(inverse: \Album.tracks.count) var a: Album? // error: as a key path of one property
                 @Relationship(inverse: path) var b: Album? // error: write the inverse as a key path of one property
                 static var path: AnyKeyPath { \Album.tracks }
+                @Relationship(inverse: "tracks count") var c: Album? // error: or as its name, such as '"tracks"'
                 """#,
             and:
                 "struct Genre { @Attribute(.unique) var name: String } // error: property of a class with @Entity"
         )
+    }
+
+    @Test func `an inverse that the destination does not have is found, however it is named`() throws {
+        let snippet = try Snippet(
+            #"""
+            import Espalier
+            @Entity final class Person: ManagedObject {
+                @Relationship(inverse: "frends") var friends: ToMany<Person>
+            }
+            @Entity final class Pet: ManagedObject { @Relationship(inverse: \Person.pets) var owner: Person? }
+            """#)
+
+        #expect(snippet.faults.count == 2, "\(snippet.log)")
+        for (name, line) in [("frends", 2), ("pets", 5)] {
+            #expect(snippet.faults.contains { $0.line == line && $0.text.contains("'\(name)'") }, "\(snippet.log)")
+        }
+    }
+
+    @Test func `a key path that leads to its own property is an error that says what to write`() throws {
+        let snippet = try Snippet(
+            #"""
+            import Espalier
+            @Entity final class Person: ManagedObject {
+                @Relationship(inverse: \Person.friends) var friends: ToMany<Person>
+            }
+            """#)
+
+        #expect(
+            snippet.faults.contains {
+                $0.line == 3 && $0.text.contains("write the name of the inverse, '\"friends\"'")
+            }, "\(snippet.log)")
     }
 
     @Test func `a default of the moment is an error, since a default belongs to the model`() throws {

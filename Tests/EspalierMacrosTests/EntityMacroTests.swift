@@ -119,4 +119,62 @@ import Testing
 
         #expect(snippet.isValid, "\(snippet.log)")
     }
+    @Test func `a live collection is described and read as it is declared`() throws {
+        let text = try expansions(
+            of: #"""
+                import Espalier
+                @Entity final class Album: ManagedObject {
+                    var tracks: OrderedToMany<Track> = []
+                    var tags: Espalier.ToMany<Track>
+                }
+                @Entity final class Track: ManagedObject {
+                    @Relationship(inverse: \Album.tracks) var album: Album?
+                }
+                func fill(_ album: Album, _ track: Track) {
+                    album.tracks.append(track)
+                    album.tracks = [track]
+                    album.tags.insert(track)
+                    album.tags.formUnion(album.tracks)
+                    for track in album.tags { print(track, album.tags.count, Set(album.tags), Array(album.tracks)) }
+                }
+                """#)
+
+        for line in [
+            #"EntityDescription._property("tracks", OrderedToMany<Track>.self, defaultValue: []),"#,
+            #"EntityDescription._property("tags", (Espalier.ToMany<Track>).self),"#,
+        ] {
+            #expect(text.contains(line), "\(text)")
+        }
+    }
+
+    @Test func `a text names the inverse where a key path would be a circle: of itself, and at both ends`() throws {
+        let text = try expansions(
+            of: #"""
+                import Espalier
+                @Entity final class Person: ManagedObject {
+                    @Relationship(inverse: "friends") var friends: ToMany<Person>
+                    @Relationship(inverse: "partner", deleteRule: .deny) var partner: Person?
+                    @Relationship(inverse: "rivals") var rivals: Set<Person>
+                    @Relationship(inverse: "reports") var boss: Optional<Person>
+                    @Relationship(inverse: "boss") var reports: [Person]
+                    @Relationship(inverse: "owner") var pets: OrderedToMany<Pet>
+                }
+                @Entity final class Pet: ManagedObject {
+                    @Relationship(inverse: \Person.pets) var owner: Person?
+                }
+                """#)
+
+        for (name, type, inverse) in [
+            ("friends", "ToMany<Person>", #"_inverse("friends", at: \Person.`friends`)"#),
+            ("partner", "Person?", #"_inverse("partner", at: \Person.`partner`), deleteRule: .deny"#),
+            ("rivals", "Set<Person>", #"_inverse("rivals", at: \Person.`rivals`)"#),
+            ("boss", "Optional<Person>", #"_inverse("reports", at: \Person.`reports`)"#),
+            ("reports", "[Person]", #"_inverse("boss", at: \Person.`boss`)"#),
+            ("pets", "OrderedToMany<Pet>", #"_inverse("owner", at: \Pet.`owner`)"#),
+        ] {
+            let call = "EntityDescription._property(\"\(name)\", \(type).self, options: PropertyOptions(inverse: "
+            #expect(text.contains("\(call)EntityDescription.\(inverse)"), "\(text)")
+        }
+        #expect(text.contains(#"PropertyOptions(inverse: "pets")"#), "\(text)")
+    }
 }

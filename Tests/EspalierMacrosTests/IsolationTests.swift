@@ -5,7 +5,7 @@ import Testing
 @Suite struct IsolationTests {
     private static let classes = """
         import Espalier
-        @Entity final class Track: ManagedObject { var name: String = "" }
+        @Entity final class Track: ManagedObject { var name: String = ""; var next: ToMany<Track> }
 
         """
 
@@ -14,6 +14,8 @@ import Testing
         "func cross(_ context: ManagedObjectContext) -> any Sendable { context }",
         "func cross(_ track: Track) { Task.detached { print(track.name) } }",
         "func cross(_ track: Track) async { await MainActor.run { print(track.name) } }",
+        "func cross(_ track: Track) -> any Sendable { track.next }",
+        "func cross(_ next: OrderedToMany<Track>) { Task.detached { print(next.count) } }",
         "let shared: Track? = nil",
         "actor Player { var track: Track?; func give() -> Track? { track } }\n"
             + "func take(_ player: Player) async { print(await player.give()?.name ?? \"\") }",
@@ -31,6 +33,7 @@ import Testing
         "func cross(_ coordinator: PersistentStoreCoordinator) -> any Sendable { coordinator }",
         "func stay(_ store: PersistentStoreCoordinator) { Task { print(Track(context: .init(store)).name) } }",
         "@MainActor func stay(_ track: Track) -> String { track.name }",
+        "@MainActor func stay(_ track: Track) -> Int { track.next.insert(track); return track.next.count }",
     ])
     func `an ID may go anywhere, and a context may live anywhere`(code: String) throws {
         let snippet = try Snippet(Self.classes + code)
