@@ -141,8 +141,7 @@ struct ChinookImporter {
             try step()
         }
         for row in tables.playlistTrack {
-            // A track is in few playlists, a playlist has thousands of tracks: the short side is the cheap one.
-            if let playlist = playlists[row.playlistID] { tracks[row.trackID]?.playlists.insert(playlist) }
+            if let track = tracks[row.trackID] { playlists[row.playlistID]?.tracks.insert(track) }
             try step()
         }
     }

@@ -10,7 +10,7 @@ import Foundation
 @Entity final class Artist: ManagedObject {
     @Attribute(.unique) var artistID: Int
     @Attribute(.indexed) var name: String?
-    @Relationship(deleteRule: .cascade) var albums: Set<Album>
+    @Relationship(deleteRule: .cascade) var albums: ToMany<Album>
 }
 
 /// A record by one artist.
@@ -18,7 +18,7 @@ import Foundation
     @Attribute(.unique) var albumID: Int
     var title: String
     @Relationship(inverse: \Artist.albums, isRequired: true) var artist: Artist?
-    var tracks: Set<Track>
+    var tracks: ToMany<Track>
 }
 
 /// A piece of music or film: what is sold.
@@ -32,27 +32,27 @@ import Foundation
     @Relationship(inverse: \Album.tracks) var album: Album?
     @Relationship(inverse: \Genre.tracks) var genre: Genre?
     @Relationship(inverse: \MediaType.tracks, isRequired: true) var mediaType: MediaType?
-    @Relationship(inverse: \Playlist.tracks) var playlists: Set<Playlist>
-    @Relationship(deleteRule: .deny) var invoiceLines: Set<InvoiceLine>
+    @Relationship(inverse: \Playlist.tracks) var playlists: ToMany<Playlist>
+    @Relationship(deleteRule: .deny) var invoiceLines: ToMany<InvoiceLine>
 }
 
 /// A kind of music.
 @Entity final class Genre: ManagedObject {
     @Attribute(.unique) var genreID: Int
     @Attribute(.indexed) var name: String?
-    var tracks: Set<Track>
+    var tracks: ToMany<Track>
 }
 
 /// A kind of file.
 @Entity final class MediaType: ManagedObject {
     @Attribute(.unique) var mediaTypeID: Int
     var name: String?
-    @Relationship(deleteRule: .deny) var tracks: Set<Track>
+    @Relationship(deleteRule: .deny) var tracks: ToMany<Track>
 }
 
 /// A choice of tracks; a track may be in many.
 @Entity final class Playlist: ManagedObject {
     @Attribute(.unique) var playlistID: Int
     var name: String?
-    var tracks: Set<Track>
+    var tracks: ToMany<Track>
 }

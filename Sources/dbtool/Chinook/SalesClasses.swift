@@ -28,8 +28,8 @@ import Foundation
     var birthDate: Date?
     var hireDate: Date?
     @Relationship(inverse: \Employee.reports) var manager: Employee?
-    var reports: Set<Employee>
-    var customers: Set<Customer>
+    var reports: ToMany<Employee>
+    var customers: ToMany<Customer>
 }
 
 /// Somebody who buys.
@@ -37,7 +37,7 @@ import Foundation
     @Attribute(.unique) var customerID: Int
     var company: String?
     @Relationship(inverse: \Employee.customers) var supportRep: Employee?
-    @Relationship(deleteRule: .deny) var invoices: Set<Invoice>
+    @Relationship(deleteRule: .deny) var invoices: ToMany<Invoice>
 }
 
 /// What a customer bought at one time.
@@ -51,7 +51,7 @@ import Foundation
     var billingPostalCode: String?
     var total: Decimal
     @Relationship(inverse: \Customer.invoices, isRequired: true) var customer: Customer?
-    @Relationship(deleteRule: .cascade) var lines: Set<InvoiceLine>
+    @Relationship(deleteRule: .cascade) var lines: ToMany<InvoiceLine>
 }
 
 /// One track on an invoice.
