@@ -56,32 +56,19 @@ public macro Transient() = #externalMacro(module: "EspalierMacros", type: "Prope
 
 /// Says more about a relationship of an `@Entity` class.
 ///
-/// - Parameters:
-///   - inverse: The relationship back, written as a key path of one property such as `\Album.tracks` (MD-30), at one
-///     end; a text such as `"tracks"` can stand at both.
-///   - deleteRule: What happens to the destinations when the object is deleted.
-///   - isRequired: Whether it must not be empty when saved.
-///   - minimum: The least number of destinations; 0 = no limit (MD-29).
-///   - maximum: The greatest number of destinations; `nil` = no limit.
-///   - originalName: The name in an older version of the model (MD-33).
-@attached(peer)
-public macro Relationship(
-    inverse: AnyKeyPath? = nil, deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minimum: Int = 0,
-    maximum: Int? = nil, originalName: String? = nil
-) = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
-
-/// Says more about a relationship of an `@Entity` class, and names the relationship back by a text.
-///
-/// For a relationship that is its own inverse, and for naming the inverse at both ends: key paths that lead to each
-/// other, or to themselves, are a circle that the compiler refuses. It still checks that the destination has the
-/// property.
+/// The relationship back is named by a key path at one end, or by a text at one end or both. A relationship that is
+/// its own inverse needs the text: key paths that lead to each other, or to themselves, are a circle that the
+/// compiler refuses. Either way it is an error if the destination has no such property.
 ///
 ///     @Entity final class Person: ManagedObject {
 ///         @Relationship(inverse: "friends") var friends: ToMany<Person>
+///         @Relationship(inverse: \Person.reports) var boss: Person?
+///         var reports: ToMany<Person>
 ///     }
 ///
 /// - Parameters:
-///   - inverse: The name of the relationship back, in the destination's class; written as a literal (MD-30).
+///   - inverse: The relationship back, written out as a key path of one property such as `\Album.tracks`, or as its
+///     name such as `"tracks"` (MD-30).
 ///   - deleteRule: What happens to the destinations when the object is deleted.
 ///   - isRequired: Whether it must not be empty when saved.
 ///   - minimum: The least number of destinations; 0 = no limit (MD-29).
@@ -89,6 +76,6 @@ public macro Relationship(
 ///   - originalName: The name in an older version of the model (MD-33).
 @attached(peer)
 public macro Relationship(
-    inverse: StaticString, deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minimum: Int = 0,
+    inverse: Any? = nil, deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minimum: Int = 0,
     maximum: Int? = nil, originalName: String? = nil
 ) = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")

@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: StoreKind.allCases)
     func `live collections are what sets and arrays say`(_ kind: StoreKind) throws {
         let seed = testSeed(default: 20_266)
-        for round in 0..<campaignCount("ESPALIER_MEMBER_WALKS", default: 12) {
+        for round in 0..<campaignCount("ESPALIER_MEMBER_WALKS", default: 6) {
             var walk = try LiveWalk(kind, seed: seed &+ UInt64(round))
             try walk.go(steps: 300)
         }
