@@ -1,10 +1,16 @@
-// Section 8: where the chain breaks the log ends, unless a later commit says that what follows was durable.
+// Section 8: where the chain breaks the log ends, unless a later commit says that what follows was durable. The same
+// question is asked of a log beside a store that says it was closed cleanly (rule 12).
 //
 // Invariants
 //   1. The log is read in pieces, so a segment of any size takes little memory.
 
-extension LogWalk {
-    private static var pieceByteCount: Int { 1 << 20 }
+/// The commits in a log, whether a chain leads to them or not.
+struct LogCommits {
+    private static let pieceByteCount = 1 << 20
+
+    let log: any ByteSource
+    let header: LogHeader
+    let segments: SegmentTable
 
     /// Whether a commit behind `lsn` says that a position behind `lsn` was durable.
     func hasAcknowledgedCommit(behind lsn: UInt64) throws(AuditFailure) -> Bool {

@@ -8,8 +8,10 @@ struct LogHeader {
 
     let segmentByteCount: Int
 
-    /// The header at the beginning of a log, which must be the one that the slot names.
-    init(_ bytes: [UInt8], _ superblock: Superblock, _ slot: CheckpointSlot) throws(Breach) {
+    /// The header at the beginning of a log of this store.
+    ///
+    /// - Parameter slot: must name the log; `nil` if any log of the store will do.
+    init(_ bytes: [UInt8], _ superblock: Superblock, _ slot: CheckpointSlot?) throws(Breach) {
         guard bytes.count == Int(Self.byteCount) else { throw Breach(60, 0, "the log is shorter than its header") }
         guard bytes.starts(with: Self.magic) else { throw Breach(60, 0, "the log does not begin with its magic") }
         guard XXH3.hash(bytes, to: 504) == bytes.u64(504) else { throw Breach(60, 504, "the hash is wrong") }
@@ -18,7 +20,7 @@ struct LogHeader {
         guard bytes.bytes(24..<40) == superblock.storeIdentifier else {
             throw Breach(64, 24, "the log belongs to another store")
         }
-        guard bytes.bytes(40..<56) == slot.logIdentifier else {
+        guard slot == nil || bytes.bytes(40..<56) == slot?.logIdentifier else {
             throw Breach(64, 40, "the log is not the one that the newest slot names")
         }
         segmentByteCount = Int(bytes.u32(56))

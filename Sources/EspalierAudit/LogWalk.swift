@@ -54,7 +54,8 @@ struct LogWalk {
                     guard case .unreadable(let failure) = error else { return }
                     throw failure
                 }
-                if try hasAcknowledgedCommit(behind: lsn) {
+                let commits = LogCommits(log: log, header: header, segments: segments)
+                if try commits.hasAcknowledgedCommit(behind: lsn) {
                     findings.add(
                         breach.rule, .log(offset: end + UInt64(breach.offset)),
                         "\(breach.text), and a later commit says that this was durable")

@@ -87,7 +87,10 @@ package enum StoreAudit {
     static func logWalk(
         _ log: (any ByteSource)?, _ superblock: Superblock, _ slot: CheckpointSlot, _ findings: inout AuditFindings
     ) throws(AuditFailure) -> LogWalk? {
-        guard !slot.isClosedCleanly else { return nil }
+        guard !slot.isClosedCleanly else {
+            if let log { try checkNothingNewer(in: log, superblock, slot, &findings) }
+            return nil
+        }
         guard let log else {
             findings.add(60, .log(offset: 0), "the store was not closed cleanly, and its log is missing")
             return nil
@@ -101,6 +104,20 @@ package enum StoreAudit {
             return nil
         }
         return try LogWalk(log, header, superblock, slot, &findings)
+    }
+
+    /// A slot that says "closed cleanly" is not the newest one if a log says that later commits were durable.
+    private static func checkNothingNewer(
+        in log: any ByteSource, _ superblock: Superblock, _ slot: CheckpointSlot, _ findings: inout AuditFindings
+    ) throws(AuditFailure) {
+        // The log of another store, or none at all, has nothing to do with it.
+        let bytes = try log.read(at: 0, count: Int(LogHeader.byteCount))
+        guard let header = try? LogHeader(bytes, superblock, nil) else { return }
+        let commits = LogCommits(log: log, header: header, segments: try SegmentTable(log, header, superblock))
+        guard try commits.hasAcknowledgedCommit(behind: slot.lsn) else { return }
+        findings.add(
+            12, .page(0, offset: 0),
+            "the newest slot says that the store was closed cleanly, and a later commit in the log that it was durable")
     }
 
     private static func checkTrees(_ pages: PageImages, _ report: inout AuditReport) throws(AuditFailure) {

@@ -82,6 +82,19 @@ import Testing
         }
     }
 
+    @Test func `of a store that says it was closed, beside a log with later commits`() throws {
+        var files = try SampleStores.open()
+        files.store[files.newestSlotOffset + 36] ^= 1
+        files.sealSlot(files.newestSlot)
+
+        guard case .damaged(let rules) = Verdict.audit(files) else {
+            Issue.record("\(Verdict.audit(files))")
+            return
+        }
+        #expect(rules == [12])
+        Self.compare(files, "the newest slot")
+    }
+
     @Test func `of a log with random bytes flipped`() throws {
         var random = SeededGenerator(seed: testSeed(default: 74))
         let good = try SampleStores.open()

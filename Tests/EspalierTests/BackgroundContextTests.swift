@@ -190,6 +190,8 @@ import Testing
 
         for waits in [true, false] {
             let body = { @Sendable (context: ManagedObjectContext) throws in
+                // A change keeps the album in memory: rules that run before the save reach what is there.
+                for album in try context.fetch(FetchRequest<Album>()) { album.title = "Wild Is the Wind" }
                 try context.delete(context.existingObject(with: id))
             }
             if waits { try background.performAndWait(body) } else { try await background.perform(body) }
@@ -211,6 +213,8 @@ import Testing
                 let album = Album(context: context)
                 (album.title, album.artist) = ("Pastel Blues", artist)
                 do { try context.save() } catch { Issue.record("\(error)") }
+                // A change keeps the album in memory: rules that run before the save reach what is there.
+                album.title = "Wild Is the Wind"
                 do { try context.delete(artist) } catch { Issue.record("\(error)") }
             }
             background.enqueue { context in
