@@ -50,6 +50,7 @@ extension ManagedObjectContext {
             // Those that the save has named come afterwards.
             if object.state.contains(.deleted) { continue }
             told.deleted.append(id)
+            noteDeleted(object)
             object.discardPersistentChanges()
             object.state.subtract([.updated])
             registry.remove(object)
