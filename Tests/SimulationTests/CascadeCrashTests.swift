@@ -1,5 +1,5 @@
-// The power goes off, and calls fail, at every write and sync of a save through a context whose one deletion takes rows,
-// index entries and links of several trees along: afterwards all of it is there or nothing.
+// The power goes off, and calls fail, at every write and sync of a save through a context. Its one deletion takes rows,
+// index entries and links of several trees along: afterwards all of it is done or nothing.
 
 import Espalier
 import EspalierEngine

@@ -3,7 +3,7 @@
 //
 // Rules
 //   1. Nullify empties the to-one at the other end, cascade deletes what is there, and so on. Many-to-many pairs and
-//      links without inverse go with either end, to-one values without inverse that lead to a row that goes are emptied.
+//      links without inverse go with either end; to-one values without inverse are emptied when what they lead to goes.
 //   2. A row that the save itself leads elsewhere, or deletes, is no destination any more.
 //   3. `deny` and `noAction`, and relationships that must not be empty, are judged in the end: a destination that goes
 //      in the same save, by whatever rule, is no reason against it.
