@@ -89,7 +89,8 @@ extension SaveExecution: RuledRows {
             }
             if let place { try transaction.remove(place, from: tree) }
         } else {
-            try transaction.remove(LinkKey.unordered(owner.key, destination.key), from: tree)
+            LinkKey.writeUnordered(owner.key, destination.key, to: &linkKey)
+            try transaction.remove(linkKey, from: tree)
         }
         try removeOwner(owner, of: destination, relationship)
     }

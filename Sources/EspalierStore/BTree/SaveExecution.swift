@@ -164,7 +164,7 @@ struct SaveExecution: ~Copyable {
     // MARK: Rows
 
     /// Removes rows, and their entries in indexes.
-    mutating func remove(_ deleted: [ObjectSnapshot]) throws(StoreError) {
+    mutating func remove(_ deleted: ArraySlice<ObjectSnapshot>) throws(StoreError) {
         // Rows whose keys follow one another go together; all of them are there, as their versions were checked.
         var run: (tree: Tree, keys: ClosedRange<UInt64>)?
         for old in deleted {

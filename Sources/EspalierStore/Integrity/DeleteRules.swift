@@ -28,6 +28,15 @@ struct DeleteRules {
         case list(ObjectID, Relationship)
     }
 
+    /// A row that goes, in the list of one that it leads to.
+    private struct Link {
+        let list: Relationship
+        let owner: ObjectID
+        let destination: ObjectID
+
+        var place: (Int, Int, UInt64, UInt64) { (list.declaredBy, list.slot, owner.key, destination.key) }
+    }
+
     /// What is judged when everything is written.
     private enum Doubt {
         /// The list of a deleted row must be empty.
@@ -40,7 +49,10 @@ struct DeleteRules {
         case required(ObjectID, Relationship, instead: ObjectID)
     }
 
+    /// How many destinations of a list are held at a time.
     private static let batch = 256
+    /// How many rows of the request are deleted at a time: the more, the better do links that go lie together.
+    private static let requestBatch = 16_384
     /// How many conflicts are told.
     private static let conflictCountMax = 1000
 
@@ -70,20 +82,20 @@ struct DeleteRules {
         _ deleted: [ObjectSnapshot], in rows: inout Rows
     ) throws(StoreError) {
         for row in deleted { gone.insert(row.id) }
-        for start in stride(from: 0, to: deleted.count, by: Self.batch) {
-            try remove(Array(deleted[start..<min(start + Self.batch, deleted.count)]), in: &rows)
+        for start in stride(from: 0, to: deleted.count, by: Self.requestBatch) {
+            try remove(deleted[start..<min(start + Self.requestBatch, deleted.count)], in: &rows)
         }
         while let step = steps.popLast() {
             switch step {
             case .rows(let ids):
                 let found = try rows.rows(ids).compactMap(\.self).filter { !gone.contains($0.id) }
                 for row in found { gone.insert(row.id) }
-                try remove(found, in: &rows)
+                try remove(found[...], in: &rows)
             case .list(let owner, let relationship):
                 let going = try takeDestinations(of: owner, relationship, from: &rows)
                 if going.isWhole == false { steps.append(step) }
                 for row in going.rows { gone.insert(row.id) }
-                try remove(going.rows, in: &rows)
+                try remove(going.rows[...], in: &rows)
             }
         }
         try clearOneWayReferences(in: &rows)
@@ -93,16 +105,17 @@ struct DeleteRules {
 
     /// Removes rows that `gone` has, and what leads to them; what they lead to comes later.
     private mutating func remove<Rows: RuledRows & ~Copyable>(
-        _ batch: [ObjectSnapshot], in rows: inout Rows
+        _ batch: ArraySlice<ObjectSnapshot>, in rows: inout Rows
     ) throws(StoreError) {
         var next: [ObjectID] = []
+        var links: [Link] = []
         for row in batch {
             let entity = model.entities[schema.entityIndex(of: row.id)]
             for relationship in entity.relationships {
                 if relationship.isToMany {
                     try leaveList(of: row.id, relationship, &rows)
                 } else if let destination = row.destination(at: relationship.slot) {
-                    try leave(destination, of: row.id, relationship, &next, &rows)
+                    try leave(destination, of: row.id, relationship, &next, &links, &rows)
                 }
             }
             for relationship in schema.oneWayLinksTo[entity.index] {
@@ -112,6 +125,9 @@ struct DeleteRules {
                 }
             }
         }
+        // In the order of the tree that they lie in.
+        links.sort { $0.place < $1.place }
+        for link in links { try rows.removeLink(of: link.owner, to: link.destination, link.list) }
         try rows.remove(batch)
         if !next.isEmpty { steps.append(.rows(next)) }
     }
@@ -119,11 +135,11 @@ struct DeleteRules {
     /// The rule of a to-one relationship of a row that goes.
     private mutating func leave<Rows: RuledRows & ~Copyable>(
         _ destination: ObjectID, of owner: ObjectID, _ relationship: Relationship, _ next: inout [ObjectID],
-        _ rows: inout Rows
+        _ links: inout [Link], _ rows: inout Rows
     ) throws(StoreError) {
         let inverse = model.inverse(of: relationship)
         if let inverse, inverse.isToMany, !(gone.contains(destination) && isEmptied(inverse)) {
-            try rows.removeLink(of: destination, to: owner, inverse)
+            links.append(Link(list: inverse, owner: destination, destination: owner))
             note(destination)
         }
         switch relationship.deleteRule {

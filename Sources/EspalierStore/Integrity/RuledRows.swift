@@ -18,7 +18,7 @@ protocol RuledRows: LinkSource, ~Copyable {
         of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
     ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?)
     /// Removes rows, with their entries in indexes; not their links.
-    mutating func remove(_ rows: [ObjectSnapshot]) throws(StoreError)
+    mutating func remove(_ rows: ArraySlice<ObjectSnapshot>) throws(StoreError)
     /// Sets or empties to-one relationships: each row gets its next version.
     mutating func relate(
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]

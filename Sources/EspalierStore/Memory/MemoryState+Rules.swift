@@ -32,7 +32,7 @@ extension MemoryState: RuledRows {
         return (found.prefix(countMax).map(\.snapshot), found.dropFirst(countMax).first?.id.key)
     }
 
-    mutating func remove(_ deleted: [ObjectSnapshot]) {
+    mutating func remove(_ deleted: ArraySlice<ObjectSnapshot>) {
         for case let old? in deleted.map({ row($0.id) }) {
             for group in constraints(of: old) { remove(old, from: group) }
             rows[schema.roots[old.entity]][old.id.key] = nil
