@@ -105,6 +105,7 @@ private struct RuleOracle {
             if let expected {
                 let gone = Set(nodes.keys).subtracting(expected.nodes.keys)
                 #expect(Set(result.deleted) == gone, "seed \(seed), step \(step)")
+                #expect(gone.isDisjoint(with: result.changed), "seed \(seed), step \(step)")
                 (nodes, pairs) = (expected.nodes, expected.pairs)
                 for (id, toOnes) in zip(result.inserted.ids, draft.inserted) { nodes[id] = Node(toOnes: toOnes) }
                 for id in nodes.keys { versions[id] = try store.snapshots(of: [id])[0]?.version ?? 0 }

@@ -40,8 +40,11 @@ extension ManagedObjectContext {
     }
 
     /// Takes in what delete rules have done in the store to rows that the save did not name.
-    func take(_ result: SaveResult, into told: inout SavedChanges) {
-        for id in result.deleted {
+    ///
+    /// - Parameter namedCount: how many deletions the save has named.
+    func take(_ result: SaveResult, namedCount: Int, into told: inout SavedChanges) {
+        let hasOthers = result.deleted.count > namedCount
+        for id in hasOthers ? result.deleted : RowSet() {
             cache.invalidate(id)
             guard let object = registry[id] else {
                 told.deleted.append(id)

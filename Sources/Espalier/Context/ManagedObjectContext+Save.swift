@@ -271,7 +271,7 @@ extension ManagedObjectContext {
                 cache.invalidate(object.storedID)
                 told.updated.append(object.storedID)
             }
-            take(part.result, into: &told)
+            take(part.result, namedCount: part.changes.deleted.count, into: &told)
             for object in part.changes.deleted {
                 cache.invalidate(object.storedID)
                 registry.remove(object)

@@ -99,6 +99,8 @@ struct DeleteRules {
             }
         }
         try clearOneWayReferences(in: &rows)
+        // Some have gone after they had changed.
+        for id in changed where gone.contains(id) { changed.remove(id) }
     }
 
     // MARK: Rows
@@ -282,7 +284,7 @@ struct DeleteRules {
 
     /// Notes a row that has changed, if it stays.
     private mutating func note(_ id: ObjectID) {
-        if !gone.contains(id) { changed.insert(id) }
+        if !changed.contains(id), !gone.contains(id) { changed.insert(id) }
     }
 
     // MARK: The end
