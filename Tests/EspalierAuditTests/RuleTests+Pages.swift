@@ -128,5 +128,11 @@ extension RuleTests {
             store.files.set(store.u32(1, 32) + 1, page: 1, at: 32)
             store.set(store.files.store[store.files.pageSize + 64] | 2, 1, 64)
         },
+        Case(53, "a page beyond the page count that is free") { store in
+            let bit = store.files.pageCount
+            let byte = store.files.store[store.files.pageSize + 64 + bit / 8]
+            store.files.set(store.u32(1, 32) + 1, page: 1, at: 32)
+            store.set(byte | 1 << UInt8(bit % 8), 1, 64 + bit / 8)
+        },
     ]
 }

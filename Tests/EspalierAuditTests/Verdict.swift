@@ -23,6 +23,36 @@ enum Verdict: CustomStringConvertible {
         }
     }
 
+    /// The rules of a tree page on its own, in section 4 of the format document.
+    private static let rulesOfTreePages = 20...33
+
+    /// The pages that break a rule of tree pages by themselves, as the audit sees it.
+    private static func brokenTreePagesOfAudit(_ files: ForgedStore) -> Set<UInt32> {
+        let findings = (try? StoreAudit.run(store: files.store, log: files.log))?.findings.list ?? []
+        return Set(
+            findings.compactMap { finding in
+                guard rulesOfTreePages.contains(finding.rule), case .page(let page, _) = finding.place else {
+                    return nil
+                }
+                return page
+            })
+    }
+
+    /// The same, as the engine's own check sees it.
+    private static func brokenTreePagesOfEngine(_ files: ForgedStore) -> Set<UInt32> {
+        let findings = (try? check(files).findings) ?? []
+        return Set(
+            findings.compactMap { finding in
+                rulesOfTreePages.contains(Int(finding.corruption.rule.rawValue)) ? finding.corruption.page : nil
+            })
+    }
+
+    /// Whether both name one page that is broken by itself: of several rules that it breaks each names the first it
+    /// meets, and the format does not say which that is.
+    static func blameOneTreePage(_ files: ForgedStore) -> Bool {
+        !brokenTreePagesOfAudit(files).isDisjoint(with: brokenTreePagesOfEngine(files))
+    }
+
     /// The pages that the audit names; `nil` for the log.
     static func placesOfAudit(_ files: ForgedStore) -> [UInt32?] {
         let findings = (try? StoreAudit.run(store: files.store, log: files.log))?.findings.list ?? []
@@ -32,18 +62,24 @@ enum Verdict: CustomStringConvertible {
         }
     }
 
-    /// The verdict of the engine's own check.
-    static func engine(_ files: ForgedStore) -> Verdict {
+    /// The engine's own check.
+    private static func check(_ files: ForgedStore) throws(StorageError) -> CheckReport {
         let system = SimulatedFileSystem(seed: 1)
         system.replaceContents(of: "store", with: files.store)
         if let log = files.log { system.replaceContents(of: "store-wal", with: log) }
         var options = DatabaseOptions()
         options.access = .readOnly
         options.createIfMissing = false
+        let database = try Database.open("store", in: system, options: options)
+        let report = try database.check()
+        try database.close()
+        return report
+    }
+
+    /// The verdict of the engine's own check.
+    static func engine(_ files: ForgedStore) -> Verdict {
         do throws(StorageError) {
-            let database = try Database.open("store", in: system, options: options)
-            let report = try database.check()
-            try database.close()
+            let report = try check(files)
             return report.isOK ? .ok : .damaged(Set(report.findings.map { Int($0.corruption.rule.rawValue) }))
         } catch {
             switch error {

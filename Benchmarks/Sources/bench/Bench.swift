@@ -88,6 +88,7 @@ struct Bench {
                 ("Opening", RecoveryLines(folder: folder, isQuick: scale.isQuick).all()),
                 ("Objects", ObjectLines(count: scale.objects, folder: folder).all()),
                 ("Rules", CascadeLines(count: scale.isQuick ? 10_000 : 100_000, folder: folder).all()),
+                ("Members", MemberLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Checking", CheckLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Rebuilding", RebuildLines(count: scale.isQuick ? 100_000 : 1_000_000, folder: folder).all()),
                 ("Folding", FoldingLines(counts: [1000, scale.isQuick ? 10_000 : 100_000]).all()),

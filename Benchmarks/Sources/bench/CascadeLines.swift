@@ -10,7 +10,7 @@ import Peers
 
 @Entity final class Folder: ManagedObject {
     var name: String = ""
-    @Relationship(inverse: \Document.folder, deleteRule: .cascade) var documents: Set<Document>
+    @Relationship(inverse: \Document.folder, deleteRule: .cascade) var documents: ToMany<Document>
 }
 
 @Entity final class Document: ManagedObject {
@@ -20,10 +20,12 @@ import Peers
 }
 
 /// A folder with many documents.
-private protocol FolderContender: AnyObject {
+protocol FolderContender: AnyObject {
     static var name: String { get }
     init(folder: String) throws
     func insert(_ count: Int) throws
+    /// Adds documents to the folder, which is fetched first, each with a save of its own, and counts all after each.
+    func relate(_ count: Int) throws -> Int
     /// Deletes the folder, which is the only row that is named.
     func deleteFolder() throws -> Int
     func close() throws
@@ -89,7 +91,7 @@ struct CascadeLines {
     }
 }
 
-private final class EspalierFolders: FolderContender {
+final class EspalierFolders: FolderContender {
     static let name = "espalier"
     private let coordinator: PersistentStoreCoordinator
     private let store: any PersistentStore
@@ -110,6 +112,20 @@ private final class EspalierFolders: FolderContender {
             (document.title, document.number, document.folder) = ("Document number \(number)", number, folder)
         }
         try context.save()
+    }
+
+    func relate(_ count: Int) throws -> Int {
+        let context = ManagedObjectContext(coordinator)
+        guard let folder = try context.fetch(FetchRequest<Folder>()).first else { return -1 }
+        var total = 0
+        for number in 0..<count {
+            let document = Document(context: context)
+            (document.title, document.number) = ("Another document \(number)", number)
+            folder.documents.insert(document)
+            try context.save()
+            total = folder.documents.count
+        }
+        return total
     }
 
     func deleteFolder() throws -> Int {
@@ -134,7 +150,7 @@ private final class EspalierFolders: FolderContender {
     func close() throws { try store.close() }
 }
 
-private final class SQLiteFolders: SQLiteTables, FolderContender {
+final class SQLiteFolders: SQLiteTables, FolderContender {
     static let name = "sqlite"
 
     convenience init(folder: String) throws {
@@ -162,6 +178,21 @@ private final class SQLiteFolders: SQLiteTables, FolderContender {
             try connection.run(insert)
         }
         try connection.execute("COMMIT")
+    }
+
+    func relate(_ count: Int) throws -> Int {
+        let insert = try statement("INSERT INTO document(version, title, number, folder) VALUES(1, ?, ?, 1)")
+        let counting = try statement("SELECT count(*) FROM document WHERE folder = 1")
+        var total = 0
+        for number in 0..<count {
+            bind("Another document \(number)", insert, 1)
+            _ = library.bindInt64(insert, 2, Int64(number))
+            try connection.run(insert)
+            guard library.step(counting) == SQLite.row else { return -1 }
+            total = Int(library.columnInt64(counting, 0))
+            _ = library.reset(counting)
+        }
+        return total
     }
 
     func deleteFolder() throws -> Int {

@@ -8,6 +8,9 @@
 //   bench --child check CONTENDER FOLDER        checks it; prints time, peak memory and bytes of the store
 //   bench --child spoil CONTENDER FOLDER        takes out what a rebuild makes anew
 //   bench --child rebuild CONTENDER FOLDER      rebuilds it; prints time and peak memory
+//   bench --child fill CONTENDER COUNT FOLDER   makes a store of one owner with many members
+//   bench --child relate CONTENDER COUNT FOLDER adds members one by one; prints time and peak memory
+//   bench --child cascade CONTENDER COUNT FOLDER deletes the owner with its members; prints time and peak memory
 //   bench --child grow CONTENDER COUNT FOLDER   inserts, fetches, walks, updates people; prints a figure a line
 //
 // Invariants
@@ -41,6 +44,9 @@ enum ChildRun {
         if arguments.first == "lay", arguments.count == 4, let count = Int(arguments[2]) {
             if arguments[1] == EspalierSongs.name { return try EspalierSongs.lay(count, arguments[3]) }
             return try SQLiteSongs(folder: arguments[3]).lay(count)
+        }
+        if arguments.count == 4, ["fill", "relate", "cascade"].contains(arguments[0]), let count = Int(arguments[2]) {
+            return try members(arguments[0], arguments[1], count, arguments[3])
         }
         if arguments.first == "check", arguments.count == 3 { return try check(arguments[1], arguments[2]) }
         if arguments.first == "spoil", arguments.count == 3 { return try EspalierSongs.spoil(arguments[2]) }

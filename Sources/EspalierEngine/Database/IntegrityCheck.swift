@@ -251,7 +251,7 @@ struct IntegrityCheck {
                 wrong &= wrong - 1
                 let isFree = free & (1 << UInt64(bit)) != 0
                 if existing & (1 << UInt64(bit)) == 0 {
-                    note(.pageBeyondEnd, page: group + 1, byteOffset: BitmapLayout.bits + 8 * index + bit / 8)
+                    note(.bitmapReserved, page: group + 1, byteOffset: BitmapLayout.bits + 8 * index + bit / 8)
                 } else if isFree {
                     note(.pageReachedButFree, page: PageNumber(first) + PageNumber(bit))
                 } else {
