@@ -67,6 +67,7 @@ private struct Script {
         Script("german", "abcdefghijklmnopqrstuvwzäöüßABCÄÖÜ", wanted: "frühstückstüte"),
         Script("greek", "αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώΑΒ", wanted: "ἀηδόνιονκαλόν"),
         Script("cyrillic", "абвгдеёжзийклмнопрстуфхцчшщыьэюяЖЙ", wanted: "соловейсловами"),
+        Script("full width", "ａｂｃｄｅｆｇｈｉｊｋｌｍｎｏｐｑｒｓｔｕｖｗｘｙｚＡＢＣＤＥＦＧＨ", wanted: "ｎｉｇｈｔｉｎｇａｌｅ"),
         Script("cjk", "日本語中文字漢東京都北山川田大小人口目手足春夏秋冬天地海空林かなカナ", wanted: "夜鳴鶯夜鳴鶯"),
     ]
 

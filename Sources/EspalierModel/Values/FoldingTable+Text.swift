@@ -36,12 +36,14 @@ extension FoldingTable {
     /// Folds a text; returns how many bytes it has then, `nil` if there is not enough room for them.
     private func fold(_ bytes: UnsafeBufferPointer<UInt8>, into room: UnsafeMutableBufferPointer<UInt8>) -> Int? {
         var (position, count) = (0, 0)
+        // The scalar at `position` and its entry, if the search for the end of the last piece has read it.
+        var ahead: (scalar: (value: UInt32, length: Int), entry: FoldingEntry)?
         let limit = room.count - 2 * Self.slack
         while position < bytes.count {
             guard count <= limit else { return nil }
             let begin = position
             // SAFETY: `position` is at a scalar of the text; what is written ends before the room does.
-            let first = unsafe Self.scalar(bytes, at: position)
+            let first = unsafe ahead?.scalar ?? Self.scalar(bytes, at: position)
             position += first.length
             // SAFETY: as above, within the text.
             if first.value < 0x80, position == bytes.count || (unsafe bytes[position] < TextFolding.leastCombiningByte)
@@ -52,18 +54,22 @@ extension FoldingTable {
                 count += 1
                 continue
             }
+            let entry = ahead?.entry ?? entry(first.value)
+            ahead = nil
             var (others, isAlone) = (0, true)
             // SAFETY: as above, within the text.
             while position < bytes.count, unsafe bytes[position] >= TextFolding.leastCombiningByte {
                 // SAFETY: `position` is at a scalar.
                 let next = unsafe Self.scalar(bytes, at: position)
-                let entry = entry(next.value)
-                if entry.beginsPiece { break }
-                if !entry.isLeftOut { isAlone = false }
+                let nextEntry = self.entry(next.value)
+                if nextEntry.beginsPiece {
+                    ahead = (next, nextEntry)
+                    break
+                }
+                if !nextEntry.isLeftOut { isAlone = false }
                 others += 1
                 position += next.length
             }
-            let entry = entry(first.value)
             if isAlone, entry.isWhole {
                 // SAFETY: there is room for an entry.
                 unsafe Self.put(entry, &count, room)
