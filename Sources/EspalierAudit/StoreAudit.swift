@@ -56,7 +56,7 @@ package enum StoreAudit {
         let slot = CheckpointSlot.newest(in: page0, hasLog: log != nil, &report.findings)
         guard superblock.hasValidPageSize, let slot else { return report }
         try checkRest(of: store, superblock, &report.findings)
-        let walk = try logWalk(log, superblock, slot, &report.findings)
+        let walk = try LogWalk.beside(store: superblock, slot, log, &report.findings)
         let state = walk?.state ?? slot.state
         let pages = PageImages(
             store: store, log: walk, superblock: superblock, state: state, commitLSN: walk?.commitLSN ?? slot.lsn,
@@ -81,43 +81,6 @@ package enum StoreAudit {
         if let stray = page.firstNonzero(in: Superblock.usedByteCount..<superblock.pageSize) {
             findings.add(5, .page(0, offset: stray), "a reserved byte is not zero")
         }
-    }
-
-    /// The walk over the log, if it counts.
-    static func logWalk(
-        _ log: (any ByteSource)?, _ superblock: Superblock, _ slot: CheckpointSlot, _ findings: inout AuditFindings
-    ) throws(AuditFailure) -> LogWalk? {
-        guard !slot.isClosedCleanly else {
-            if let log { try checkNothingNewer(in: log, superblock, slot, &findings) }
-            return nil
-        }
-        guard let log else {
-            findings.add(60, .log(offset: 0), "the store was not closed cleanly, and its log is missing")
-            return nil
-        }
-        let bytes = try log.read(at: 0, count: Int(LogHeader.byteCount))
-        let header: LogHeader
-        do throws(Breach) {
-            header = try LogHeader(bytes, superblock, slot)
-        } catch {
-            findings.add(error.rule, .log(offset: UInt64(error.offset)), error.text)
-            return nil
-        }
-        return try LogWalk(log, header, superblock, slot, &findings)
-    }
-
-    /// A slot that says "closed cleanly" is not the newest one if a log says that later commits were durable.
-    private static func checkNothingNewer(
-        in log: any ByteSource, _ superblock: Superblock, _ slot: CheckpointSlot, _ findings: inout AuditFindings
-    ) throws(AuditFailure) {
-        // The log of another store, or none at all, has nothing to do with it.
-        let bytes = try log.read(at: 0, count: Int(LogHeader.byteCount))
-        guard let header = try? LogHeader(bytes, superblock, nil) else { return }
-        let commits = LogCommits(log: log, header: header, segments: try SegmentTable(log, header, superblock))
-        guard try commits.hasAcknowledgedCommit(behind: slot.lsn) else { return }
-        findings.add(
-            12, .page(0, offset: 0),
-            "the newest slot says that the store was closed cleanly, and a later commit in the log that it was durable")
     }
 
     private static func checkTrees(_ pages: PageImages, _ report: inout AuditReport) throws(AuditFailure) {

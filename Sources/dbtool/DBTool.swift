@@ -5,33 +5,6 @@
 //   2. Each failure ends here: it becomes one message that begins with `dbtool: ` and one of the five exit codes.
 //   3. A verb's parameters, options, examples and code stand in one file under `Verbs/`; here they are only listed.
 
-/// How a run ended, as scripts see it.
-///
-/// These numbers are an interface: never renumber.
-enum ExitCode: Int32, Sendable, CaseIterable {
-    /// All went well.
-    case ok = 0
-    /// Damage or a difference was found.
-    case difference = 1
-    /// The command line, or a name or predicate in it, is wrong.
-    case usage = 2
-    /// A file cannot be opened, read or written.
-    case unavailable = 3
-    /// Another process holds the file.
-    case locked = 4
-
-    /// What the code means, for `dbtool help`.
-    var meaning: String {
-        switch self {
-        case .ok: "all went well"
-        case .difference: "damage or a difference was found"
-        case .usage: "the command line, a name or a predicate is wrong"
-        case .unavailable: "a file cannot be opened, read or written"
-        case .locked: "another process holds the file"
-        }
-    }
-}
-
 /// The tool.
 enum DBTool {
     /// The version of the tool and of the package it comes with.

@@ -9,8 +9,6 @@
 //   2. A frame counts only if it stands where its position says, with the salt of its segment and the right hash: what
 //      was recycled during the walk is noticed, and is `changesGone`.
 
-import Synchronization
-
 /// Delivers the commits of an open store, oldest first.
 ///
 /// Use it from one thread at a time.
@@ -54,41 +52,6 @@ public final class ChangeFeed {
         point = last
         engine.feeds.move(name, to: point.lsn)
         return changes
-    }
-}
-
-/// How far the feeds of a store have read.
-final class FeedBoard: Sendable {
-    private struct Shared {
-        var positions: [UInt64: UInt64] = [:]
-        var nextName: UInt64 = 0
-    }
-
-    private let shared = Mutex(Shared())
-
-    func add(_ lsn: UInt64) -> UInt64 {
-        shared.withLock { shared in
-            shared.nextName += 1
-            shared.positions[shared.nextName] = lsn
-            return shared.nextName
-        }
-    }
-
-    func move(_ name: UInt64, to lsn: UInt64) {
-        shared.withLock { if $0.positions[name] != nil { $0.positions[name] = lsn } }
-    }
-
-    func remove(_ name: UInt64) { shared.withLock { $0.positions[name] = nil } }
-
-    /// Keeps nothing any more for anyone: the log must be emptied.
-    func removeAll() { shared.withLock { $0.positions.removeAll() } }
-
-    /// From which position on the log is to be kept, if `byteCount` bytes before `end` are not exceeded.
-    func keptPosition(before end: UInt64, byteCount: Int) -> UInt64? {
-        let lowest = shared.withLock { shared in
-            shared.positions.values.filter { $0 + UInt64(byteCount) >= end }.min()
-        }
-        return lowest
     }
 }
 

@@ -1,22 +1,5 @@
 // What an application asks of a context: which objects, which of them, in what order.
 
-/// One criterion of an order: a key path that ends in an attribute, and a direction.
-public struct SortKey: Sendable, Hashable {
-    /// The attribute, directly or across to-one relationships.
-    public var keyPath: FetchKeyPath
-    /// Whether smaller values come first; "no value" comes before every value when ascending (FR-27).
-    public var isAscending: Bool
-    /// How text is compared.
-    public var options: FetchPredicate.Comparison.Options
-
-    /// Sorts by the dotted key path `name`.
-    public init(_ name: String, ascending: Bool = true, options: FetchPredicate.Comparison.Options = []) {
-        keyPath = FetchKeyPath(name.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
-        isAscending = ascending
-        self.options = options
-    }
-}
-
 /// All of a request but the class of its results: what a context passes on without a copy.
 public struct FetchTerms: Sendable {
     /// The name of the entity, resolved when the request is executed (FR-01).

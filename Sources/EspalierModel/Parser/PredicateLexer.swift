@@ -88,7 +88,7 @@ struct PredicateLexer {
         case "%": kind = try placeholder()
         case "$", "@", "#": kind = try prefixedWord(first)
         case "0"..."9": kind = try number()
-        case _ where PredicateLexer.beginsWord(first): kind = .word(functionName())
+        case _ where first.beginsName: kind = .word(functionName())
         default: kind = try symbol()
         }
         return PredicateToken(kind: kind, start: start, text: string(start..<position))
@@ -96,20 +96,6 @@ struct PredicateLexer {
 
     private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
         scalar.isASCII ? scalar == " " || ("\t"..."\r").contains(scalar) : scalar.properties.isWhitespace
-    }
-
-    /// Whether `scalar` can begin a name.
-    static func beginsWord(_ scalar: Unicode.Scalar) -> Bool {
-        scalar == "_" || (scalar.isASCII ? isASCIILetter(scalar) : scalar.properties.isXIDStart)
-    }
-
-    /// Whether `scalar` can go on with a name.
-    static func continuesWord(_ scalar: Unicode.Scalar) -> Bool {
-        beginsWord(scalar) || (scalar.isASCII ? ("0"..."9").contains(scalar) : scalar.properties.isXIDContinue)
-    }
-
-    private static func isASCIILetter(_ scalar: Unicode.Scalar) -> Bool {
-        ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
     }
 
     private func peek(_ offset: Int = 0) -> Unicode.Scalar? {
@@ -124,7 +110,7 @@ struct PredicateLexer {
 
     private mutating func word() -> String {
         let start = position
-        while let scalar = peek(), PredicateLexer.continuesWord(scalar) { position += 1 }
+        while let scalar = peek(), scalar.continuesName { position += 1 }
         return string(start..<position)
     }
 
@@ -141,7 +127,7 @@ struct PredicateLexer {
 
     private mutating func prefixedWord(_ prefix: Unicode.Scalar) throws(FetchPredicateError) -> PredicateToken.Kind {
         position += 1
-        guard let first = peek(), PredicateLexer.beginsWord(first) else {
+        guard let first = peek(), first.beginsName else {
             throw error(.unexpected(found: "'\(prefix)'", expected: "a name behind it"), at: position - 1)
         }
         let name = word()
@@ -230,7 +216,7 @@ struct PredicateLexer {
             if peek() == "+" || peek() == "-" { position += 1 }
             skipDigits()
         }
-        if let next = peek(), PredicateLexer.continuesWord(next) {
+        if let next = peek(), next.continuesName {
             _ = word()
             throw malformedNumber(from: start)
         }
@@ -252,7 +238,7 @@ struct PredicateLexer {
         let isDate = text.unicodeScalars.enumerated().allSatisfy { index, scalar in
             index == 4 || index == 7 ? scalar == "-" : ("0"..."9").contains(scalar)
         }
-        let isLonger = start + 10 < scalars.count && PredicateLexer.continuesWord(scalars[start + 10])
+        let isLonger = start + 10 < scalars.count && scalars[start + 10].continuesName
         return isDate && !isLonger ? text : nil
     }
 

@@ -29,21 +29,8 @@ public indirect enum FetchPredicate: Sendable, Hashable {
         public enum Modifier: Sendable, Hashable {
             case direct, any, all, none
         }
-        /// How text is compared (PR-05).
-        public struct Options: OptionSet, Sendable, Hashable {
-            /// The bits.
-            public let rawValue: UInt8
-            /// Options with these bits.
-            public init(rawValue: UInt8) { self.rawValue = rawValue }
-            /// `[c]`: upper and lower case are the same.
-            public static let caseInsensitive = Options(rawValue: 1)
-            /// `[d]`: letters with and without diacritics are the same.
-            public static let diacriticInsensitive = Options(rawValue: 2)
-            /// `[n]`: the strings are normalized already; bytes are compared.
-            public static let normalized = Options(rawValue: 4)
-            /// `[l]`: compare by locale.
-            public static let localeSensitive = Options(rawValue: 8)
-        }
+        /// How text is compared.
+        public typealias Options = ComparisonOptions
         /// The left side.
         public var left: FetchExpression
         /// The operator.

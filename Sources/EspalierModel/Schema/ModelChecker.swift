@@ -73,7 +73,7 @@ struct ModelChecker {
         guard let first = scalars.first else {
             return report(entity.name, property, "the name of \(what) is empty; give it one")
         }
-        if !PredicateLexer.beginsWord(first) || !scalars.allSatisfy(PredicateLexer.continuesWord) {
+        if !first.beginsName || !scalars.allSatisfy(\.continuesName) {
             report(
                 entity.name, property,
                 "'\(name)' is no name for \(what): it has to begin with a letter or _ "

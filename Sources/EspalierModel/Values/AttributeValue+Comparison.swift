@@ -19,7 +19,7 @@ extension AttributeValue {
     /// - Parameter options: How text is compared; without effect on other kinds (semantics PR-05).
     /// - Complexity: O(size of the smaller value).
     public func compare(
-        _ other: AttributeValue, options: FetchPredicate.Comparison.Options = []
+        _ other: AttributeValue, options: ComparisonOptions = []
     ) -> ComparisonResult {
         switch (self, other) {
         case (.null, .null): return .orderedSame
@@ -74,7 +74,7 @@ extension AttributeValue {
 
     private static func compare(
         _ left: [String: AttributeValue], _ right: [String: AttributeValue],
-        options: FetchPredicate.Comparison.Options
+        options: ComparisonOptions
     ) -> ComparisonResult {
         let (leftNames, rightNames) = (left.keys.sorted(), right.keys.sorted())
         for (leftName, rightName) in zip(leftNames, rightNames) {

@@ -50,13 +50,12 @@ public struct ObjectID: Hashable, Sendable {
 
     /// A fresh temporary ID, unique in this process.
     package init(temporaryFor entityName: String) {
-        (storeTag, entityTag) = (0, Interned.entities.tag(of: entityName))
-        key = Interned.temporaryKeys.wrappingAdd(1, ordering: .relaxed).newValue
+        self.init(temporaryForEntityTag: Interned.entities.tag(of: entityName))
     }
 
-    /// A fresh temporary ID for an entity of a model: the same without looking its name up.
-    package init(temporaryFor entity: Entity) {
-        (storeTag, entityTag) = (0, entity.tag)
+    /// A fresh temporary ID for an entity whose tag the caller already has.
+    package init(temporaryForEntityTag entityTag: UInt32) {
+        (storeTag, self.entityTag) = (0, entityTag)
         key = Interned.temporaryKeys.wrappingAdd(1, ordering: .relaxed).newValue
     }
 

@@ -19,7 +19,7 @@ package import FoundationEssentials
 
 /// Makes text comparable (semantics PR-05).
 package enum TextFolding {
-    package typealias Options = FetchPredicate.Comparison.Options
+    package typealias Options = ComparisonOptions
 
     /// The text whose UTF-8 bytes decide equality and order under `options`.
     ///

@@ -113,11 +113,3 @@ private struct LogFacts {
         return "\(DisplayText.bytes(byteCount)), \(live)"
     }
 }
-
-/// Opens the store at `path` without ever writing to it.
-func openForReading(_ path: String) throws(ToolError) -> Database {
-    var options = DatabaseOptions()
-    options.access = .readOnly
-    options.createIfMissing = false
-    return try naming(path) { () throws(StorageError) in try Database.open(path, options: options) }
-}

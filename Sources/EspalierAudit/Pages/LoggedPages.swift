@@ -25,7 +25,7 @@ package struct LoggedPages {
         guard superblock.hasValidPageSize,
             let slot = CheckpointSlot.newest(in: page0, hasLog: log != nil, &findings)
         else { return nil }
-        walk = try StoreAudit.logWalk(log, superblock, slot, &findings)
+        walk = try LogWalk.beside(store: superblock, slot, log, &findings)
         let state = walk?.state ?? slot.state
         (pageCount, transaction) = (state.pageCount, state.transaction)
         commitCount = walk?.commitCount ?? 0

@@ -10,7 +10,7 @@
 
 /// A pattern of a text operator, ready to be tried on many texts.
 final class TextPattern: Sendable {
-    typealias Options = FetchPredicate.Comparison.Options
+    typealias Options = ComparisonOptions
 
     private enum Matcher: Sendable {
         case contains(BytePattern)

@@ -1,0 +1,41 @@
+// The positions in the log that readers of committed changes have reached.
+//
+// Invariants
+//   1. A position is there from `add` to `remove`, or until the log had to be emptied; it only grows.
+
+import Synchronization
+
+/// How far the feeds of a store have read.
+final class FeedBoard: Sendable {
+    private struct Shared {
+        var positions: [UInt64: UInt64] = [:]
+        var nextName: UInt64 = 0
+    }
+
+    private let shared = Mutex(Shared())
+
+    func add(_ lsn: UInt64) -> UInt64 {
+        shared.withLock { shared in
+            shared.nextName += 1
+            shared.positions[shared.nextName] = lsn
+            return shared.nextName
+        }
+    }
+
+    func move(_ name: UInt64, to lsn: UInt64) {
+        shared.withLock { if $0.positions[name] != nil { $0.positions[name] = lsn } }
+    }
+
+    func remove(_ name: UInt64) { shared.withLock { $0.positions[name] = nil } }
+
+    /// Keeps nothing any more for anyone: the log must be emptied.
+    func removeAll() { shared.withLock { $0.positions.removeAll() } }
+
+    /// From which position on the log is to be kept, if `byteCount` bytes before `end` are not exceeded.
+    func keptPosition(before end: UInt64, byteCount: Int) -> UInt64? {
+        let lowest = shared.withLock { shared in
+            shared.positions.values.filter { $0 + UInt64(byteCount) >= end }.min()
+        }
+        return lowest
+    }
+}

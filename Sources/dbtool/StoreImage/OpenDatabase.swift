@@ -1,0 +1,11 @@
+// The engine's database behind a file that a verb reads.
+
+import EspalierEngine
+
+/// Opens the store at `path` without ever writing to it.
+func openForReading(_ path: String) throws(ToolError) -> Database {
+    var options = DatabaseOptions()
+    options.access = .readOnly
+    options.createIfMissing = false
+    return try naming(path) { () throws(StorageError) in try Database.open(path, options: options) }
+}
