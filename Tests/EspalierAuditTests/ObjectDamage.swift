@@ -208,7 +208,7 @@ extension ObjectDamage {
             },
             change("a short counter", of: "counters", [107]) { $0.removeLast() },
             ObjectDamage("a counter of another kind", [107]) { transaction throws(StorageError) in
-                try transaction.count(1, 4 << 32 | 1)
+                try transaction.count(1, 5 << 32 | 1)
                 return true
             },
             ObjectDamage("a counter of no entity", [107]) { transaction throws(StorageError) in

@@ -83,7 +83,7 @@ import Testing
         _ = try fixture.insert("Song")
         let rows = try 1 << 32 | UInt64(number(of: "Song", fixture))
         for (counter, bytes) in [
-            (rows, [1, 2, 3]), (rows, [1, 0, 0, 0, 0, 0, 0, 0, 0]), (4 << 32 | 1, littleEndian(0)),
+            (rows, [1, 2, 3]), (rows, [1, 0, 0, 0, 0, 0, 0, 0, 0]), (5 << 32 | 1, littleEndian(0)),
             (1 << 32 | 900, littleEndian(0)), (2 << 32, littleEndian(0)), (0, littleEndian(0)),
         ] as [(UInt64, [UInt8])] {
             try damage(fixture, "counters") { transaction, tree in

@@ -29,9 +29,10 @@ final class StoreFixture {
     private(set) var store: any PersistentStore
     private let folder: URL
 
-    init(_ kind: StoreKind) throws {
+    init(_ kind: StoreKind, _ model: ManagedObjectModel? = nil) throws {
         self.kind = kind
-        model = try MediaModel.make()
+        let model = try model ?? MediaModel.make()
+        self.model = model
         folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
         switch kind {
         case .memory: store = InMemoryStore(model: model)

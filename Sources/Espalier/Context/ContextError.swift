@@ -26,7 +26,8 @@ public enum ContextError: Error, Sendable {
     case abstractEntity(String)
     /// The object belongs to another context.
     case objectOfOtherContext(ObjectID)
-    /// The object belongs to no context: it was never inserted, or is deleted, or its context was reset.
+    /// The object belongs to no context: it was never inserted, or is deleted, or was merged into another object, or
+    /// its context was reset.
     case objectWithoutContext(ObjectID)
     /// The object's context has ended before the object did.
     case contextEnded(ObjectID)
@@ -95,7 +96,8 @@ extension ContextError: CustomStringConvertible {
         case .objectOfOtherContext(let id):
             "\(id) belongs to another context; get it in this one with existingObject(with:)"
         case .objectWithoutContext(let id):
-            "\(id) is in no context: it was never inserted, or is deleted, or its context was reset"
+            "\(id) is in no context: it was never inserted, or is deleted, or was merged into another object, or its "
+                + "context was reset"
         case .contextEnded(let id):
             "the context of \(id) has ended; keep a reference to the ManagedObjectContext, or to the "
                 + "PersistentContainer that owns it, for as long as its objects are used"

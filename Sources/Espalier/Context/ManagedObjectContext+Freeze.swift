@@ -17,6 +17,7 @@ extension ManagedObjectContext {
         _ changes: ChangeSet, for store: any PersistentStore, gone: inout [VersionConflict]
     ) throws(ContextError) -> SaveRequest {
         var request = SaveRequest()
+        request.constraintActions = constraintActions
         request.insertions.reserveCapacity(changes.inserted.count)
         for object in changes.inserted {
             request.insertions.append(insertion(of: object))

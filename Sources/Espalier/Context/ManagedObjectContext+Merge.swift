@@ -31,7 +31,7 @@ extension ManagedObjectContext {
             cache.removeAll()
             refreshAll(isAsked: false)
         }
-        var (changed, replaced): ([ManagedObject], [ManagedObject]) = ([], [])
+        var changed: [ManagedObject] = []
         var seen = Set<ObjectID>()
         // The last word on an object is that of the last save.
         for saved in saves.reversed() {
@@ -39,7 +39,7 @@ extension ManagedObjectContext {
             for id in saved.inserted where seen.insert(id).inserted {
                 guard let object = registry[id] else { continue }
                 if object.hasChanges {
-                    replaced.append(object)
+                    changed.append(object)
                 } else if object.state.contains(.inaccessible) {
                     refresh(object, mergesChanges: true)
                 }
@@ -51,7 +51,6 @@ extension ManagedObjectContext {
             }
         }
         takeNewerRows(of: changed)
-        takeNewerRows(of: replaced, isReplaced: true)
         for saved in saves { tellDidMerge(saved) }
     }
 

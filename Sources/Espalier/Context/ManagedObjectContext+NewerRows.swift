@@ -17,10 +17,8 @@ extension ManagedObjectContext {
     ///
     /// One whose row is gone stays as it is, for the next save to find. What cannot be read is recorded.
     ///
-    /// - Parameters:
-    ///   - isAsked: whether the application asks for it, which settles conflicts that a save has reported.
-    ///   - isReplaced: whether rows may be others at the same version: they were deleted and inserted again.
-    func takeNewerRows(of objects: [ManagedObject], isAsked: Bool = false, isReplaced: Bool = false) {
+    /// - Parameter isAsked: whether the application asks for it, which settles conflicts that a save has reported.
+    func takeNewerRows(of objects: [ManagedObject], isAsked: Bool = false) {
         guard !objects.isEmpty else { return }
         var (found, settled): ([VersionConflict], Set<ObjectID>) = ([], [])
         do throws(ContextError) {
@@ -33,7 +31,7 @@ extension ManagedObjectContext {
                     settled.insert(object.storedID)
                     object.forgetBases()
                 }
-                guard let row = object.row, row.version != stored.version || isReplaced else { continue }
+                guard let row = object.row, row.version != stored.version else { continue }
                 found.append(VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored))
             }
             found = try withOtherEnds(found) { _ in }

@@ -52,7 +52,7 @@ extension ManagedObjectContext {
             }
         }
         stage = SaveStage(.didSaveObserver)
-        tellDidSave(told, outcome.saved.map(\.changes))
+        tellDidSave(told, outcome.saved.map(settled))
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
     }
 
@@ -246,10 +246,14 @@ extension ManagedObjectContext {
             let insertedIDs = part.result.inserted.ids
             // Saved together, they are likely to be walked together.
             let cohort = Cohort(insertedIDs, cache: cache)
-            var position = 0
+            var (position, merged) = (0, part.result.merged[...])
             for index in 0..<part.result.inserted.partCount {
                 let rows = part.result.inserted.part(index)
                 for row in position..<rows.end {
+                    if row == merged.first {
+                        merged.removeFirst()
+                        continue
+                    }
                     let object = part.changes.inserted[row]
                     registry.rename(object, insertedIDs[row])
                     object.setRow(rows.content, part.result.inserted.places[row])
@@ -258,7 +262,8 @@ extension ManagedObjectContext {
                 }
                 position = rows.end
             }
-            if told.inserted.isEmpty { told.inserted = insertedIDs } else { told.inserted += insertedIDs }
+            let newIDs = part.result.newIDs
+            if told.inserted.isEmpty { told.inserted = newIDs } else { told.inserted += newIDs }
             // The rows that were written, in the order of the objects; not every changed object writes its row.
             var written = part.result.updated.makeIterator()
             var next = written.next()
@@ -271,6 +276,7 @@ extension ManagedObjectContext {
                 cache.invalidate(object.storedID)
                 told.updated.append(object.storedID)
             }
+            takeMerged(part, into: &told)
             take(part.result, namedCount: part.changes.deleted.count, into: &told)
             for object in part.changes.deleted {
                 cache.invalidate(object.storedID)
@@ -292,7 +298,7 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
     /// Has no changes any more: they are written.
-    fileprivate func becomeCommitted() {
+    func becomeCommitted() {
         discardPersistentChanges()
         state.subtract([.inserted, .updated])
     }
@@ -308,5 +314,14 @@ extension ManagedObject {
         }
         newValues = nil
         changes = kept.isEmpty ? nil : ObjectChanges(kept)
+    }
+}
+
+extension SaveResult {
+    /// The IDs of the rows that are new.
+    fileprivate var newIDs: [ObjectID] {
+        if merged.isEmpty { return inserted.ids }
+        let others = Set(merged)
+        return inserted.ids.indices.filter { !others.contains($0) }.map { inserted.ids[$0] }
     }
 }

@@ -9,7 +9,7 @@
 // Not here: fetching (+Fetch), faults (+Faults), deleting (+Delete), saving (+Save), going back (+Rollback).
 
 public import EspalierModel
-import EspalierStore
+package import EspalierStore
 
 /// Where objects live (semantics MC-01 to MC-64).
 public final class ManagedObjectContext {
@@ -19,6 +19,8 @@ public final class ManagedObjectContext {
     public var name: String?
     /// What a save does when somebody else has changed what it writes (MC-42).
     public var mergePolicy = MergePolicy.error
+    /// What saves do with new objects whose unique values a row has already: they are refused unless this says more.
+    package var constraintActions: [ConstraintName: ConstraintAction] = [:]
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
     public internal(set) var faultTrips: Int {
         // SAFETY: of both, no access lasts while another begins: a number calls nobody.

@@ -31,6 +31,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case destinationIsDeleted(ObjectID)
         /// Refused: the object itself is deleted or belongs to no context any more.
         case objectIsDeleted
+        /// Refused: the object was merged into this row, for which its context has another object.
+        case objectIsMerged(into: ObjectID)
         /// Refused: the object's row is gone from the store.
         case rowIsGone
         /// Refused: an ordered relationship has no such place.
@@ -77,8 +79,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .deniedDelete: 1600
         case .rowIsGone, .unreadable: 133000
         case .custom, .wrongType, .unknownKey, .unknownValue, .objectOfOtherContext, .destinationIsDeleted,
-            .objectIsDeleted,
-            .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity, .notWhileSaving:
+            .objectIsDeleted, .objectIsMerged, .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity,
+            .notWhileSaving:
             1550
         }
     }
@@ -119,6 +121,8 @@ extension Violation.Reason {
             "the change was refused: \(id) is deleted; a destination must be an object that will stay"
         case .objectIsDeleted:
             "the change was refused: the object is deleted, or its context was reset; fetch it again, or insert another"
+        case .objectIsMerged(let id):
+            "the change was refused: the object was merged into another one; get that with existingObject(with: \(id))"
         case .rowIsGone:
             "the change was refused: the store has no row for this object any more"
         case .indexOutOfRange(let index, let count):

@@ -58,7 +58,7 @@ extension ManagedObject {
     final func reasonNotToChange() -> Violation.Reason? {
         if state.isDisjoint(with: [.deleted, .ended, .inaccessible]) { return nil }
         if state.contains(.inaccessible) { return .rowIsGone }
-        return .objectIsDeleted
+        return state.contains(.merged) ? .objectIsMerged(into: storedID) : .objectIsDeleted
     }
 
     /// The object's changes, its own; begins them if there are none.

@@ -195,7 +195,8 @@ extension ManagedObject {
                 return .objectOfOtherContext(destination.storedID)
             }
             if !destination.state.isDisjoint(with: [.deleted, .ended, .inaccessible]) {
-                return .destinationIsDeleted(destination.storedID)
+                let id = destination.storedID
+                return destination.state.contains(.merged) ? .objectIsMerged(into: id) : .destinationIsDeleted(id)
             }
             guard context.shape(of: destination.entity)?.entity.isKind(of: expected) == true else {
                 return .wrongType(found: destination.entity.name, expected: expected.name)

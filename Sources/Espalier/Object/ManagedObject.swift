@@ -43,6 +43,8 @@ open class ManagedObject {
         static let ended = State(rawValue: 128)
         /// `awakeFromFetch` runs: changes do not make the object updated (MO-28).
         static let awakening = State(rawValue: 256)
+        /// Has left its context, because it was merged into a row for which there is another object.
+        static let merged = State(rawValue: 512)
         /// What only an object in a context can be.
         static let inContext: State = [.registered, .inserted, .updated, .deleted]
     }
@@ -166,6 +168,9 @@ open class ManagedObject {
     // MARK: Who it is
 
     /// The ID; it changes from temporary to permanent at the first save or `obtainPermanentIDs` (MO-05).
+    ///
+    /// A new object that was merged into a stored row has the row's ID; it belongs to no context if that has another
+    /// object for the row.
     public final var objectID: ObjectID { storedID }
     /// The entity.
     public final var entity: Entity { withShape { $0.entity } }

@@ -152,6 +152,22 @@ struct ToManyChange {
         counted.stand = -1
     }
 
+    /// Puts another destination in the place of one that no store knows; if it is there already, at the first of both.
+    mutating func replace(_ former: ObjectID, by id: ObjectID) {
+        if isWhole {
+            withOrder { ids in
+                guard let index = ids.index(of: former) else { return }
+                let place = min(index, ids.index(of: id) ?? index)
+                for id in [former, id] { ids.remove(id) }
+                ids.insert(id, at: place)
+            }
+        } else if added.remove(former) {
+            noteMerge()
+            removed.remove(id)
+            added.insert(id)
+        }
+    }
+
     /// Whether `id` is a destination; `nil` if only the store knows.
     mutating func contains(_ id: ObjectID) -> Bool? {
         if isWhole { return withOrder { $0.contains(id) } }

@@ -127,7 +127,7 @@ final class ObjectAudit {
 
     private func takeCounter(_ key: UInt64, _ value: [UInt8]) {
         let (kind, number) = (key >> 32, key & 0xFFFF_FFFF)
-        guard value.count == 8, (1...3).contains(kind),
+        guard value.count == 8, (1...4).contains(kind),
             kind == 3 || (number > 0 && number < UInt64(rows?.schema.entities.count ?? 0))
         else {
             return add(Breach(107, 0, "\(value.count) bytes for number \(number)"), ObjectSchema.countersName, "\(key)")

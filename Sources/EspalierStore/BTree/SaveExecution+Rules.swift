@@ -77,6 +77,12 @@ extension SaveExecution: RuledRows {
         return (found, next)
     }
 
+    func holder(of values: [AttributeValue], inGroup index: Int) throws(StoreError) -> ObjectID? {
+        let group = catalog.schema.groups[index]
+        let key = GroupKey(values, group, catalog.context)
+        return try transaction.holder(of: key, group, catalog.groupTrees[index], values, catalog, path: path)
+    }
+
     mutating func removeLink(
         of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError) {

@@ -20,6 +20,8 @@ struct SaveExecution: ~Copyable {
     let path: String?
     /// By index of the root entity: the last primary key given out, in hierarchies that get new rows.
     private var lastKeys: [UInt64?]
+    /// By index of the root entity: the greatest version at which a row was deleted, in hierarchies where that counts.
+    private var goneVersions: [UInt64?]
     /// By index of the entity.
     private var rowDeltas: [Int64]
     /// By position of the group.
@@ -41,6 +43,7 @@ struct SaveExecution: ~Copyable {
         catalog = store.catalog
         path = store.path
         lastKeys = Array(repeating: nil, count: catalog.model.entities.count)
+        goneVersions = lastKeys
         rowDeltas = Array(repeating: 0, count: catalog.model.entities.count)
         cutDeltas = Array(repeating: 0, count: catalog.schema.groups.count)
         newEntries = Array(repeating: IndexEntries(), count: catalog.schema.groups.count)
@@ -58,6 +61,11 @@ struct SaveExecution: ~Copyable {
             save.take(rules)
             rewritten = try rowsToRewrite(save)
         }
+        let merged = try MergedInsertions(save, request.constraintActions, schema: catalog.schema, in: self)
+        if !merged.isEmpty {
+            try save.take(merged, in: self)
+            rewritten = try rowsToRewrite(save)
+        }
         let plan = try LinkPlan(save, schema: catalog.schema, updated: rewritten, source: self)
         try removeChangedKeys(save, rewritten)
         try insert(save)
@@ -72,9 +80,9 @@ struct SaveExecution: ~Copyable {
             + DestinationCheck(save, plan, schema: catalog.schema).conflicts(in: self)
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         try writeCounters()
-        let result = SaveResult(
-            inserted: insertedRows.finish(), updated: updatedRows.finish(), deleted: rules.gone,
-            changed: rules.changed.union(oneToOnes.changed))
+        var result = merged.answer(inserted: insertedRows.finish(), updated: updatedRows.finish())
+        result.deleted = rules.gone
+        result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners)
         try transaction.commit()
         return result
     }
@@ -174,6 +182,8 @@ struct SaveExecution: ~Copyable {
                 try removeOldKey(group, key)
             }
             rowDeltas[entity] -= 1
+            let root = catalog.schema.roots[entity]
+            if old.version > goneVersions[root] ?? 0 { goneVersions[root] = old.version }
             let tree = catalog.rowTree(of: catalog.model.entities[entity])
             if let (last, keys) = run, last.id == tree.id, keys.upperBound == key - 1 {
                 run = (tree, keys.lowerBound...key)
@@ -230,9 +240,10 @@ struct SaveExecution: ~Copyable {
                 tree = catalog.rowTree(ofRoot: root)
             }
             let permanent = save.permanentIDs.permanent
-            let (form, byteCount) = encoder.measure(entity, version: 1, values, permanent: permanent)
+            let version = save.isReserved(at: position) ? try goneVersion(ofRoot: root) + 1 : 1
+            let (form, byteCount) = encoder.measure(entity, version: version, values, permanent: permanent)
             let (content, place) = insertedRows.append(id: id, byteCount: byteCount) { row in
-                encoder.encode(entity, version: 1, values, permanent: permanent, in: form, into: &row)
+                encoder.encode(entity, version: version, values, permanent: permanent, in: form, into: &row)
             }
             let isTaken = try content.withRow(at: place) { row throws(StoreError) in
                 try transaction.put(row, for: id.key, in: tree)
@@ -246,6 +257,12 @@ struct SaveExecution: ~Copyable {
             let source = save.source(ofInsertion: position)
             for group in schema.groupsByEntity[entity] { try addKey(group, id, entity, source) }
         }
+    }
+
+    /// The greatest version at which a row of a hierarchy was deleted: one with the same ID begins above it.
+    private func goneVersion(ofRoot root: ManagedObjectModel.EntityIndex) throws(StoreError) -> UInt64 {
+        let counter = Counter.goneVersion(rootNumber: catalog.context.entityNumbers[root])
+        return max(goneVersions[root] ?? 0, try transaction.counter(counter, catalog))
     }
 
     private mutating func update(_ save: PreparedSave, _ rewritten: [Rewrite]) throws(StoreError) {
@@ -382,7 +399,8 @@ struct SaveExecution: ~Copyable {
         newKey.encode(group, source, catalog.context)
         if !newKey.hasNull,
             let other = try transaction.holder(
-                of: newKey, group, catalog.groupTrees[index], source, catalog, path: path)
+                of: newKey, group, catalog.groupTrees[index], group.elements.map { source.value(of: $0.property) },
+                catalog, path: path)
         {
             conflicts.append(
                 ConstraintConflict(
@@ -419,6 +437,11 @@ struct SaveExecution: ~Copyable {
             let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root])
             guard try transaction.counter(counter, catalog) != key else { continue }
             try transaction.setCounter(counter, to: key, catalog)
+        }
+        for case let (root, version?) in goneVersions.enumerated() {
+            let counter = Counter.goneVersion(rootNumber: catalog.context.entityNumbers[root])
+            guard try transaction.counter(counter, catalog) < version else { continue }
+            try transaction.setCounter(counter, to: version, catalog)
         }
     }
 

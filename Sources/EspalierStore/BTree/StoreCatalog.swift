@@ -114,6 +114,7 @@ enum Counter {
     static func rows(entityNumber: UInt16) -> UInt64 { 1 << 32 | UInt64(entityNumber) }
     static func lastKey(rootNumber: UInt16) -> UInt64 { 2 << 32 | UInt64(rootNumber) }
     static func cutEntries(_ tree: Tree) -> UInt64 { 3 << 32 | UInt64(tree.id) }
+    static func goneVersion(rootNumber: UInt16) -> UInt64 { 4 << 32 | UInt64(rootNumber) }
 }
 
 extension StoreTransaction where Base: ~Copyable {

@@ -93,11 +93,14 @@ extension StoreTransaction where Base: ~Copyable {
         return ids
     }
 
-    /// The row with the lowest key that has the values of `key`, taken from `source`, if there is one.
+    /// The row with the lowest key that has the values of `key`, if there is one.
     func holder(
-        of key: GroupKey, _ group: KeyGroup, _ tree: Tree, _ source: RowSource, _ catalog: StoreCatalog, path: String?
+        of key: GroupKey, _ group: KeyGroup, _ tree: Tree, _ values: @autoclosure () -> [AttributeValue],
+        _ catalog: StoreCatalog, path: String?
     ) throws(StoreError) -> ObjectID? {
         var found: ObjectID?
+        // Only of a key that was cut the rows have to say whether their values are equal.
+        let values = key.isCut ? values() : []
         let range = KeyRange.beginning(with: key.bytes)
         try forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
             guard entry.byteCount == key.bytes.count + 8, value.byteCount == 3,
@@ -110,9 +113,8 @@ extension StoreTransaction where Base: ~Copyable {
             }
             if key.isCut {
                 guard let row = try snapshot(of: id, catalog, path: path),
-                    group.elements.allSatisfy({ element in
-                        let stored = RowSource.snapshot(row).value(of: element.property)
-                        return stored.compare(source.value(of: element.property)) == .orderedSame
+                    zip(group.elements, values).allSatisfy({ element, value in
+                        RowSource.snapshot(row).value(of: element.property).compare(value) == .orderedSame
                     })
                 else { return true }
             }

@@ -28,7 +28,7 @@ extension StoreCheck {
             let key = try cursor.integerKey
             let number = Int(key & 0xFFFF_FFFF)
             let isEntity = (1..<max(catalog.context.entities.count, 1)).contains(number)
-            let isKnown = key >> 32 == 3 || (1...2).contains(key >> 32) && isEntity
+            let isKnown = key >> 32 == 3 || [1, 2, 4].contains(key >> 32) && isEntity
             let byteCount = try cursor.value().count
             guard !isKnown || byteCount != 8 else { continue }
             note(nil, tree, "\(key)", "the counter is no number of 8 bytes, or counts nothing that there is")

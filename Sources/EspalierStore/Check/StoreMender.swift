@@ -106,6 +106,7 @@ extension StoreCatalog {
         switch counter >> 32 {
         case 1: return "rows of \(entity)"
         case 2: return "last key of \(entity)"
+        case 4: return "greatest version of deleted rows of \(entity)"
         default: return "cut entries of \(groupTrees.first { $0.id == number }?.name ?? "tree \(number)")"
         }
     }

@@ -54,6 +54,18 @@ struct GroupKey {
     /// Whether one of the values is null.
     private(set) var hasNull = false
 
+    init() {}
+
+    /// The key of these values of a group.
+    init(_ values: [AttributeValue], _ group: KeyGroup, _ context: RowContext) {
+        for (value, element) in zip(values, group.elements) {
+            if value.isNull { hasNull = true }
+            Self.append(value, element, context, to: &bytes)
+        }
+        isCut = bytes.count > Self.valueByteCountMax
+        if isCut { bytes.removeLast(bytes.count - Self.valueByteCountMax) }
+    }
+
     /// Replaces the key by the codes of the group's values in `row`.
     mutating func encode(_ group: KeyGroup, _ row: RowSource, _ context: RowContext) {
         bytes.removeAll(keepingCapacity: true)

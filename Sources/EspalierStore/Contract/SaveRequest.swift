@@ -10,6 +10,8 @@
 //   4. Delete rules are the store's business: it carries them out over what it holds and what the request brings, and
 //      answers with what became of rows that the request does not name.
 //   5. Every destination and every owner that a request names is there when the save ends, or the save fails.
+//   6. An insertion whose unique values a row has already goes into that row if `constraintActions` says so; the answer
+//      says which insertions did.
 
 public import EspalierModel
 
@@ -18,6 +20,9 @@ public struct SaveRequest: Sendable {
     /// A new row.
     public struct Insertion: Sendable {
         /// A temporary ID, or one that the store reserved.
+        ///
+        /// The row begins at version 1, and at a greater one if a row may have had the ID before: no two rows with one
+        /// ID have the same version at different times.
         public var id: ObjectID
         /// All values, which are shared.
         package private(set) var row: RowValues
@@ -122,6 +127,13 @@ public struct SaveRequest: Sendable {
     public var locks: [Expectation] = []
     /// Changes of to-many relationships that rows do not carry.
     public var links: [LinkChange] = []
+    /// What becomes of insertions whose values another row has; constraints that are not named refuse them.
+    ///
+    /// An insertion is merged only if all of its unique values that are taken are taken by one row, which is of the
+    /// same entity or a subentity, and no action refuses it. Taken is what rows have after the deletions, with their
+    /// rules, and after the updates of the request; of insertions that share values the first stays, and the others go
+    /// into its row.
+    public var constraintActions: [ConstraintName: ConstraintAction] = [:]
 
     /// An empty request.
     public init() {}
@@ -132,8 +144,11 @@ public struct SaveRequest: Sendable {
 
 /// What a save has done: the rows it wrote, as a fetch would give them.
 public struct SaveResult: Sendable {
-    /// The new rows with their permanent IDs, in the order of the request's insertions.
+    /// The rows of the request's insertions with their permanent IDs, in the order of the request: those that are new,
+    /// and those that insertions went into.
     public var inserted: SnapshotList
+    /// The positions in `inserted`, ascending, of rows that are not new: insertions went into them.
+    public var merged: [Int]
     /// The changed rows at their new versions, in the order of the request's updates.
     ///
     /// Those of rows that a delete rule has taken with it are missing.
@@ -148,9 +163,22 @@ public struct SaveResult: Sendable {
 
     /// Says what a save has done.
     public init(
-        inserted: SnapshotList = SnapshotList(), updated: SnapshotList = SnapshotList(), deleted: RowSet = RowSet(),
-        changed: RowSet = RowSet()
+        inserted: SnapshotList = SnapshotList(), merged: [Int] = [], updated: SnapshotList = SnapshotList(),
+        deleted: RowSet = RowSet(), changed: RowSet = RowSet()
     ) {
-        (self.inserted, self.updated, self.deleted, self.changed) = (inserted, updated, deleted, changed)
+        (self.inserted, self.merged, self.updated) = (inserted, merged, updated)
+        (self.deleted, self.changed) = (deleted, changed)
+    }
+
+    /// What has become of each insertion, in the order of the request.
+    ///
+    /// - Complexity: O(insertions).
+    public var insertions: [InsertionOutcome] {
+        var outcomes = inserted.map { InsertionOutcome.inserted(version: $0.version) }
+        for position in merged {
+            let row = inserted[position]
+            outcomes[position] = .merged(into: row.id, version: row.version)
+        }
+        return outcomes
     }
 }

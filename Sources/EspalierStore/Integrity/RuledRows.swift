@@ -17,6 +17,9 @@ protocol RuledRows: LinkSource, ~Copyable {
     func rows(
         of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
     ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?)
+    /// The row that has these values, none of them null, in the uniqueness constraint at a position in the schema's
+    /// groups.
+    func holder(of values: [AttributeValue], inGroup group: Int) throws(StoreError) -> ObjectID?
     /// Removes rows, with their entries in indexes; not their links.
     mutating func remove(_ rows: ArraySlice<ObjectSnapshot>) throws(StoreError)
     /// Sets or empties to-one relationships: each row gets its next version.

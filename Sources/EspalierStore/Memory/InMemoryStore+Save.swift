@@ -11,13 +11,15 @@ extension InMemoryStore {
                 newState.lastKeys[entity.root] += 1
                 return newState.lastKeys[entity.root]
             }
-            let result = try apply(save, to: &newState)
+            let result = try apply(save, request.constraintActions, to: &newState)
             state = newState
             return result
         }
     }
 
-    private func apply(_ save: PreparedSave, to state: inout MemoryState) throws(StoreError) -> SaveResult {
+    private func apply(
+        _ save: PreparedSave, _ actions: [ConstraintName: ConstraintAction], to state: inout MemoryState
+    ) throws(StoreError) -> SaveResult {
         let deleted = try checkVersions(save, state)
         var save = save
         var rules = DeleteRules(save, schema: schema)
@@ -25,6 +27,8 @@ extension InMemoryStore {
             try rules.delete(deleted, in: &state)
             save.take(rules)
         }
+        let merged = try MergedInsertions(save, actions, schema: schema, in: state)
+        try save.take(merged, in: state)
         let updated = save.updates.compactMap { state.row($0.id) }
         let plan = try LinkPlan(
             save, schema: schema, updated: updated.enumerated().map { ($0.offset, $0.element.snapshot) },
@@ -35,7 +39,9 @@ extension InMemoryStore {
             guard id.key <= state.lastKeys[entity.root], state.rows[entity.root][id.key] == nil
             else { throw .invalidRequest(reason: "\(id) was not reserved, or is taken") }
             let row = MemoryState.Row(
-                id: id, entity: entity.index, version: 1, values: save.insertions[position].values,
+                id: id, entity: entity.index,
+                version: save.isReserved(at: position) ? state.goneVersions[entity.root] + 1 : 1,
+                values: save.insertions[position].values,
                 destinations: entity.relationships.indices.map { save.destination(at: $0, ofInsertion: position) })
             state.rows[entity.root][row.id.key] = row
             inserted.append((row, nil))
@@ -60,10 +66,12 @@ extension InMemoryStore {
             + DestinationCheck(save, plan, schema: schema).conflicts(in: state)
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         let rows = inserted.map(\.new.snapshot)
-        return SaveResult(
+        var result = merged.answer(
             inserted: SnapshotList(rows.prefix(save.insertions.count)),
-            updated: SnapshotList(rows.dropFirst(save.insertions.count)), deleted: rules.gone,
-            changed: rules.changed.union(oneToOnes.changed))
+            updated: SnapshotList(rows.dropFirst(save.insertions.count)))
+        result.deleted = rules.gone
+        result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners)
+        return result
     }
 
     /// The stored rows of deletions, if all rows of the request are at the expected versions.

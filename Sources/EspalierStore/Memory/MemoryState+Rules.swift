@@ -32,8 +32,14 @@ extension MemoryState: RuledRows {
         return (found.prefix(countMax).map(\.snapshot), found.dropFirst(countMax).first?.id.key)
     }
 
+    func holder(of values: [AttributeValue], inGroup group: Int) -> ObjectID? {
+        groups[group][values]?.min { $0.key < $1.key }
+    }
+
     mutating func remove(_ deleted: ArraySlice<ObjectSnapshot>) {
         for case let old? in deleted.map({ row($0.id) }) {
+            let root = schema.roots[old.entity]
+            goneVersions[root] = max(goneVersions[root], old.version)
             for group in constraints(of: old) { remove(old, from: group) }
             rows[schema.roots[old.entity]][old.id.key] = nil
         }

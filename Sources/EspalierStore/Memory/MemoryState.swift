@@ -34,6 +34,8 @@ struct MemoryState: Sendable {
     var rows: [[UInt64: Row]]
     /// The greatest primary key given out in each hierarchy, by the index of its root entity.
     var lastKeys: [UInt64]
+    /// The greatest version at which a row of each hierarchy was deleted.
+    var goneVersions: [UInt64]
     /// The lists behind to-many relationships.
     var lists: [LinkEdit.Key: [ObjectID]] = [:]
     /// For each relationship without inverse, the owners that lead to an object.
@@ -49,6 +51,7 @@ struct MemoryState: Sendable {
         self.schema = schema
         rows = Array(repeating: [:], count: schema.model.entities.count)
         lastKeys = Array(repeating: 0, count: schema.model.entities.count)
+        goneVersions = lastKeys
         groups = Array(repeating: [:], count: schema.groups.count)
     }
 

@@ -4,13 +4,15 @@
 // an array by number then, in which neighbours lie side by side, else a table.
 //
 // Invariants
-//   1. Only one of the two is used. A place of the array that nobody has holds a temporary ID.
+//   1. A place of the array that nobody has holds a temporary ID. If there is an array, the table has only IDs that
+//      were replaced.
 
 internal import EspalierModel
 
 /// A class: all rows of a save come across it.
 final class PermanentIDs {
     private let first: UInt64
+    private let nobody = ObjectID(storeTag: 0, entityTag: 0, key: 1)
     private var array: [ObjectID] {
         // SAFETY: no access lasts while another begins: IDs call nobody.
         _read { yield unsafe storedArray }
@@ -33,7 +35,6 @@ final class PermanentIDs {
         }
         first = least
         guard count > 0 else { return }
-        let nobody = ObjectID(storeTag: 0, entityTag: 0, key: 1)
         // At most four times the memory that is needed, and then not more than the table would take.
         if greatest - least < 4 * UInt64(count) {
             array = Array(repeating: nobody, count: Int(greatest - least) + 1)
@@ -55,6 +56,12 @@ final class PermanentIDs {
         return table.count > count
     }
 
+    /// Replaces the permanent ID of one of the IDs by that of a row which may be of a subentity.
+    func replace(_ permanent: ObjectID, for temporary: ObjectID) {
+        table.set(permanent, for: temporary)
+        if !array.isEmpty { array[Int(temporary.key - first)] = nobody }
+    }
+
     /// The ID that the row has which `id` names, if it is temporary and was set; else `id`.
     @inline(__always)
     func permanent(_ id: ObjectID) -> ObjectID { id.isTemporary ? self[id] ?? id : id }
@@ -65,6 +72,6 @@ final class PermanentIDs {
         guard !array.isEmpty else { return table[temporary] }
         guard temporary.key >= first, temporary.key - first < UInt64(array.count) else { return nil }
         let permanent = array[Int(temporary.key - first)]
-        return permanent.isTemporary || permanent.entityTag != temporary.entityTag ? nil : permanent
+        return permanent.isTemporary || permanent.entityTag != temporary.entityTag ? table[temporary] : permanent
     }
 }

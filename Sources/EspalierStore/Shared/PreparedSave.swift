@@ -28,6 +28,8 @@ struct PreparedSave {
     let deletions: [SaveRequest.Expectation]
     let locks: [SaveRequest.Expectation]
     private(set) var links: [LinkChange] = []
+    /// The IDs in the request of insertions that went into stored rows, by those.
+    private var mergedIDs: [ObjectID: ObjectID] = [:]
     /// The permanent IDs by the temporary ones.
     var permanentIDs: PermanentIDs { checks.permanentIDs }
     /// Whether some of the new rows have IDs that were reserved.
@@ -60,6 +62,9 @@ struct PreparedSave {
     /// The store's number in object IDs.
     var storeTag: UInt32 { checks.storeTag }
 
+    /// Whether the new row at `position` has an ID that was given out before.
+    func isReserved(at position: Int) -> Bool { hasReservedIDs && !insertions[position].id.isTemporary }
+
     /// Where the new row at `position` has its values from.
     func source(ofInsertion position: Int) -> RowSource { .new(insertions[position].row, permanentIDs) }
 
@@ -74,7 +79,7 @@ struct PreparedSave {
         return conflicts.map { conflict in
             ConstraintConflict(
                 entityName: conflict.entityName, properties: conflict.properties, values: conflict.values,
-                object: requested[conflict.object] ?? conflict.object,
+                object: requested[conflict.object] ?? mergedIDs[conflict.object] ?? conflict.object,
                 other: requested[conflict.other] ?? conflict.other)
         }
     }
@@ -84,7 +89,7 @@ struct PreparedSave {
         let requested = requestedIDs
         return conflicts.map { conflict in
             ReferenceConflict(
-                conflict.kind, owner: requested[conflict.owner] ?? conflict.owner,
+                conflict.kind, owner: requested[conflict.owner] ?? mergedIDs[conflict.owner] ?? conflict.owner,
                 relationship: conflict.relationship,
                 destinations: conflict.destinations.map { requested[$0] ?? $0 })
         }
@@ -107,6 +112,57 @@ struct PreparedSave {
                 added: change.added.filter { !gone.contains($0) }, removed: change.removed,
                 order: change.order?.filter { !gone.contains($0) },
                 orderBase: change.orderBase?.filter { !gone.contains($0) })
+        }
+    }
+
+    /// Takes in which insertions make no rows: what is stored changes instead, and what led to them leads there.
+    mutating func take<Source: LinkSource & ~Copyable>(
+        _ merged: MergedInsertions, in source: borrowing Source
+    ) throws(StoreError) {
+        guard !merged.isEmpty else { return }
+        for (position, row) in merged.newRows { insertions[position] = .init(id: insertions[position].id, row) }
+        var replacesReserved = false
+        for (position, target) in merged.targets {
+            let id = insertions[position].id
+            if id.isTemporary { permanentIDs.replace(target, for: id) } else { replacesReserved = true }
+        }
+        links = try merged.united(links, in: source)
+        lead(to: merged.replacements, fromInsertions: replacesReserved)
+        let changed = Dictionary(merged.changes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        var added = changed
+        for position in updates.indices {
+            guard let change = changed[updates[position].id] else { continue }
+            added[change.id] = nil
+            updates[position].values.removeAll { old in change.values.contains { $0.slot == old.slot } }
+            updates[position].values += change.values
+            updates[position].destinations.removeAll { old in change.destinations.contains { $0.slot == old.slot } }
+            updates[position].destinations += change.destinations
+        }
+        for (position, target) in merged.targets where added[target] != nil {
+            mergedIDs[target] = insertions[position].id
+        }
+        updates += merged.changes.filter { added[$0.id] != nil }
+        let kept = insertions.indices.filter { merged.targets[$0] == nil }
+        (insertions, ids) = (kept.map { insertions[$0] }, kept.map { ids[$0] })
+    }
+
+    /// Makes to-one relationships lead to other rows.
+    private mutating func lead(to replacements: [ObjectID: ObjectID], fromInsertions: Bool) {
+        for position in updates.indices {
+            for place in updates[position].destinations.indices {
+                guard let id = updates[position].destinations[place].destination, let other = replacements[id] else {
+                    continue
+                }
+                setDestination(other, at: place, ofUpdate: position)
+            }
+        }
+        // What new rows have for temporary IDs is found out when it is asked for.
+        for position in fromInsertions ? insertions.indices : 0..<0 {
+            let row = insertions[position].row
+            for slot in 0..<row.relationshipCount {
+                guard let id = row.destination(at: slot), let other = replacements[id] else { continue }
+                insertions[position].destinations[slot] = other
+            }
         }
     }
 

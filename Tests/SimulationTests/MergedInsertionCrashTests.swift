@@ -1,0 +1,128 @@
+// The power goes off, and calls fail, at every write and sync of a save through a context whose new objects go into
+// stored rows, with their relationships: afterwards all of it is done or nothing.
+
+import Espalier
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct MergedInsertionCrashTests {
+    private static let path = "store"
+    /// Every how many calls one fails; 1 = each of them.
+    private static let step = campaignCount("ESPALIER_MERGE_STEP", default: 4)
+    private static let count = 120
+
+    private static func model() throws -> ManagedObjectModel {
+        try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Place",
+                attributes: [AttributeDescription("name", .string), AttributeDescription("visits", .integer64)],
+                relationships: [
+                    RelationshipDescription("tags", to: "Tag", inverse: "places", .toMany),
+                    RelationshipDescription("notes", to: "Note", inverse: "place", .ordered),
+                ],
+                uniquenessConstraints: [["name"]]),
+            EntityDescription(
+                "Tag", relationships: [RelationshipDescription("places", to: "Place", inverse: "tags", .toMany)]),
+            EntityDescription(
+                "Note", relationships: [RelationshipDescription("place", to: "Place", inverse: "notes")]),
+        ])
+    }
+
+    private static func open(_ system: SimulatedFileSystem) throws -> BTreeStore {
+        var options = DatabaseOptions.small
+        options.applicationID = BTreeStore.applicationID
+        return try BTreeStore.open(try Database.open(path, in: system, options: options), path: nil, model: try model())
+    }
+
+    /// Saves places, each with a note and one tag of all; those whose names are stored go into their rows.
+    private static func save(_ numbers: Range<Int>, _ visits: Int64, _ system: SimulatedFileSystem) throws {
+        let store = try open(system)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: store.model)
+        coordinator.add(store)
+        let context = ManagedObjectContext(coordinator)
+        context.constraintActions = [ConstraintName("Place", ["name"]): .merge]
+        let tag = try context.insertNewObject(forEntityName: "Tag")
+        for number in numbers {
+            let place = try context.insertNewObject(forEntityName: "Place")
+            try place.setValue(.string("Place \(number * 7919 % 307) that needs some pages"), forKey: "name")
+            try place.setValue(.integer(visits), forKey: "visits")
+            try place.add([tag], toRelationshipNamed: "tags")
+            try place.add([context.insertNewObject(forEntityName: "Note")], toRelationshipNamed: "notes")
+        }
+        try context.save()
+        try store.close()
+    }
+
+    /// A store with the first half of the places.
+    private static func make(seed: UInt64) throws -> SimulatedFileSystem {
+        let system = SimulatedFileSystem(seed: seed)
+        try save(0..<count / 2, 1, system)
+        return system
+    }
+
+    /// Merges that half, and inserts the other one.
+    private static func merge(_ system: SimulatedFileSystem) throws { try save(0..<count, 2, system) }
+
+    /// Whether all places were merged; `nil` if the store is neither that nor as it was.
+    private static func isMerged(_ image: SimulatedFileSystem) throws -> Bool? {
+        let store = try open(image)
+        defer { try? store.close() }
+        let report = try store.check()
+        guard report.isOK, report.dangling.isEmpty, let entity = store.model.entity(named: "Place"),
+            let visits = entity.attribute(named: "visits")?.slot
+        else { return nil }
+        let found = try store.fetch(StoreFetch(entity: entity, predicate: nil, sort: []))
+        let values = Set(found.map { "\($0.version) \($0.value(at: visits))" })
+        switch ["Place", "Note", "Tag"].map({ report.rowCounts[$0] ?? 0 }) {
+        case [count / 2, count / 2, 1]: return values == ["1 integer(1)"] ? false : nil
+        case [count, count * 3 / 2, 2]: return values == ["1 integer(2)", "2 integer(2)"] ? true : nil
+        default: return nil
+        }
+    }
+
+    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_MERGE_SEEDS", default: 2)))
+    func `a power loss during a save that merges leaves all of it or nothing`(number: UInt64) throws {
+        let seed = testSeed(default: 6300) + number
+        let system = try Self.make(seed: seed)
+        let images = Mutex<[SimulatedFileSystem]>([])
+        system.beforeEachChange { operation in
+            let image = system.afterPowerLoss(seed: seed &* 1000 &+ UInt64(operation))
+            images.withLock { $0.append(image) }
+        }
+
+        try Self.merge(system)
+        system.beforeEachChange(nil)
+
+        let outcomes = try images.withLock { $0 }.map(Self.isMerged)
+        #expect(outcomes.count > 5 && !outcomes.contains(nil), "seed \(seed)")
+        #expect(outcomes.contains(false) && outcomes.contains(true), "seed \(seed)")
+        #expect(try Self.isMerged(system.afterPowerLoss(seed: seed)) == true, "seed \(seed)")
+    }
+
+    @Test func `a call that fails during a save that merges leaves all of it or nothing`() throws {
+        let seed = testSeed(default: 6400)
+        let original = try Self.make(seed: seed)
+        for kind in [SimulatedFault.Kind.inputOutput, .noSpace, .short, .syncForgets] {
+            var (distance, isBeyond) = (1, false)
+            while !isBeyond {
+                let system = original.afterKill()
+                let start = system.operationCount
+                system.arm(SimulatedFault(operation: start + distance, kind: kind))
+
+                let isSaved = (try? Self.merge(system)) != nil
+
+                isBeyond = system.operationCount < start + distance
+                system.arm(nil)
+                let outcome = try Self.isMerged(system.afterKill())
+                #expect(outcome != nil, "\(kind) at call \(distance), seed \(seed)")
+                if isSaved { #expect(outcome == true, "\(kind) at call \(distance), seed \(seed)") }
+                distance += Self.step
+            }
+            #expect(distance > 2 * Self.step)
+        }
+    }
+}
