@@ -72,10 +72,10 @@ struct SaveExecution: ~Copyable {
             + DestinationCheck(save, plan, schema: catalog.schema).conflicts(in: self)
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         try writeCounters()
-        let result = SaveResult(
+        var result = SaveResult(
             inserted: insertedRows.finish(), updated: updatedRows.finish(), deleted: rules.gone,
             changed: rules.changed.union(oneToOnes.changed))
-        try transaction.commit()
+        result.generation = try transaction.commit()
         return result
     }
 
