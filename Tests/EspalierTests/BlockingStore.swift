@@ -40,6 +40,26 @@ final class BlockingStore: PersistentStore {
     var isReadOnly: Bool { false }
     var model: ManagedObjectModel { base.model }
 
+    func snapshot() throws(StoreError) -> any StoreSnapshot { BlockingSnapshot(try base.snapshot(), wait) }
+    func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID] {
+        try base.reserveIDs(for: entity, count: count)
+    }
+    func save(_ request: SaveRequest) throws(StoreError) -> SaveResult { try base.save(request) }
+    func metadata() throws(StoreError) -> [String: AttributeValue] { try base.metadata() }
+    func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) { try base.setMetadata(metadata) }
+    func close() throws(StoreError) { try base.close() }
+}
+
+/// What a `BlockingStore` holds; its fetches wait.
+private final class BlockingSnapshot: StoreSnapshot {
+    private let base: any StoreSnapshot
+    private let wait: @Sendable () -> Void
+
+    init(_ base: any StoreSnapshot, _ wait: @escaping @Sendable () -> Void) { (self.base, self.wait) = (base, wait) }
+
+    var generation: UInt64 { base.generation }
+    var isNewest: Bool { base.isNewest }
+
     func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         wait()
         return try base.fetch(fetch)
@@ -50,12 +70,5 @@ final class BlockingStore: PersistentStore {
     func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) -> [[ObjectID]] {
         try base.destinations(of: relationship, for: owners)
     }
-    func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID] {
-        try base.reserveIDs(for: entity, count: count)
-    }
-    func save(_ request: SaveRequest) throws(StoreError) -> SaveResult { try base.save(request) }
     func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] { try base.explain(fetch) }
-    func metadata() throws(StoreError) -> [String: AttributeValue] { try base.metadata() }
-    func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) { try base.setMetadata(metadata) }
-    func close() throws(StoreError) { try base.close() }
 }

@@ -51,6 +51,7 @@ import Testing
         let writer = stack.newContext()
         let skills = (0..<3).map { _ in Skill(context: writer) }
         try writer.save()
+        try stack.context.setQueryGeneration(from: nil)
         let other = try #require(try writer.existingObject(with: boss.objectID) as? Member)
         let own = try skills.map { try #require(try stack.context.existingObject(with: $0.objectID) as? Skill) }
         boss.marks.insert(own[0])

@@ -134,7 +134,8 @@ private struct MergeWalk {
 
     private mutating func change(_ index: Int) throws {
         for (id, name) in known where sides[index].pegs[name] == nil {
-            sides[index].pegs[name] = try sides[index].context.existingObject(with: id) as? Peg
+            // One that is newer than the generation that this side reads is not found.
+            sides[index].pegs[name] = try? sides[index].context.existingObject(with: id) as? Peg
         }
         let before = try sides[index].shown(known)
         let names = sides[index].pegs.keys.sorted()

@@ -43,6 +43,15 @@ extension ManagedObjectContext {
         public let invalidatedAll: [ObjectID]
     }
 
+    /// The context has moved to the newest generation because a store has given up the one that it read (MC-51).
+    ///
+    /// A store does so when its log has reached its cap. Unchanged objects have become faults, which
+    /// `ObjectsDidChangeMessage` names; changed ones keep their changes.
+    public struct DidLoseGenerationMessage {
+        /// The context that has moved.
+        public let context: ManagedObjectContext
+    }
+
     /// The context has taken in what others have saved (NT-05).
     public struct DidMergeChangesMessage {
         /// The context that has merged.

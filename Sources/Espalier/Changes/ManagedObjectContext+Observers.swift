@@ -4,7 +4,7 @@
 //   1. Closures are called where the context is used, in the order in which they were added. None is called while
 //      another is told of changed objects: what that changes is part of the next event.
 //   2. Changed objects are collected only while a closure wants to know them.
-//   3. `ObjectsDidChangeMessage` comes at the end of an event: of `processPendingChanges`, which every fetch begins and
+//   3. `ObjectsDidChangeMessage`, and `DidLoseGenerationMessage` before it, comes at the end of an event: of `processPendingChanges`, which every fetch begins and
 //      every `perform` ends with, of a save, a refresh, a merge, a rollback and a reset; inside of one another, once.
 
 import EspalierModel
@@ -15,6 +15,9 @@ final class ContextObservers {
     fileprivate(set) var didSave = Observers<(ManagedObjectContext.DidSaveMessage) -> Void>()
     fileprivate(set) var objectsDidChange = Observers<(ManagedObjectContext.ObjectsDidChangeMessage) -> Void>()
     fileprivate(set) var didMerge = Observers<(ManagedObjectContext.DidMergeChangesMessage) -> Void>()
+    fileprivate(set) var didLoseGeneration = Observers<(ManagedObjectContext.DidLoseGenerationMessage) -> Void>()
+    /// Whether a generation was lost since the last message about that.
+    fileprivate var hasLostGeneration = false
     /// What has changed since the last message.
     fileprivate(set) var event = EventChanges()
     fileprivate var isTelling = false
@@ -59,6 +62,15 @@ extension ManagedObjectContext {
         for message: DidMergeChangesMessage.Type, _ body: @escaping (DidMergeChangesMessage) -> Void
     ) -> ObservationToken {
         madeObservers.didMerge.add(body)
+    }
+
+    /// Calls `body` at the end of each event in which the context had to leave the generation that it read (MC-51).
+    ///
+    /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
+    public func addObserver(
+        for message: DidLoseGenerationMessage.Type, _ body: @escaping (DidLoseGenerationMessage) -> Void
+    ) -> ObservationToken {
+        madeObservers.didLoseGeneration.add(body)
     }
 
     private var madeObservers: ContextObservers {
@@ -108,6 +120,7 @@ extension ManagedObjectContext {
 
     /// Tells what has changed since the last time.
     func tellChanges() {
+        tellLostGeneration()
         guard let observers, !observers.isTelling, !observers.event.isEmpty else { return }
         let event = observers.event
         observers.event = EventChanges()
@@ -123,6 +136,19 @@ extension ManagedObjectContext {
             refreshed: here(event.refreshed), deleted: event.deleted, invalidated: event.invalidated,
             invalidatedAll: event.invalidatedAll)
         tell(message, told)
+    }
+
+    private func tellLostGeneration() {
+        guard let observers, observers.hasLostGeneration, !observers.isTelling else { return }
+        observers.hasLostGeneration = false
+        tell(DidLoseGenerationMessage(context: self), observers.didLoseGeneration.current())
+    }
+
+    /// Notes that the context has left the generation that it read, in the midst of whatever it was asked.
+    func noteLostGeneration() {
+        guard let observers else { return }
+        observers.hasLostGeneration = true
+        if eventDepth == 0 { eventNotice?() }
     }
 
     /// What has changed in this event: to be put back if a save fails.

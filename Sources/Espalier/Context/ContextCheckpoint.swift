@@ -1,7 +1,8 @@
 // The unsaved state of a context, so that a call that fails can put everything back (F-5).
 //
 // Invariants
-//   1. After `restore`, sets, registry, and every object's row, changes, ID and flags are as they were at `init`.
+//   1. After `restore`, sets, registry, the generation that is read, and every object's row, changes, ID and flags are
+//      as they were at `init`.
 //   2. Making one costs O(changed objects); values are shared, not copied.
 
 import EspalierModel
@@ -33,6 +34,7 @@ struct ContextCheckpoint {
     private var refreshed:
         [(object: ManagedObject, row: ObjectSnapshot?, changes: ObjectChanges?, state: ManagedObject.State)] = []
     private let locked: [ManagedObject: UInt64]
+    private let generation: [ReadGeneration.Part]
 
     init(_ context: ManagedObjectContext) {
         var objects: [ObjectState] = []
@@ -63,6 +65,7 @@ struct ContextCheckpoint {
         unreadInverses = context.unreadInverses
         recorded = context.recorded
         locked = context.locked
+        generation = context.generation.parts
     }
 
     /// Notes an unchanged object that is about to take a newer row.
@@ -106,5 +109,6 @@ struct ContextCheckpoint {
         context.unreadInverses = unreadInverses
         context.recorded = recorded
         context.locked = locked
+        context.goBackToGeneration(generation)
     }
 }

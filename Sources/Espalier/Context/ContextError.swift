@@ -49,6 +49,10 @@ public enum ContextError: Error, Sendable {
     case relationshipAcrossStores(owner: ObjectID, property: String, destination: ObjectID)
     /// Some stores have saved and then one failed; saving again writes the rest.
     indirect case partlySaved(underlying: ContextError)
+    /// The store has given up the generation that the context is pinned to (MC-51).
+    case queryGenerationExpired(path: String?)
+    /// The generation is of stores that are not open here.
+    case queryGenerationOfOtherStores
     /// The text is no URI of an object, or of none of the coordinator's stores.
     case invalidURI(String)
     /// The store could not do its part.
@@ -65,11 +69,11 @@ public enum ContextError: Error, Sendable {
         case .partlySaved: 134040
         case .store(.incompatibleModel), .store(.otherFormat): 134100
         case .unsupportedStore: 134000
-        case .store: 134030
+        case .store, .queryGenerationExpired: 134030
         case .unsettledSave, .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext,
             .objectWithoutContext, .contextEnded, .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore,
             .relationshipAcrossStores,
-            .invalidURI:
+            .queryGenerationOfOtherStores, .invalidURI:
             134060
         }
     }
@@ -115,6 +119,11 @@ extension ContextError: CustomStringConvertible {
         case .relationshipAcrossStores(let owner, let property, let destination):
             "\(property) of \(owner) leads to \(destination) in another store; both must be in one store"
         case .partlySaved(let error): "other stores have saved, but one has not: \(error)"
+        case .queryGenerationExpired(let path):
+            "\(path.map { "\($0): " } ?? "")the generation that the context is pinned to was given up, because the log of "
+                + "the store has reached its cap; move on with setQueryGeneration(from: nil), or allow the log more bytes"
+        case .queryGenerationOfOtherStores:
+            "the generation is of stores that are not open here; take it from a context of the same coordinator"
         case .invalidURI(let text):
             "\"\(text)\" names no object; a URI looks like x-espalier://<store UUID>/<Entity>/p<key>, of an open store"
         case .store(let error): "\(error)"

@@ -5,7 +5,8 @@
 //   2. If both sides have deleted an object there is no conflict, whatever the policy.
 //   3. A deletion against a changed row, under `storeTrump` and `rollback`, fails: its delete rules have already run
 //      on other objects, and taking back half of that would break the graph.
-//   4. Nothing that a newer row brought below a change is overwritten unless the policy says so, or the application
+//   4. What is resolved is resolved on the newest generation, of which the rows in conflict are.
+//   5. Nothing that a newer row brought below a change is overwritten unless the policy says so, or the application
 //      asked for it after a save had told it (`reportedConflicts`).
 // Not here: how objects take newer rows (+NewerRows).
 
@@ -52,6 +53,7 @@ extension ManagedObjectContext {
     /// - Throws: `ContextError.conflicts` with all conflicts if the policy is `error` or cannot resolve one.
     func resolve(_ found: [VersionConflict], _ checkpoint: inout ContextCheckpoint) throws(ContextError) {
         try checkResolvable(found)
+        moveToNewestGeneration()
         let lists = try knownLists(ofGone: found)
         let conflicts = try withOtherEnds(found) { checkpoint.note($0) }
         try checkResolvable(conflicts)
@@ -123,7 +125,7 @@ extension ManagedObjectContext {
                 guard change != nil || cache.list(of: conflict.id, at: slot) != nil else { continue }
                 let list = object.destinationIDs(at: slot)
                 let stored = list.filter { !$0.isTemporary }
-                let rows = try persistentStoreCoordinator.snapshots(of: stored)
+                let rows = try storedRows(of: stored)
                 let gone = Set(zip(stored, rows).lazy.filter { $1 == nil }.map(\.0))
                 known[conflict.id, default: [:]][slot] = list.filter {
                     !gone.contains($0) && registry[$0]?.isDeleted != true

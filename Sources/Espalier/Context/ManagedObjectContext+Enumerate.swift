@@ -15,7 +15,7 @@ extension ManagedObjectContext {
     ///
     /// It gives what `fetch(_:)` gives, for one look at each: an object that nobody keeps, and that was not changed,
     /// ends when `body` returns. Unless the rows have to be sorted, an index leads to them, or unsaved changes join,
-    /// they are read from the store in batches, each from the store as it is then.
+    /// they are read from the store in batches, each from the generation that the context reads then.
     ///
     /// `body` may change, insert, delete and save. Objects that are deleted before their turn are left out; new ones
     /// do not come.
@@ -50,7 +50,7 @@ extension ManagedObjectContext {
         let fetch = try resolve(terms)
         guard case .none = pendingChanges(for: fetch, terms.includesPendingChanges),
             terms.relationshipKeyPathsForPrefetching.isEmpty,
-            let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity)
+            let position = generation.onlyPosition(taking: fetch.entity)
         else {
             // Unsaved changes, rows of several stores and what relationships lead to are brought together first.
             let objects = try objects(fetch, includesPendingChanges: terms.includesPendingChanges)
@@ -60,11 +60,8 @@ extension ManagedObjectContext {
         }
         var rest: StoreFetch? = fetch
         while let next = rest {
-            let batch: FetchBatch
-            do {
-                batch = try store.fetchBatch(next, of: batchSize > 0 ? batchSize : .max)
-            } catch {
-                throw ContextError(error)
+            let batch = try read(position) { snapshot throws(StoreError) in
+                try snapshot.fetchBatch(next, of: batchSize > 0 ? batchSize : .max)
             }
             rowsFetched += batch.rows.count
             try forEachObject(of: batch.rows, firesFaults: !terms.returnsObjectsAsFaults, body)

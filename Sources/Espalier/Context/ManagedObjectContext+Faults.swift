@@ -67,7 +67,7 @@ extension ManagedObjectContext {
                     && cache.row(of: member) == nil
             } ?? [id]
         faultTrips += 1
-        var found = try persistentStoreCoordinator.snapshots(of: wanted)
+        var found = try storedRows(of: wanted)
         cohort?.keepRows(of: wanted)
         var rowCount = 0
         // Each is moved out: copying it counts a reference, and to end an array of them asks the runtime for each.
@@ -94,7 +94,9 @@ extension ManagedObjectContext {
                 && cache.list(of: member, at: slot) == nil
         }
         faultTrips += 1
-        let lists = try persistentStoreCoordinator.destinations(of: relationship, for: owners)
+        let lists = try read(holding: id) { snapshot throws(StoreError) in
+            try snapshot.destinations(of: relationship, for: owners)
+        }
         cohort.keep(lists, of: owners, at: slot)
         return lists.first ?? []
     }

@@ -52,8 +52,8 @@ extension ManagedObjectContext {
     public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
         let fetch = try resolve(request.terms)
         let pending = pendingChanges(for: fetch, request.includesPendingChanges)
-        if case .none = pending, let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity) {
-            do { return try store.fetchIDs(fetch) } catch { throw ContextError(error) }
+        if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
+            return try read(position) { snapshot throws(StoreError) in try snapshot.fetchIDs(fetch) }
         }
         return try objects(fetch, includesPendingChanges: request.includesPendingChanges).map(\.storedID)
     }
@@ -65,8 +65,8 @@ extension ManagedObjectContext {
         var fetch = try resolve(request.terms)
         fetch.sort = []
         let pending = pendingChanges(for: fetch, request.includesPendingChanges)
-        if case .none = pending, let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity) {
-            do { return try store.count(fetch) } catch { throw ContextError(error) }
+        if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
+            return try read(position) { snapshot throws(StoreError) in try snapshot.count(fetch) }
         }
         return try objects(fetch, includesPendingChanges: request.includesPendingChanges).count
     }
@@ -75,7 +75,7 @@ extension ManagedObjectContext {
     ///
     /// - Throws: as `fetch(_:)`.
     public func explain<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [String] {
-        try persistentStoreCoordinator.explain(resolve(request.terms))
+        try storedExplanation(resolve(request.terms))
     }
 
     /// The request in terms of the model.
@@ -106,8 +106,8 @@ extension ManagedObjectContext {
         _ fetch: StoreFetch, includesPendingChanges: Bool
     ) throws(ContextError) -> [ManagedObject] {
         let pending = pendingChanges(for: fetch, includesPendingChanges)
-        if case .none = pending, let store = persistentStoreCoordinator.onlyStore(holding: fetch.entity) {
-            do { return materialized(try store.fetch(fetch)) } catch { throw ContextError(error) }
+        if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
+            return materialized(try read(position) { snapshot throws(StoreError) in try snapshot.fetch(fetch) })
         }
         return try merged(fetch, pending)
     }

@@ -14,7 +14,7 @@ extension ManagedObjectContext {
     ///
     /// - Parameter gone: gets the changed objects of which the store has no row.
     func freeze(
-        _ changes: ChangeSet, for store: any PersistentStore, gone: inout [VersionConflict]
+        _ changes: ChangeSet, for store: SourcePart, gone: inout [VersionConflict]
     ) throws(ContextError) -> SaveRequest {
         var request = SaveRequest()
         request.constraintActions = constraintActions
@@ -36,16 +36,16 @@ extension ManagedObjectContext {
         for (object, version) in locked(in: store) {
             request.locks.append(.init(id: object.storedID, expectedVersion: version))
         }
-        if persistentStoreCoordinator.persistentStores.count > 1 { try checkStores(changes) }
+        if source.parts.count > 1 { try checkStores(changes) }
         return request
     }
 
     /// The locked objects of a store whose versions no other part of a request checks.
-    func locked(in store: any PersistentStore) -> [(object: ManagedObject, version: UInt64)] {
+    func locked(in store: SourcePart) -> [(object: ManagedObject, version: UInt64)] {
         locked.filter { object, version in
             object.managedObjectContext === self && !object.isInserted
                 && !(object.hasChanges && object.row?.version == version)
-                && persistentStoreCoordinator.persistentStore(for: object.storedID) === store
+                && store.holds(object.storedID)
         }
         .map { ($0.key, $0.value) }
     }
@@ -117,7 +117,7 @@ extension ManagedObjectContext {
     private func checkStores(_ changes: ChangeSet) throws(ContextError) {
         takeInInverses()
         for object in changes.inserted + changes.updated {
-            let home = try store(of: object)
+            let home = try part(of: object).number
             var destinations: [(slot: Int, id: ObjectID)] = []
             for relationship in object.entity.relationships {
                 guard let id = object.unsavedDestinationID(at: relationship.slot) ?? nil else { continue }
@@ -127,10 +127,8 @@ extension ManagedObjectContext {
                 destinations += (change.list ?? change.added.ids).map { (slot, $0) }
             }
             for (slot, id) in destinations {
-                let other = try registry[id].map { object throws(ContextError) in try store(of: object) }
-                guard let other = other ?? persistentStoreCoordinator.persistentStore(for: id), other !== home else {
-                    continue
-                }
+                let other = try registry[id].map { object throws(ContextError) in try part(of: object) }
+                guard let other = other ?? source.part(holding: id), other.number != home else { continue }
                 throw .relationshipAcrossStores(
                     owner: object.storedID, property: object.entity.relationships[slot].name, destination: id)
             }
@@ -150,9 +148,9 @@ extension ManagedObjectContext {
         }
         var permanentIDs: [ObjectID: ObjectID] = [:]
         for object in objects where object.storedID.isTemporary && permanentIDs[object.storedID] == nil {
-            let store = try store(of: object)
+            let part = try part(of: object)
             do {
-                permanentIDs[object.storedID] = try store.reserveIDs(for: object.entity, count: 1).first
+                permanentIDs[object.storedID] = try source.reserveIDs(for: object.entity, count: 1, in: part).first
             } catch {
                 throw ContextError(error)
             }

@@ -11,7 +11,9 @@ extension ManagedObjectContext {
     func storedCount(of relationship: Relationship, for object: ManagedObject) throws(ContextError) -> Int {
         let (id, slot) = (object.storedID, relationship.slot)
         if let count = cache.count(of: id, at: slot) { return count }
-        let count = try persistentStoreCoordinator.destinationCount(of: relationship, for: id, limit: .max)
+        let count = try read(holding: id) { snapshot throws(StoreError) in
+            try snapshot.destinationCount(of: relationship, for: id, limit: .max)
+        }
         cohort(of: object).keep(count: count, of: id, at: slot)
         return count
     }
@@ -22,7 +24,9 @@ extension ManagedObjectContext {
     ) throws(ContextError) -> Bool {
         let id = object.storedID
         if let count = cache.count(of: id, at: relationship.slot) { return count > limit }
-        return try persistentStoreCoordinator.destinationCount(of: relationship, for: id, limit: limit + 1) > limit
+        return try read(holding: id) { snapshot throws(StoreError) in
+            try snapshot.destinationCount(of: relationship, for: id, limit: limit + 1) > limit
+        }
     }
 
     /// Whether the store holds `destination` as one of the destinations of a to-many relationship of an object.
@@ -34,6 +38,8 @@ extension ManagedObjectContext {
         if let list = cache.list(of: id, at: relationship.slot) {
             return relationship.isOrdered ? list.contains(destination) : list.hasInKeyOrder(destination)
         }
-        return try persistentStoreCoordinator.hasDestination(destination, of: relationship, for: id)
+        return try read(holding: id) { snapshot throws(StoreError) in
+            try snapshot.hasDestination(destination, of: relationship, for: id)
+        }
     }
 }

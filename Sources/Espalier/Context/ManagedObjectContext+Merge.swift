@@ -3,6 +3,7 @@
 // Invariants
 //   1. What has arrived is taken in at once, all saves together: a row that one of them changed leads to rows as the
 //      last one left them.
+//   2. The context reads the newest generation before it merges: one that has all the saves that have arrived.
 
 import EspalierModel
 
@@ -14,13 +15,19 @@ extension ManagedObjectContext {
     /// `isDeleted` and keep their last values, unless they are changed here: then the next save reports the conflict.
     /// Only objects in memory are touched; nothing but what changed objects need is fetched. If `saved` says that
     /// everything may have changed, every object in memory is refreshed.
-    public func mergeChanges(from saved: SavedChanges) { merge([saved]) }
+    public func mergeChanges(from saved: SavedChanges) {
+        moveToNewestGeneration()
+        merge([saved])
+    }
 
-    /// Takes in the saves that have arrived since the last time.
+    /// Takes in the saves that have arrived since the last time, and reads the newest generation from now on, if the
+    /// context merges by itself and is not pinned.
     func mergeWaitingSaves() {
         // What a running save writes is based on the rows it began with.
-        guard let mailbox, stage == nil else { return }
-        merge(mailbox.takeAll())
+        guard let mailbox, stage == nil, !generation.isPinned else { return }
+        let saves = mailbox.takeAll()
+        moveToNewestGeneration()
+        merge(saves)
     }
 
     private func merge(_ saves: [SavedChanges]) {
@@ -41,13 +48,13 @@ extension ManagedObjectContext {
                 if object.hasChanges {
                     changed.append(object)
                 } else if object.state.contains(.inaccessible) {
-                    refresh(object, mergesChanges: true)
+                    reread(object, mergesChanges: true)
                 }
             }
             for id in saved.updated where seen.insert(id).inserted {
                 cache.invalidate(id)
                 guard let object = registry[id] else { continue }
-                if object.hasChanges { changed.append(object) } else { refresh(object, mergesChanges: true) }
+                if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
             }
         }
         takeNewerRows(of: changed)

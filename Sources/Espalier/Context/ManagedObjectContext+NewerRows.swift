@@ -7,6 +7,7 @@
 //      since (`ChangeBases`): the next save finds out whether both sides changed the property, and asks the policy.
 //   3. Lists at the other end follow from to-one values. They are read again, and change here only where the object
 //      decides differently from the store.
+// Who calls what is here has made the context read the newest generation before.
 // Not here: what one object makes of a newer row (ManagedObject+Rebase).
 
 import EspalierModel
@@ -22,7 +23,7 @@ extension ManagedObjectContext {
         guard !objects.isEmpty else { return }
         var (found, settled): ([VersionConflict], Set<ObjectID>) = ([], [])
         do throws(ContextError) {
-            for (object, stored) in try newestRows(of: objects) {
+            for (object, stored) in try storedRows(ofObjects: objects) {
                 // What a row that is gone had is not to be had again.
                 guard let stored else { continue }
                 noteRefreshed(object)
@@ -46,15 +47,15 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The newest rows of stored objects; `nil` where there is none any more.
-    private func newestRows(
-        of objects: [ManagedObject]
+    /// The stored rows of objects, which may be of several stores; `nil` where there is none.
+    func storedRows(
+        ofObjects objects: [ManagedObject]
     ) throws(ContextError) -> [(object: ManagedObject, stored: ObjectSnapshot?)] {
         var byStore: [UInt32: [ManagedObject]] = [:]
         for object in objects { byStore[object.storedID.storeTag, default: []].append(object) }
         var rows: [(object: ManagedObject, stored: ObjectSnapshot?)] = []
         for (_, part) in byStore.sorted(by: { $0.key < $1.key }) {
-            let found = try persistentStoreCoordinator.snapshots(of: part.map(\.storedID))
+            let found = try storedRows(of: part.map(\.storedID))
             rows += zip(part, found).map { ($0, $1) }
         }
         return rows
@@ -158,7 +159,7 @@ extension ManagedObjectContext {
     ) throws(ContextError) -> VersionConflict? {
         guard let row = object.row, !object.isInserted, !object.state.contains(.inaccessible) else { return nil }
         if object.hasChanges || !isKnownToBeOld {
-            guard let stored = try persistentStoreCoordinator.snapshots(of: [object.storedID]).first ?? nil,
+            guard let stored = try storedRows(of: [object.storedID]).first ?? nil,
                 stored.version != row.version
             else { return nil }
             if object.hasChanges {

@@ -22,6 +22,7 @@ extension ManagedObjectContext {
             conflict.kind != .missing || mergePolicy == .error || registry[conflict.owner] == nil
         }
         guard !isUnresolvable else { throw ContextError(.references(conflicts)) }
+        moveToNewestGeneration()
         for conflict in conflicts {
             guard let object = registry[conflict.owner],
                 let relationship = object.entity.relationship(named: conflict.relationship)
@@ -64,7 +65,7 @@ extension ManagedObjectContext {
         for id in result.changed {
             cache.invalidate(id)
             if !written.contains(id) { told.updated.append(id) }
-            if let object = registry[id], !object.isDeleted { refresh(object, mergesChanges: true) }
+            if let object = registry[id], !object.isDeleted { reread(object, mergesChanges: true) }
         }
     }
 }

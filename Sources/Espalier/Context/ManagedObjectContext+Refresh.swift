@@ -5,6 +5,8 @@ import EspalierModel
 extension ManagedObjectContext {
     /// Makes an object take the store's values at its next use.
     ///
+    /// The context moves to the newest generation with it, unless it is pinned to another one.
+    ///
     /// Where a change is kept of a property that the store has changed too, the next save reports a conflict, or
     /// decides it by the merge policy, unless both have the same value. If a save has reported the conflict already,
     /// refreshing settles it: the change is made on the newer row, and the next save writes it.
@@ -13,6 +15,13 @@ extension ManagedObjectContext {
     ///   (MC-27): a relationship may then differ between its two sides until the other side is refreshed too. New
     ///   objects stay as they are, and with `true` so do changed ones whose row is gone: the next save reports those.
     public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
+        guard object.managedObjectContext === self, !object.isInserted else { return }
+        advanceGeneration()
+        reread(object, mergesChanges: mergesChanges)
+    }
+
+    /// Makes an object take the values of the generation that the context reads.
+    func reread(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self, !object.isInserted else { return }
         beginEvent()
         defer { endEvent() }
@@ -29,7 +38,12 @@ extension ManagedObjectContext {
     }
 
     /// Refreshes every object and keeps unsaved changes (MC-28).
-    public func refreshAllObjects() { refreshAll(isAsked: true) }
+    ///
+    /// The context moves to the newest generation, unless it is pinned to another one.
+    public func refreshAllObjects() {
+        advanceGeneration()
+        refreshAll(isAsked: true)
+    }
 
     /// Refreshes every object and keeps unsaved changes.
     ///
@@ -39,7 +53,7 @@ extension ManagedObjectContext {
         defer { endEvent() }
         var changed: [ManagedObject] = []
         for object in registry.objects where !object.isInserted {
-            if object.hasChanges { changed.append(object) } else { refresh(object, mergesChanges: true) }
+            if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
         }
         takeNewerRows(of: changed, isAsked: isAsked)
     }

@@ -24,7 +24,7 @@ extension ManagedObjectContext {
         forgetChanges()
     }
 
-    /// Forgets every object (MC-30).
+    /// Forgets every object (MC-30), and reads the newest generation from then on, unless the context is pinned.
     ///
     /// Objects that the application still holds belong to no context afterwards; what is written to them is refused,
     /// and the next `save()` says so. In a hook of a save that has not written yet the call is refused, and the save
@@ -39,6 +39,7 @@ extension ManagedObjectContext {
         registry = ObjectRegistry()
         forgetDestinations()
         cache.removeAll()
+        if !generation.isPinned { generation.end() }
         forgetChanges()
     }
 

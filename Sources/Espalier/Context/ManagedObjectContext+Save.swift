@@ -42,7 +42,7 @@ extension ManagedObjectContext {
         }
         let told = apply(outcome)  //                                  10
         forgetDestinations()
-        persistentStoreCoordinator.tell(told, except: mailbox)  //     11
+        source.tell(told, except: mailbox)  //                         11
         stage = SaveStage(.changeObserver)
         tellChanges()
         for part in outcome.saved {
@@ -59,6 +59,7 @@ extension ManagedObjectContext {
     /// What stores have written.
     struct SaveOutcome {
         struct Part {
+            let part: SourcePart
             let changes: ChangeSet
             let result: SaveResult
         }
@@ -166,8 +167,8 @@ extension ManagedObjectContext {
             if refusal.isEmpty {
                 do {
                     let isNothing = request.isEmpty && request.locks.isEmpty
-                    let result = isNothing ? SaveResult() : try store.save(request)
-                    outcome.saved.append(.init(changes: part, result: result))
+                    let result = isNothing ? SaveResult() : try source.save(request, in: store)
+                    outcome.saved.append(.init(part: store, changes: part, result: result))
                     continue
                 } catch {
                     switch error {
@@ -192,22 +193,22 @@ extension ManagedObjectContext {
     /// The changes that belong to each store.
     private func route(
         _ changes: ChangeSet
-    ) throws(ContextError) -> [(store: any PersistentStore, changes: ChangeSet)] {
-        let stores = persistentStoreCoordinator.persistentStores
+    ) throws(ContextError) -> [(store: SourcePart, changes: ChangeSet)] {
+        let stores = source.parts
         if stores.count == 1 {
             var seen = Set<ManagedObjectModel.EntityIndex>()
             var last: EntityShape?
             for object in changes.inserted where object.withShape({ $0 !== last }) {
                 last = object.shape
-                if seen.insert(object.shape.entity.index).inserted { _ = try store(of: object) }
+                if seen.insert(object.shape.entity.index).inserted { _ = try part(of: object) }
             }
             return [(stores[0], changes)]
         }
-        var storeOf: [ManagedObject: ObjectIdentifier] = [:]
-        for object in changes.all { storeOf[object] = ObjectIdentifier(try store(of: object)) }
-        var parts: [(store: any PersistentStore, changes: ChangeSet)] = []
+        var storeOf: [ManagedObject: UInt64] = [:]
+        for object in changes.all { storeOf[object] = try part(of: object).number }
+        var parts: [(store: SourcePart, changes: ChangeSet)] = []
         for store in stores {
-            let part = changes.filter { storeOf[$0] == ObjectIdentifier(store) }
+            let part = changes.filter { storeOf[$0] == store.number }
             if !part.isEmpty {
                 parts.append((store, part))
             } else if !locked.isEmpty, !locked(in: store).isEmpty {
@@ -225,14 +226,12 @@ extension ManagedObjectContext {
         for conflict in conflicts { reportedConflicts[conflict.object] = conflict.newVersion }
     }
 
-    /// The store that holds an object or will hold it.
-    func store(of object: ManagedObject) throws(ContextError) -> any PersistentStore {
+    /// The part of the source that holds an object or will hold it.
+    func part(of object: ManagedObject) throws(ContextError) -> SourcePart {
         let id = object.storedID
-        if id.isTemporary { return try persistentStoreCoordinator.storeForNewObjects(of: object.entity) }
-        guard let store = persistentStoreCoordinator.persistentStore(for: id) else {
-            throw .noStore(entity: object.entity.name)
-        }
-        return store
+        if id.isTemporary { return try source.partForNewObjects(of: object.entity) }
+        guard let part = source.part(holding: id) else { throw .noStore(entity: object.entity.name) }
+        return part
     }
 
     /// Takes what the stores have written as the committed state (MC-41).
@@ -240,6 +239,9 @@ extension ManagedObjectContext {
     /// - Returns: what other contexts are told.
     private func apply(_ outcome: SaveOutcome) -> SavedChanges {
         var told = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
+        var generations: [UInt64: UInt64] = [:]
+        for saved in outcome.saved { generations[saved.part.number] = saved.result.generation }
+        moveToNewestGeneration(afterSaving: generations)
         // Of several stores some may have failed; `freeze` has taken them in then.
         unreadInverses.removeAll()
         for part in outcome.saved {

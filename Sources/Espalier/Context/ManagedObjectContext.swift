@@ -13,8 +13,10 @@ package import EspalierStore
 
 /// Where objects live (semantics MC-01 to MC-64).
 public final class ManagedObjectContext {
-    /// Where the objects come from and go to.
+    /// The stores of the objects.
     public let persistentStoreCoordinator: PersistentStoreCoordinator
+    /// The model of the coordinator.
+    public let model: ManagedObjectModel
     /// A name for messages and for the history of changes.
     public var name: String?
     /// What a save does when somebody else has changed what it writes (MC-42).
@@ -41,7 +43,7 @@ public final class ManagedObjectContext {
         didSet {
             mailbox =
                 automaticallyMergesChangesFromParent
-                ? persistentStoreCoordinator.subscribe(notice: mergeNotice) : nil
+                ? source.subscribe(notice: mergeNotice) : nil
         }
     }
 
@@ -59,7 +61,11 @@ public final class ManagedObjectContext {
         _modify { yield &(unsafe storedDestinations) }
     }
     @exclusivity(unchecked) private var storedDestinations = RecentDestinations()
-    let cache = RowCache()
+    let cache: RowCache
+    /// Where the objects come from and go to.
+    let source: any ObjectSource
+    /// What is read of it.
+    let generation: ReadGeneration
     var inserted: ChangedObjects {
         // SAFETY: no access lasts while another begins: a list only writes the places of its objects.
         _read { yield unsafe storedInserted }
@@ -146,14 +152,13 @@ public final class ManagedObjectContext {
 
     /// A context on a coordinator's stores.
     public init(_ coordinator: PersistentStoreCoordinator) {
-        persistentStoreCoordinator = coordinator
+        (persistentStoreCoordinator, source, model) = (coordinator, coordinator, coordinator.managedObjectModel)
+        cache = RowCache()
+        generation = ReadGeneration(source, cache: cache)
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
     }
 
     deinit { letGo() }
-
-    /// The model of the coordinator.
-    public var model: ManagedObjectModel { persistentStoreCoordinator.managedObjectModel }
 
     // MARK: What it holds
 
@@ -189,11 +194,20 @@ public final class ManagedObjectContext {
 
     /// The object with this ID, with its values in memory (MC-25).
     ///
+    /// What the generation that the context reads does not have is not found, though it may be stored by now; a context
+    /// that merges by itself takes in what others have saved and looks again.
+    ///
     /// - Throws: `ContextError.objectNotFound` if its store does not hold the row; `.noStore` if its store is not open
     ///   here; `.store` if it could not be read.
     public func existingObject(with id: ObjectID) throws(ContextError) -> ManagedObject {
         let object = try object(with: id)
-        if object.isFault && !object.hasRow { try loadRow(of: object) }
+        if object.isFault && !object.hasRow {
+            try loadRow(of: object)
+            if !object.hasRow, mailbox != nil {
+                mergeWaitingSaves()
+                try loadRow(of: object)
+            }
+        }
         object.fireFault()
         if object.isDeleted || object.isFault { throw .objectNotFound(id) }
         return object

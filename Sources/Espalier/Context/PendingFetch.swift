@@ -54,7 +54,7 @@ extension ManagedObjectContext {
             wider = StoreFetch(entity: fetch.entity, includesSubentities: fetch.includesSubentities)
         }
         var candidates: [ManagedObject] = []
-        for rows in try persistentStoreCoordinator.fetch(wider) { candidates += materialized(rows) }
+        for rows in try storedRows(wider) { candidates += materialized(rows) }
         if !changed.isEmpty {
             let changedObjects = Set(changed)
             candidates.removeAll { changedObjects.contains($0) }

@@ -1,8 +1,8 @@
 // Rows and destination lists that were loaded ahead for whole cohorts and are not in an object yet (PS-29).
 //
 // Invariants
-//   1. What is here equals what this context last read from or wrote to the store: a save, refresh or merge takes out
-//      what it makes old.
+//   1. What is here is of the generation that the context reads (`ReadGeneration`): a save, refresh or merge takes out
+//      what it makes old, and what moves the context to another generation empties it.
 //   2. An entry lives as long as the cohort that asked for it. It may go earlier: it is a cache.
 
 import EspalierModel

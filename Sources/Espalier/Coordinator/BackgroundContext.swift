@@ -57,7 +57,10 @@ public actor BackgroundContext {
         _ body: @Sendable (ManagedObjectContext) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         context.processPendingChanges()
-        defer { context.processPendingChanges() }
+        defer {
+            context.processPendingChanges()
+            context.endIdleGeneration()
+        }
         return try body(context)
     }
 

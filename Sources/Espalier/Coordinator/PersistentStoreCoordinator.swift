@@ -4,7 +4,7 @@
 //   1. An object's ID says its store; a new object goes to the first writable store that takes its entity.
 //   2. All entities of one hierarchy go to one store, and no relationship leads from store to store.
 //   3. No lock is held while a store works or a mailbox is told.
-// Not here: what contexts ask of it (+Requests).
+// Not here: what contexts ask of it (+Source).
 
 public import EspalierModel
 public import EspalierStore
@@ -17,16 +17,15 @@ import Synchronization
 public final class PersistentStoreCoordinator: Sendable {
     private struct Member {
         let store: any PersistentStore
-        /// What the store is in IDs.
-        let tag: UInt32
-        /// Names of root entities; `nil` = all.
-        let rootNames: Set<String>?
+        let part: SourcePart
     }
     private struct WeakMailbox {
         weak var mailbox: SaveMailbox?
     }
     private struct State {
         var members: [Member] = []
+        /// The number of the next store.
+        var nextNumber: UInt64 = 1
         var mailboxes: [WeakMailbox] = []
     }
 
@@ -34,6 +33,8 @@ public final class PersistentStoreCoordinator: Sendable {
     public let managedObjectModel: ManagedObjectModel
     /// Guards the lists of stores and of receivers.
     private let state = Mutex(State())
+    /// Goes up with every change of the list of stores.
+    private let edition = Atomic<UInt64>(0)
     /// Guards the list of closures that observe the stores; they are called outside of it.
     let observers = Mutex(StoreObservers())
 
@@ -51,12 +52,16 @@ public final class PersistentStoreCoordinator: Sendable {
     ///
     /// - Parameter entityNames: the entities whose new objects it takes, each with its hierarchy; `nil` = all.
     public func add(_ store: any PersistentStore, entityNames: Set<String>? = nil) {
-        let roots = entityNames.map { names in
-            Set(names.compactMap { managedObjectModel.entity(named: $0) }.map { rootName(of: $0) })
-        }
-        let member = Member(store: store, tag: Interned.stores.tag(of: store.identifier), rootNames: roots)
+        let roots = entityNames.map { Set($0.compactMap { managedObjectModel.entity(named: $0)?.root }) }
         tellWillChange(added: [store])
-        state.withLock { $0.members.append(member) }
+        state.withLock { state in
+            let part = SourcePart(
+                number: state.nextNumber, storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
+                isReadOnly: store.isReadOnly, path: store.path)
+            state.nextNumber += 1
+            state.members.append(Member(store: store, part: part))
+            edition.add(1, ordering: .sequentiallyConsistent)
+        }
         tellDidChange(added: [store])
     }
 
@@ -89,7 +94,10 @@ public final class PersistentStoreCoordinator: Sendable {
     /// - Throws: `ContextError.store` if closing failed; it is taken out nevertheless.
     public func remove(_ store: any PersistentStore) throws(ContextError) {
         tellWillChange(removed: [store])
-        state.withLock { $0.members.removeAll { $0.store === store } }
+        state.withLock { state in
+            state.members.removeAll { $0.store === store }
+            edition.add(1, ordering: .sequentiallyConsistent)
+        }
         defer { tellDidChange(removed: [store]) }
         do { try store.close() } catch { throw ContextError(error) }
     }
@@ -97,8 +105,7 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The store that holds the object; `nil` for a temporary ID or a store that is not open here (ID-04).
     public func persistentStore(for id: ObjectID) -> (any PersistentStore)? {
         state.withLock { state in
-            for member in state.members where member.tag == id.storeTag { return member.store }
-            return nil
+            state.members.first { $0.part.storeTag == id.storeTag }?.store
         }
     }
 
@@ -116,36 +123,22 @@ public final class PersistentStoreCoordinator: Sendable {
         return ObjectID(entityName: String(parts[1]), storeIdentifier: identifier, key: key)
     }
 
-    /// The store a new object of `entity` goes to.
-    func storeForNewObjects(of entity: Entity) throws(ContextError) -> any PersistentStore {
-        let stores = stores(holding: entity)
-        if let store = stores.first(where: { !$0.isReadOnly }) { return store }
-        guard let store = stores.first else { throw .noStore(entity: entity.name) }
-        throw .readOnlyStore(path: store.path)
-    }
+    // MARK: Parts
 
-    /// The stores that may hold objects of `entity`.
-    func stores(holding entity: Entity) -> [any PersistentStore] {
-        let name = rootName(of: entity)
-        return state.withLock { state in
-            state.members.filter { $0.rootNames?.contains(name) ?? true }.map(\.store)
-        }
-    }
+    /// Goes up whenever stores come or go.
+    var partsEdition: UInt64 { edition.load(ordering: .relaxed) }
 
-    /// The one store that may hold objects of `entity`; `nil` if there are several or none.
-    func onlyStore(holding entity: Entity) -> (any PersistentStore)? {
-        let name = rootName(of: entity)
-        return state.withLock { state in
-            var found: (any PersistentStore)?
-            for member in state.members where member.rootNames?.contains(name) ?? true {
-                guard found == nil else { return nil }
-                found = member.store
-            }
-            return found
-        }
-    }
+    /// The open stores, as contexts see them.
+    var parts: [SourcePart] { state.withLock { $0.members.map(\.part) } }
 
-    private func rootName(of entity: Entity) -> String { managedObjectModel.entities[entity.root].name }
+    /// The store behind a part.
+    ///
+    /// - Throws: `StoreError.closed` if it was taken out.
+    func store(of part: SourcePart) throws(StoreError) -> any PersistentStore {
+        let found = state.withLock { state in state.members.first { $0.part.number == part.number }?.store }
+        guard let found else { throw .closed }
+        return found
+    }
 
     // MARK: Telling
 

@@ -1,10 +1,11 @@
 // The store on the engine: rows, indexes and links as trees of one file.
 //
 // Invariants
-//   1. A fetch is one read transaction: it sees one commit and never waits. A save is one write transaction.
+//   1. A snapshot is one read transaction: it sees one commit and never waits. A save is one write transaction.
 //   2. Nothing is changed if anything throws: a write transaction that is not committed rolls back.
 //   3. The last primary key of each hierarchy is a counter in the file: reserved keys are on disk before they are told,
 //      and a save that fails tells nobody the keys of its rows, which go with its transaction.
+//   4. Snapshots that somebody keeps hold up neither closing, which ends them, nor the engine's log beyond its cap.
 
 public import EspalierEngine
 public import EspalierModel
@@ -26,6 +27,8 @@ public final class BTreeStore: PersistentStore {
     private let isClosed = Atomic(false)
     /// Guards what the planner was told last, and of which commit: most fetches come without a save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
+    /// Guards the read transactions of all snapshots that somebody keeps.
+    private let openReads = Mutex<[ObjectIdentifier: SnapshotRead]>([:])
 
     init(database: Database, catalog: StoreCatalog, identifier: UUID, path: String?) {
         self.database = database
@@ -93,9 +96,13 @@ public final class BTreeStore: PersistentStore {
         try transaction.commit()
     }
 
-    /// Writes everything into the file, marks it as cleanly closed and releases it.
+    /// Writes everything into the file, marks it as cleanly closed and releases it; ends all snapshots.
     public func close() throws(StoreError) {
         guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { throw .closed }
+        openReads.withLock { reads in
+            for read in reads.values { read.end() }
+            reads.removeAll()
+        }
         do {
             try database.close()
         } catch {
@@ -104,6 +111,41 @@ public final class BTreeStore: PersistentStore {
             throw .storage(error, path: path)
         }
     }
+
+    // MARK: Snapshots
+
+    /// What the store holds now.
+    ///
+    /// While it is kept, the log keeps what it sees; when the log reaches its cap (`logByteCountMax`), the oldest
+    /// snapshots are given up.
+    public func snapshot() throws(StoreError) -> any StoreSnapshot {
+        // Under the lock: whoever closes looks through the list once.
+        try openReads.withLock { reads throws(StoreError) in
+            let read = SnapshotRead(ReadSession(try beginRead(), catalog, path: path))
+            reads[ObjectIdentifier(read)] = read
+            return BTreeSnapshot(self, read)
+        }
+    }
+
+    /// Ends what a snapshot reads with.
+    func end(_ read: SnapshotRead) {
+        // Under the lock: what is not in the list any more does not hold up closing.
+        openReads.withLock { reads in
+            read.end()
+            reads[ObjectIdentifier(read)] = nil
+        }
+    }
+
+    /// Whether a commit is the newest one.
+    func isNewest(_ commit: UInt64) -> Bool {
+        // Under the lock, so that it does not hold up closing. What cannot be found out the next snapshot will report.
+        openReads.withLock { _ in
+            guard let newest = try? beginRead() else { return false }
+            return newest.number == commit
+        }
+    }
+
+    // MARK: Transactions
 
     func beginRead() throws(StoreError) -> StoreTransaction<ReadTransaction> {
         try checkOpen()
@@ -118,7 +160,7 @@ public final class BTreeStore: PersistentStore {
         }
     }
 
-    private func checkOpen() throws(StoreError) {
+    func checkOpen() throws(StoreError) {
         guard !isClosed.load(ordering: .sequentiallyConsistent) else { throw .closed }
     }
 }

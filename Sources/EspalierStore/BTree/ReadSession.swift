@@ -1,8 +1,8 @@
 // One read transaction with the rows it has looked at: what predicates and sort keys read across relationships.
 //
 // Invariants
-//   1. Lives on one thread, for one call of the store.
-//   2. At most `cachedRowCountMax` rows are kept.
+//   1. One thread uses it at a time: the one that made it, or the one that holds the lock of its snapshot.
+//   2. At most `cachedRowCountMax` rows are kept, and none between two calls of a snapshot.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -14,7 +14,8 @@ final class RowBytes {
     init(_ bytes: [UInt8] = []) { self.bytes = bytes }
 }
 
-final class ReadSession {
+// SAFETY: @unchecked Sendable, because one thread uses it at a time (invariant 1).
+final class ReadSession: @unchecked Sendable {
     private static let cachedRowCountMax = 4096
 
     let transaction: StoreTransaction<ReadTransaction>
@@ -37,6 +38,11 @@ final class ReadSession {
         if rows.count == Self.cachedRowCountMax { rows.removeAll(keepingCapacity: true) }
         rows[id] = .some(row)
         return row
+    }
+
+    /// Forgets the rows that were looked at.
+    func forgetRows() {
+        if !rows.isEmpty { rows.removeAll() }
     }
 
     private func readRow(_ id: ObjectID) throws(StoreError) -> StoredRow? {

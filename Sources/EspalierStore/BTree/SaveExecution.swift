@@ -83,7 +83,7 @@ struct SaveExecution: ~Copyable {
         var result = merged.answer(inserted: insertedRows.finish(), updated: updatedRows.finish())
         result.deleted = rules.gone
         result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners)
-        try transaction.commit()
+        result.generation = try transaction.commit()
         return result
     }
 

@@ -181,9 +181,11 @@ extension StoreTransaction where Base == WriteTransaction {
         do { try base.removeAll(keys, from: tree) } catch { throw .storage(error, path: path) }
     }
 
-    consuming func commit(_ durability: Durability? = nil) throws(StoreError) {
+    /// Makes everything durable and visible; returns the number of the commit.
+    @discardableResult
+    consuming func commit(_ durability: Durability? = nil) throws(StoreError) -> UInt64 {
         let path = path
-        do { try base.commit(durability) } catch { throw .storage(error, path: path) }
+        do { return try base.commit(durability).transactionID } catch { throw .storage(error, path: path) }
     }
 }
 

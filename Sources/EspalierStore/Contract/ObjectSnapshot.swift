@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. Slots are those of the concrete entity `id.entityName` in the store's model.
-//   2. A transient attribute reads `.null`; a to-many relationship has no value here (`PersistentStore.destinations`).
+//   2. A transient attribute reads `.null`; a to-many relationship has no value here (`StoreSnapshot.destinations`).
 //   3. A snapshot of encoded bytes decodes an attribute when it is read: making one costs no allocation, copying one
 //      costs one reference count, whatever the row holds.
 

@@ -160,6 +160,8 @@ public struct SaveResult: Sendable {
     ///
     /// One of them may be in `updated` or `inserted` with what the request made of it: it has changed again since.
     public var changed: RowSet
+    /// The first generation that has what was saved (`StoreSnapshot.generation`); 0 if the store does not say.
+    public var generation: UInt64 = 0
 
     /// Says what a save has done.
     public init(

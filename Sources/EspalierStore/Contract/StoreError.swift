@@ -30,6 +30,13 @@ public enum StoreError: Error, Sendable {
     case invalidPredicate(FetchPredicateError)
 }
 
+extension StoreError {
+    /// Whether the snapshot that was read has been given up: a newer one can be read.
+    public var isSnapshotExpired: Bool {
+        if case .storage(.snapshotExpired, _) = self { true } else { false }
+    }
+}
+
 /// A row that is not at the version a save was based on.
 public struct VersionConflict: Sendable {
     /// Which row.

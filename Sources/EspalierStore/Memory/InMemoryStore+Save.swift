@@ -11,7 +11,9 @@ extension InMemoryStore {
                 newState.lastKeys[entity.root] += 1
                 return newState.lastKeys[entity.root]
             }
-            let result = try apply(save, request.constraintActions, to: &newState)
+            var result = try apply(save, request.constraintActions, to: &newState)
+            newState.generation += 1
+            result.generation = newState.generation
             state = newState
             return result
         }

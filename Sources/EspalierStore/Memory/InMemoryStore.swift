@@ -1,7 +1,7 @@
 // The store that keeps everything in memory: for caches and tests, and the oracle that other stores are compared with.
 //
 // Invariants
-//   1. Reads work on a copy of the state and never wait for a save.
+//   1. A snapshot is a copy of the state; reading it never waits for a save.
 //   2. A save changes a copy of the state and replaces the state at its end: it does everything or nothing.
 //   3. A save that fails tells nobody the primary keys of its rows, and gives them back.
 
@@ -51,8 +51,15 @@ public final class InMemoryStore: PersistentStore {
         }
     }
 
+    /// What the store holds now.
+    public func snapshot() throws(StoreError) -> any StoreSnapshot {
+        InMemorySnapshot(self, try withState { state throws(StoreError) in state })
+    }
+
     /// Values the application keeps with the store.
-    public func metadata() throws(StoreError) -> [String: AttributeValue] { try snapshot().metadata }
+    public func metadata() throws(StoreError) -> [String: AttributeValue] {
+        try withState { state throws(StoreError) in state.metadata }
+    }
 
     /// Replaces the application's values.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
@@ -67,10 +74,8 @@ public final class InMemoryStore: PersistentStore {
         }
     }
 
-    /// The state as it is now.
-    func snapshot() throws(StoreError) -> MemoryState {
-        try withState { state throws(StoreError) in state }
-    }
+    /// Whether the save with this number is the last one, and the store is open.
+    func isNewest(_ generation: UInt64) -> Bool { state.withLock { $0.generation == generation && !$0.isClosed } }
 
     /// Calls `body` with the state, unless the store was closed.
     func withState<R>(_ body: (inout MemoryState) throws(StoreError) -> R) throws(StoreError) -> R {

@@ -44,6 +44,8 @@ struct MemoryState: Sendable {
     var groups: [[[AttributeValue]: Set<ObjectID>]]
     /// The application's metadata.
     var metadata: [String: AttributeValue] = [:]
+    /// Goes up by one with each save.
+    var generation: UInt64 = 0
     /// Whether the store was closed.
     var isClosed = false
 

@@ -93,10 +93,11 @@ enum ToolError: Error, CustomStringConvertible {
         case .store(let error): exitCode(of: error)
         case .partlySaved(let error): exitCode(of: error)
         case .violations, .conflicts, .constraints, .references, .unsettledSave, .alreadySaving, .unknownEntity,
-            .abstractEntity,
-            .objectOfOtherContext, .objectWithoutContext, .contextEnded, .objectNotFound, .wrongResultType,
-            .unknownRelationship, .noStore, .unsupportedStore, .readOnlyStore, .relationshipAcrossStores:
+            .abstractEntity, .objectOfOtherContext, .objectWithoutContext, .contextEnded, .objectNotFound,
+            .wrongResultType, .unknownRelationship, .noStore, .unsupportedStore, .readOnlyStore,
+            .relationshipAcrossStores, .queryGenerationOfOtherStores:
             .unavailable
+        case .queryGenerationExpired: .locked
         case .invalidPredicate, .invalidURI: .usage
         }
     }

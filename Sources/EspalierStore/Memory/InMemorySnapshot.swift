@@ -1,9 +1,31 @@
-// Reading from an in-memory store: look at every row, sort, cut.
+// One generation of an in-memory store: a copy of its state. Fetching looks at every row, sorts, cuts.
 
 public import EspalierModel
 internal import FoundationEssentials
 
-extension InMemoryStore {
+/// What an in-memory store held after one of its saves.
+public final class InMemorySnapshot: StoreSnapshot {
+    private let store: InMemoryStore
+    private let copy: MemoryState
+
+    init(_ store: InMemoryStore, _ state: MemoryState) { (self.store, copy) = (store, state) }
+
+    /// The number of the save.
+    public var generation: UInt64 { copy.generation }
+    /// Whether nothing was saved since.
+    public var isNewest: Bool { store.isNewest(generation) }
+
+    private var schema: StoreSchema { store.schema }
+    private var model: ManagedObjectModel { store.model }
+
+    /// The copy, as long as the store is open.
+    private func state() throws(StoreError) -> MemoryState {
+        try store.withState { _ throws(StoreError) in }
+        return copy
+    }
+
+    // MARK: Reading
+
     /// The rows that match, in order, within offset and limit.
     ///
     /// - Complexity: O(n log n) in the number of rows of the hierarchy.
@@ -23,10 +45,10 @@ extension InMemoryStore {
 
     /// The rows with these IDs, in this order; `nil` where there is none.
     public func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
-        let state = try snapshot()
+        let state = try state()
         var snapshots: [ObjectSnapshot?] = []
         for id in ids {
-            _ = try SaveChecks.entity(of: id, schema: schema, storeTag: storeTag)
+            _ = try SaveChecks.entity(of: id, schema: schema, storeTag: store.storeTag)
             snapshots.append(state.row(id)?.snapshot)
         }
         return snapshots
@@ -39,10 +61,10 @@ extension InMemoryStore {
         guard relationship.isToMany else {
             throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
         }
-        let state = try snapshot()
+        let state = try state()
         var lists: [[ObjectID]] = []
         for owner in owners {
-            let entity = try SaveChecks.entity(of: owner, schema: schema, storeTag: storeTag)
+            let entity = try SaveChecks.entity(of: owner, schema: schema, storeTag: store.storeTag)
             guard entity.isKind(of: model.entities[relationship.declaredBy]) else {
                 throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
             }
@@ -58,14 +80,14 @@ extension InMemoryStore {
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
     ) throws(StoreError) -> Bool {
         let list = try destinations(of: relationship, for: [owner])[0]
-        _ = try SaveChecks.entity(of: destination, schema: schema, storeTag: storeTag)
+        _ = try SaveChecks.entity(of: destination, schema: schema, storeTag: store.storeTag)
         return relationship.isOrdered ? list.contains(destination) : list.hasInKeyOrder(destination)
     }
 
     /// The steps to answer `fetch`: always the same ones.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         let root = model.entities[fetch.entity.root]
-        var steps = ["look at all \(try snapshot().rows[root.index].count) rows of \(root.name)"]
+        var steps = ["look at all \(try state().rows[root.index].count) rows of \(root.name)"]
         if fetch.predicate != nil { steps.append("test each row") }
         steps.append(fetch.sort.isEmpty ? "sort by primary key" : "sort by \(fetch.sort.count) sort keys")
         return steps
@@ -78,7 +100,7 @@ extension InMemoryStore {
         guard fetch.offset >= 0, fetch.limit ?? 0 >= 0 else {
             throw .invalidRequest(reason: "offset \(fetch.offset) and limit \(fetch.limit ?? 0) must not be negative")
         }
-        let state = try snapshot()
+        let state = try state()
         let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
         var matches: [(subject: MemoryRow, sortValues: [AttributeValue])] = []
         for row in state.rows[fetch.entity.root].values

@@ -1,18 +1,19 @@
-// Reading from a B-tree store: plan, then one read transaction.
+// Fetching from a snapshot of a B-tree store: plan, then carry it out.
 
 public import EspalierModel
 internal import EspalierEngine
 internal import Synchronization
 
-extension BTreeStore {
+extension BTreeSnapshot {
     /// The rows that match, in order, within offset and limit.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         try check(fetch)
-        let transaction = try beginRead()
-        let planner = try planner(transaction)
-        if let rows = try rowsOfPoint(fetch, planner, transaction) { return rows }
-        let plan = planner.plan(fetch, wantsRows: true)
-        return try FetchExecution(plan, .rows, ReadSession(transaction, catalog, path: path)).run().snapshots()
+        return try reading { state throws(StoreError) in
+            let (session, planner) = (state.session, try state.planner(store))
+            if let rows = try rowsOfPoint(fetch, planner, session.transaction) { return rows }
+            let plan = planner.plan(fetch, wantsRows: true)
+            return try FetchExecution(plan, .rows, session).run().snapshots()
+        }
     }
 
     /// The rows with one value of an index, if nothing else is asked for, and nothing is left to be tested or cut;
@@ -49,8 +50,15 @@ extension BTreeStore {
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         try check(fetch)
         guard count > 0 else { throw .invalidRequest(reason: "a batch of \(count) rows: there must be one at least") }
-        let session = try session()
-        var plan = try planner(session.transaction).plan(fetch, wantsRows: true)
+        return try reading { state throws(StoreError) in
+            try firstRows(of: fetch, count, state.session, state.planner(store))
+        }
+    }
+
+    private func firstRows(
+        of fetch: StoreFetch, _ count: Int, _ session: ReadSession, _ planner: FetchPlanner
+    ) throws(StoreError) -> FetchBatch {
+        var plan = planner.plan(fetch, wantsRows: true)
         let limit = fetch.limit ?? Int.max
         let isCut = plan.isScan && count < limit
         if isCut { plan.limit = count }
@@ -71,7 +79,13 @@ extension BTreeStore {
     }
 
     /// The IDs of the rows that match, in order, within offset and limit.
-    public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try run(fetch, .ids).ids }
+    public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
+        try check(fetch)
+        return try reading { state throws(StoreError) in
+            let plan = try state.planner(store).plan(fetch, wantsRows: false)
+            return try FetchExecution(plan, .ids, state.session).run().ids
+        }
+    }
 
     /// How many rows `fetch` would give.
     ///
@@ -80,24 +94,27 @@ extension BTreeStore {
         var unsorted = fetch
         unsorted.sort = []
         try check(fetch)
-        let session = try session()
-        let plan = try planner(session.transaction).plan(unsorted, wantsRows: false)
-        if case .rows = plan.access, plan.condition.isEmpty, plan.keys == StoreFetch.allKeys {
-            let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
-            var total = 0
-            for entity in wanted { total += Int(clamping: try rowCount(of: entity, session.transaction)) }
-            return min(max(0, total - fetch.offset), fetch.limit ?? Int.max)
+        return try reading { state throws(StoreError) in
+            let session = state.session
+            let plan = try state.planner(store).plan(unsorted, wantsRows: false)
+            if case .rows = plan.access, plan.condition.isEmpty, plan.keys == StoreFetch.allKeys {
+                let wanted = fetch.includesSubentities ? fetch.entity.family : [fetch.entity.index]
+                var total = 0
+                for entity in wanted { total += Int(clamping: try store.rowCount(of: entity, session.transaction)) }
+                return min(max(0, total - fetch.offset), fetch.limit ?? Int.max)
+            }
+            return try FetchExecution(plan, .count, session).run().count
         }
-        return try FetchExecution(plan, .count, session).run().count
     }
 
     /// The rows with these IDs, in this order; `nil` where there is none.
     public func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
-        let transaction = try beginRead()
         for id in ids where !catalog.context.isOwn(id) {
             _ = try SaveChecks.entity(of: id, schema: catalog.schema, storeTag: catalog.context.storeTag)
         }
-        return try transaction.snapshots(of: ids, catalog, path: path)
+        return try reading { state throws(StoreError) in
+            try state.session.transaction.snapshots(of: ids, catalog, path: store.path)
+        }
     }
 
     /// The destinations of a to-many relationship for each owner; in the kept order if it is ordered, else by key.
@@ -105,24 +122,22 @@ extension BTreeStore {
         of relationship: Relationship, for owners: [ObjectID]
     ) throws(StoreError) -> [[ObjectID]] {
         try checkLists(of: relationship, for: owners)
-        return try beginRead().links(of: owners, relationship, catalog, path: path)
+        return try reading { state throws(StoreError) in
+            try state.session.transaction.links(of: owners, relationship, catalog, path: store.path)
+        }
     }
 
     /// One line for each step the store takes to answer `fetch`.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         try check(fetch)
-        return try planner(beginRead()).plan(fetch, wantsRows: true).explanation(catalog.schema)
-    }
-
-    private func run(_ fetch: StoreFetch, _ kind: FetchKind) throws(StoreError) -> RowSink {
-        try check(fetch)
-        let session = try session()
-        let plan = try planner(session.transaction).plan(fetch, wantsRows: kind == .rows)
-        return try FetchExecution(consume plan, kind, session).run()
+        return try reading { state throws(StoreError) in
+            try state.planner(store).plan(fetch, wantsRows: true).explanation(catalog.schema)
+        }
     }
 
     private func check(_ fetch: StoreFetch) throws(StoreError) {
-        guard model.entities.indices.contains(fetch.entity.index), model.entities[fetch.entity.index] === fetch.entity
+        guard store.model.entities.indices.contains(fetch.entity.index),
+            store.model.entities[fetch.entity.index] === fetch.entity
         else {
             throw .invalidRequest(reason: "entity \(fetch.entity.name) is not of the store's model")
         }
@@ -130,16 +145,19 @@ extension BTreeStore {
             throw .invalidRequest(reason: "offset \(fetch.offset) and limit \(fetch.limit ?? 0) must not be negative")
         }
     }
+}
 
-    private func session() throws(StoreError) -> ReadSession { ReadSession(try beginRead(), catalog, path: path) }
+// MARK: Statistics
 
-    private func rowCount(
+extension BTreeStore {
+    fileprivate func rowCount(
         of entity: Int, _ transaction: borrowing StoreTransaction<ReadTransaction>
     ) throws(StoreError) -> UInt64 {
         try transaction.counter(Counter.rows(entityNumber: catalog.context.entityNumbers[entity]), catalog)
     }
 
-    private func planner(
+    /// The planner for the commit that a transaction sees.
+    func planner(
         _ transaction: borrowing StoreTransaction<ReadTransaction>
     ) throws(StoreError) -> FetchPlanner {
         let commit = transaction.number

@@ -9,7 +9,7 @@
 internal import EspalierEngine
 public import EspalierModel
 
-extension BTreeStore {
+extension BTreeSnapshot {
     /// How many destinations a to-many relationship of `owner` has, or `limit` if there are more.
     ///
     /// - Complexity: O(log n + n / entries of a leaf): about 130 destinations in a page of 4,096 bytes.
@@ -17,7 +17,9 @@ extension BTreeStore {
         of relationship: Relationship, for owner: ObjectID, limit: Int
     ) throws(StoreError) -> Int {
         try checkLists(of: relationship, for: [owner])
-        return try beginRead().linkCount(of: owner.key, relationship, catalog, limit: limit)
+        return try reading { state throws(StoreError) in
+            try state.session.transaction.linkCount(of: owner.key, relationship, catalog, limit: limit)
+        }
     }
 
     /// Whether `destination` is one of the destinations of a to-many relationship of `owner`.
@@ -29,18 +31,28 @@ extension BTreeStore {
     ) throws(StoreError) -> Bool {
         try checkLists(of: relationship, for: [owner])
         _ = try SaveChecks.entity(of: destination, schema: catalog.schema, storeTag: catalog.context.storeTag)
-        let transaction = try beginRead()
-        if !relationship.isOrdered {
-            return try transaction.hasLink(
-                from: owner, to: destination, in: catalog.linkTree(of: relationship), catalog)
+        return try reading { state throws(StoreError) in
+            try hasDestination(destination, of: relationship, for: owner, state.session)
         }
-        if let inverse = model.inverse(of: relationship), inverse.isToMany, !inverse.isOrdered {
-            return try transaction.hasLink(from: destination, to: owner, in: catalog.linkTree(of: inverse), catalog)
+    }
+
+    private func hasDestination(
+        _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID, _ session: ReadSession
+    ) throws(StoreError) -> Bool {
+        func hasLink(from source: ObjectID, to target: ObjectID, in tree: Tree) throws(StoreError) -> Bool {
+            try session.transaction.hasLink(from: source, to: target, in: tree, catalog)
+        }
+        if !relationship.isOrdered {
+            return try hasLink(from: owner, to: destination, in: catalog.linkTree(of: relationship))
+        }
+        if let inverse = catalog.model.inverse(of: relationship), inverse.isToMany, !inverse.isOrdered {
+            return try hasLink(from: destination, to: owner, in: catalog.linkTree(of: inverse))
         }
         if let tree = catalog.ownerTree(of: relationship) {
-            return try transaction.hasLink(from: destination, to: owner, in: tree, catalog)
+            return try hasLink(from: destination, to: owner, in: tree)
         }
-        return try transaction.links(of: owner.key, relationship, catalog, path: path).contains(destination)
+        return try session.transaction.links(of: owner.key, relationship, catalog, path: store.path)
+            .contains(destination)
     }
 
     /// Throws unless `relationship` is to-many and each of `owners` is of this store and has it.
@@ -48,7 +60,7 @@ extension BTreeStore {
         guard relationship.isToMany, catalog.hasLinkTree(of: relationship) else {
             throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
         }
-        let declaring = model.entities[relationship.declaredBy]
+        let declaring = catalog.model.entities[relationship.declaredBy]
         for owner in owners {
             let entity = try SaveChecks.entity(of: owner, schema: catalog.schema, storeTag: catalog.context.storeTag)
             guard entity.isKind(of: declaring) else {

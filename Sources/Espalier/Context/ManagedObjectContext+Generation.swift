@@ -1,0 +1,99 @@
+// Which generation of its stores a context reads, and when it moves to a newer one (F-4, MC-51).
+//
+// A context reads everything from one generation, whatever others save meanwhile: a row that somebody deletes stays
+// readable, and lists agree with the rows they lead to. It moves to the newest one
+//   - when its `save` has written;
+//   - when it merges: at `processPendingChanges`, with which fetches begin, if it merges by itself, and in
+//     `mergeChanges(from:)`;
+//   - when it refreshes one object or all, and when it is reset;
+//   - when the application says so, by `setQueryGeneration(from:)`.
+// Moving changes what is read from then on. An object in memory shows what it showed until it is refreshed or merged
+// (MC-20), and a save checks it against the newest rows, as always.
+
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The generation that the context reads, for others to read it too, on any thread (MC-51).
+    ///
+    /// - Throws: `ContextError.store` if a store could not be read.
+    public var queryGenerationToken: QueryGenerationToken {
+        get throws(ContextError) {
+            var snapshots: [UInt64: any StoreSnapshot] = [:]
+            for position in generation.positions {
+                do {
+                    snapshots[generation.parts[position].part.number] = try generation.snapshot(at: position)
+                } catch {
+                    throw ContextError(error)
+                }
+            }
+            return QueryGenerationToken(moment: .snapshots(snapshots))
+        }
+    }
+
+    /// Makes the context read another generation of its stores from now on (MC-51).
+    ///
+    /// Pinned to one, the context stays there: saves of others are not merged, and refreshing reads the same generation
+    /// again. Only its own `save` moves it on, to the generation that has what it saved, where it is pinned again. A
+    /// store whose log has reached its cap gives old generations up; what a context that is pinned to one asks then
+    /// fails with `ContextError.queryGenerationExpired`.
+    ///
+    /// - Parameter token: a context's `queryGenerationToken`, or `.current` for the newest generation. `nil` unpins the
+    ///   context and moves it to the newest one: how to advance by hand.
+    /// - Throws: `ContextError.queryGenerationOfOtherStores` if the token is of stores that are not open here.
+    public func setQueryGeneration(from token: QueryGenerationToken?) throws(ContextError) {
+        switch token?.moment {
+        case nil, .newest: moveToNewestGeneration()
+        case .snapshots(let snapshots):
+            guard let isOther = generation.read(snapshots) else { throw .queryGenerationOfOtherStores }
+            if isOther { forgetReads() }
+        }
+        generation.isPinned = token != nil
+    }
+
+    /// Moves to the newest generation, unless the application has chosen one.
+    func advanceGeneration() {
+        if !generation.isPinned { moveToNewestGeneration() }
+    }
+
+    /// Moves to the newest generation.
+    ///
+    /// - Parameter saved: by number of the part, the generation that a save of this context has just made: what is in
+    ///   memory is as new, if nothing else lies between.
+    func moveToNewestGeneration(afterSaving saved: [UInt64: UInt64] = [:]) {
+        if generation.advance(afterSaving: saved) { forgetReads() }
+    }
+
+    /// Goes back to the generation that was read when the parts were these.
+    func goBackToGeneration(_ parts: [ReadGeneration.Part]) {
+        if generation.goBack(to: parts) { forgetReads() }
+    }
+
+    /// Lets go of the generation at the end of an event, if there is no object in memory that belongs to it.
+    func endIdleGeneration() {
+        guard registry.count == 0, !generation.isPinned else { return }
+        generation.end()
+        cache.removeAll()
+    }
+
+    /// Empties the cache: what it holds is of another generation than the one that is read now.
+    ///
+    /// The lists of changed objects whose rows are gone stay: with them a merge policy inserts such objects again.
+    func forgetReads() {
+        var lists: [ObjectID: [(slot: Int, list: [ObjectID])]] = [:]
+        for object in updated where object.hasRow {
+            for relationship in object.entity.relationships where relationship.isToMany {
+                guard let list = cache.list(of: object.storedID, at: relationship.slot) else { continue }
+                lists[object.storedID, default: []].append((relationship.slot, list))
+            }
+        }
+        cache.removeAll()
+        let owners = lists.keys.compactMap { registry[$0] }
+        // What cannot be read now, whatever needs it next will say.
+        guard !owners.isEmpty, let rows = try? storedRows(ofObjects: owners) else { return }
+        for (object, stored) in rows where stored == nil {
+            for (slot, list) in lists[object.storedID] ?? [] {
+                cohort(of: object).keep([list], of: [object.storedID], at: slot)
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// What a context asks its source, all from the generation that it reads, with a store's errors turned into its own.
+//
+// Invariants
+//   1. Without an open store that could answer, the answer is an error and never empty.
+//   2. A generation that the store has given up fails no question: the context moves to the newest one, and the
+//      question is asked again, once. A context that the application has pinned to it gets an error instead.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The rows that match in every store that may hold some, one list for each.
+    func storedRows(_ fetch: StoreFetch) throws(ContextError) -> [SnapshotList] {
+        var lists: [SnapshotList] = []
+        for position in try positions(taking: fetch.entity) {
+            lists.append(try read(position) { snapshot throws(StoreError) in try snapshot.fetch(fetch) })
+        }
+        return lists
+    }
+
+    /// How the stores answer a fetch, line by line.
+    func storedExplanation(_ fetch: StoreFetch) throws(ContextError) -> [String] {
+        var lines: [String] = []
+        for position in try positions(taking: fetch.entity) {
+            lines += try read(position) { snapshot throws(StoreError) in try snapshot.explain(fetch) }
+        }
+        return lines
+    }
+
+    /// Rows by ID, all of one store; `nil` where there is none.
+    func storedRows(of ids: [ObjectID]) throws(ContextError) -> [ObjectSnapshot?] {
+        guard let first = ids.first else { return [] }
+        return try read(holding: first) { snapshot throws(StoreError) in try snapshot.snapshots(of: ids) }
+    }
+
+    /// Calls `question` with the snapshot of the store that holds the object.
+    func read<Answer>(
+        holding id: ObjectID, _ question: (any StoreSnapshot) throws(StoreError) -> Answer
+    ) throws(ContextError) -> Answer {
+        guard let position = generation.position(holding: id) else { throw .noStore(entity: id.entityName) }
+        return try read(position, question)
+    }
+
+    /// Calls `question` with the snapshot of the store at `position`.
+    func read<Answer>(
+        _ position: Int, _ question: (any StoreSnapshot) throws(StoreError) -> Answer
+    ) throws(ContextError) -> Answer {
+        do {
+            return try question(generation.snapshot(at: position))
+        } catch {
+            guard error.isSnapshotExpired else { throw ContextError(error) }
+        }
+        guard !generation.isPinned else {
+            throw .queryGenerationExpired(path: generation.parts[position].part.path)
+        }
+        leaveLostGeneration()
+        do { return try question(generation.snapshot(at: position)) } catch { throw ContextError(error) }
+    }
+
+    /// The stores that may hold objects of `entity`.
+    ///
+    /// - Throws: `ContextError.noStore` if there are none, which is no empty answer: nobody was asked.
+    private func positions(taking entity: Entity) throws(ContextError) -> [Int] {
+        let positions = generation.positions(taking: entity)
+        guard !positions.isEmpty else { throw .noStore(entity: entity.name) }
+        return positions
+    }
+
+    /// Moves to the newest generation, because a store has given up the one that was read.
+    ///
+    /// Unchanged objects become faults. Changed ones keep their changes and the rows these were made on: the next save
+    /// finds out whether somebody else has changed them.
+    private func leaveLostGeneration() {
+        generation.end()
+        forgetReads()
+        for object in registry.objects
+        where object.hasRow && !object.hasChanges && object.state.isDisjoint(with: .awakening) {
+            noteRefreshed(object)
+            object.turnIntoFault()
+        }
+        noteLostGeneration()
+    }
+}

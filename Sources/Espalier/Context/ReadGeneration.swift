@@ -1,0 +1,145 @@
+// What a context reads: a snapshot of each part of its source, from the first question on until the context advances
+// (F-4, MC-51).
+//
+// Invariants
+//   1. All that a context reads of a part is of one snapshot, until that is replaced.
+//   2. Before the first question there is no snapshot, and nothing that the store would have to keep for it.
+// Not here: when a context advances, and what becomes of what it has read (+Generation); what it does when a snapshot is
+// given up (+Reading).
+
+import EspalierModel
+import EspalierStore
+
+/// The snapshots of one context.
+final class ReadGeneration {
+    /// A part with the snapshot that is read of it.
+    struct Part {
+        let part: SourcePart
+        var snapshot: (any StoreSnapshot)?
+    }
+
+    private let source: any ObjectSource
+    private let cache: RowCache
+    /// The parts as they were in `edition` of the source.
+    private(set) var parts: [Part]
+    private var edition: UInt64
+    /// Whether the application has chosen the generation: then the context does not advance by itself.
+    var isPinned = false
+
+    init(_ source: any ObjectSource, cache: RowCache) {
+        (self.source, self.cache) = (source, cache)
+        edition = source.partsEdition
+        parts = source.parts.map { Part(part: $0) }
+    }
+
+    // MARK: Parts
+
+    /// The positions of all parts.
+    var positions: Range<Int> {
+        followSource()
+        return parts.indices
+    }
+
+    /// The position of the part that holds the object; `nil` if it is not open.
+    @inline(__always)
+    func position(holding id: ObjectID) -> Int? {
+        followSource()
+        return parts.firstIndex { $0.part.holds(id) }
+    }
+
+    /// The positions of the parts that may hold objects of `entity`.
+    func positions(taking entity: Entity) -> [Int] {
+        followSource()
+        return parts.indices.filter { parts[$0].part.takes(entity) }
+    }
+
+    /// The position of the one part that may hold objects of `entity`; `nil` if there are several or none.
+    func onlyPosition(taking entity: Entity) -> Int? {
+        followSource()
+        var found: Int?
+        for position in parts.indices where parts[position].part.takes(entity) {
+            guard found == nil else { return nil }
+            found = position
+        }
+        return found
+    }
+
+    /// Takes parts in that have come, and lets go of those that are gone.
+    @inline(__always)
+    private func followSource() {
+        if source.partsEdition != edition { takeParts() }
+    }
+
+    @inline(never)
+    private func takeParts() {
+        edition = source.partsEdition
+        let former = parts
+        parts = source.parts.map { part in
+            former.first { $0.part.number == part.number } ?? Part(part: part)
+        }
+        cache.removeAll()
+    }
+
+    // MARK: Snapshots
+
+    /// The snapshot of the part at `position`, taken now if there was none.
+    @inline(__always)
+    func snapshot(at position: Int) throws(StoreError) -> any StoreSnapshot {
+        if let snapshot = parts[position].snapshot { return snapshot }
+        return try takeSnapshot(at: position)
+    }
+
+    @inline(never)
+    private func takeSnapshot(at position: Int) throws(StoreError) -> any StoreSnapshot {
+        let snapshot = try source.snapshot(of: parts[position].part)
+        parts[position].snapshot = snapshot
+        return snapshot
+    }
+
+    /// Reads the newest generation from now on, of the parts that were read before.
+    ///
+    /// - Parameter saved: by number of the part, the generation that a save of the context itself has just made.
+    /// - Returns: whether it differs from the one before by more than that save.
+    func advance(afterSaving saved: [UInt64: UInt64]) -> Bool {
+        followSource()
+        var isOther = false
+        for position in parts.indices {
+            guard let old = parts[position].snapshot, !saved.isEmpty || !old.isNewest else { continue }
+            // First the old one: it need not be kept beside the new one. What cannot be read now the next question says.
+            parts[position].snapshot = nil
+            let new = try? takeSnapshot(at: position)
+            let known = saved[parts[position].part.number].map { $0 == old.generation + 1 ? $0 : 0 } ?? old.generation
+            if new?.generation != known { isOther = true }
+        }
+        return isOther
+    }
+
+    /// Ends all snapshots: the next question is answered from the newest generation.
+    func end() {
+        for position in parts.indices { parts[position].snapshot = nil }
+    }
+
+    /// Reads these snapshots from now on, by number of the part, and the newest of parts that are not among them.
+    ///
+    /// - Returns: whether others were read before; `nil` if none is of an open part, and then nothing has changed.
+    func read(_ snapshots: [UInt64: any StoreSnapshot]) -> Bool? {
+        followSource()
+        guard snapshots.isEmpty || parts.contains(where: { snapshots[$0.part.number] != nil }) else { return nil }
+        return replaceSnapshots { snapshots[$0.number] }
+    }
+
+    /// Reads what was read before, when `parts` were these; returns whether it is something else.
+    func goBack(to former: [Part]) -> Bool {
+        replaceSnapshots { part in former.first { $0.part.number == part.number }?.snapshot }
+    }
+
+    private func replaceSnapshots(_ snapshot: (SourcePart) -> (any StoreSnapshot)?) -> Bool {
+        var isOther = false
+        for position in parts.indices {
+            let new = snapshot(parts[position].part)
+            if let old = parts[position].snapshot, old !== new { isOther = true }
+            parts[position].snapshot = new
+        }
+        return isOther
+    }
+}

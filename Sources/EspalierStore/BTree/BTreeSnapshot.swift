@@ -1,0 +1,79 @@
+// One generation of a B-tree store: a read transaction that is kept, and what was found out about it.
+//
+// Invariants
+//   1. The transaction begins with the snapshot and ends with it, or earlier when the store is closed.
+//   2. One thread reads at a time; nothing that was read is kept between two calls but the planner's statistics.
+// Not here: how questions are answered (+Fetch, +Destinations).
+
+internal import EspalierEngine
+internal import EspalierModel
+internal import Synchronization
+
+/// What a B-tree store held at one commit.
+public final class BTreeSnapshot: StoreSnapshot {
+    /// The number of the commit.
+    public let generation: UInt64
+    let store: BTreeStore
+    private let read: SnapshotRead
+
+    init(_ store: BTreeStore, _ read: SnapshotRead) {
+        (self.store, self.read, generation) = (store, read, read.commit)
+    }
+
+    deinit { store.end(read) }
+
+    /// Whether nothing was committed since; asks the file if another process writes it.
+    public var isNewest: Bool { store.isNewest(generation) }
+
+    var catalog: StoreCatalog { store.catalog }
+
+    /// Calls `body` with the transaction.
+    ///
+    /// - Throws: what `body` throws; `.closed` if the store was closed; `.storage(.snapshotExpired)` if closing it
+    ///   failed, which has ended the transaction nevertheless.
+    func reading<Answer: Sendable>(
+        _ body: (SnapshotRead.State) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        try read.state.withLock { state throws(StoreError) in
+            guard let state else {
+                try store.checkOpen()
+                throw .storage(.snapshotExpired, path: store.path)
+            }
+            defer { state.session.forgetRows() }
+            return try body(state)
+        }
+    }
+}
+
+/// The read transaction of a snapshot, which store and snapshot share so that either can end it.
+final class SnapshotRead: Sendable {
+    // SAFETY: @unchecked Sendable, because it is touched only under the lock of its `SnapshotRead`.
+    /// The transaction, and what is known of its commit.
+    final class State: @unchecked Sendable {
+        let session: ReadSession
+        /// Made for the first fetch.
+        private var planner: FetchPlanner?
+
+        init(_ session: ReadSession) { self.session = session }
+
+        /// The planner with the statistics of the commit.
+        func planner(_ store: BTreeStore) throws(StoreError) -> FetchPlanner {
+            if let planner { return planner }
+            let made = try store.planner(session.transaction)
+            planner = made
+            return made
+        }
+    }
+
+    let commit: UInt64
+    /// Guards the transaction; `nil` = it has ended.
+    let state: Mutex<State?>
+
+    init(_ session: ReadSession) {
+        commit = session.transaction.number
+        state = Mutex(State(session))
+    }
+
+    /// Ends the transaction; waits for who reads at the moment.
+    func end() { state.withLock { $0 = nil } }
+}
