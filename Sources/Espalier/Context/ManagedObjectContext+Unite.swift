@@ -108,7 +108,7 @@ extension ManagedObjectContext {
         _ id: ObjectID, of object: ManagedObject
     ) throws(ContextError) -> (object: ManagedObject?, row: ObjectSnapshot?) {
         if registry[id] == nil, !id.isTemporary, id.entityTag == object.storedID.entityTag {
-            guard let row = try persistentStoreCoordinator.snapshots(of: [id]).first ?? nil else {
+            guard let row = try storedRows(of: [id]).first ?? nil else {
                 throw .objectNotFound(id)
             }
             return (nil, row)
