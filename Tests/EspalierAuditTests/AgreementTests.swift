@@ -2,7 +2,7 @@
 //
 // Promises
 //   1. Both call a store whole, or both name damage, or both refuse to judge.
-//   2. Where both name damage, they name a rule in common, or a tree page that is broken by itself.
+//   2. Where both name damage, they name a rule in common, or a page that is broken by itself.
 
 import EspalierEngine
 import TestSupport
@@ -21,7 +21,7 @@ import Testing
         {
             return
         }
-        if case .damaged = ours, case .damaged = theirs, Verdict.blameOneTreePage(files) { return }
+        if case .damaged = ours, case .damaged = theirs, Verdict.blameOnePage(files) { return }
         #expect(ours.agrees(with: theirs), "\(what()): the audit says \(ours), the engine's check \(theirs)")
     }
 

@@ -64,6 +64,7 @@ extension RuleTests {
         Case(78, "a wrong height") { $0.set(UInt16(3), 2, $0.record + 10) },
         Case(79, "a third kind of keys") { $0.set(UInt8(3), 2, $0.record + 8) },
         Case(79, "a tree with the number of the catalog") { $0.set(UInt32(1), 2, $0.record) },
+        Case(79, "a root beyond the page count") { $0.set(UInt32($0.files.pageCount), 2, $0.record + 4) },
         Case(79, "a height of no levels") { $0.set(UInt16(0), 2, $0.record + 10) },
         Case(80, "the tag of another name") { $0.set($0.u32($0.numberRoot, 44) ^ 1, $0.numberRoot, 44) },
     ]

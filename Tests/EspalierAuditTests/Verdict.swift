@@ -23,15 +23,15 @@ enum Verdict: CustomStringConvertible {
         }
     }
 
-    /// The rules of a tree page on its own, in section 4 of the format document.
-    private static let rulesOfTreePages = 20...33
+    /// The rules that a page can break by itself, in sections 3 to 6 of the format document.
+    private static let rulesOfOnePage = 1...53
 
-    /// The pages that break a rule of tree pages by themselves, as the audit sees it.
-    private static func brokenTreePagesOfAudit(_ files: ForgedStore) -> Set<UInt32> {
+    /// The pages that are broken by themselves, as the audit sees it.
+    private static func brokenPagesOfAudit(_ files: ForgedStore) -> Set<UInt32> {
         let findings = (try? StoreAudit.run(store: files.store, log: files.log))?.findings.list ?? []
         return Set(
             findings.compactMap { finding in
-                guard rulesOfTreePages.contains(finding.rule), case .page(let page, _) = finding.place else {
+                guard rulesOfOnePage.contains(finding.rule), case .page(let page, _) = finding.place else {
                     return nil
                 }
                 return page
@@ -39,18 +39,18 @@ enum Verdict: CustomStringConvertible {
     }
 
     /// The same, as the engine's own check sees it.
-    private static func brokenTreePagesOfEngine(_ files: ForgedStore) -> Set<UInt32> {
+    private static func brokenPagesOfEngine(_ files: ForgedStore) -> Set<UInt32> {
         let findings = (try? check(files).findings) ?? []
         return Set(
             findings.compactMap { finding in
-                rulesOfTreePages.contains(Int(finding.corruption.rule.rawValue)) ? finding.corruption.page : nil
+                rulesOfOnePage.contains(Int(finding.corruption.rule.rawValue)) ? finding.corruption.page : nil
             })
     }
 
     /// Whether both name one page that is broken by itself: of several rules that it breaks each names the first it
     /// meets, and the format does not say which that is.
-    static func blameOneTreePage(_ files: ForgedStore) -> Bool {
-        !brokenTreePagesOfAudit(files).isDisjoint(with: brokenTreePagesOfEngine(files))
+    static func blameOnePage(_ files: ForgedStore) -> Bool {
+        !brokenPagesOfAudit(files).isDisjoint(with: brokenPagesOfEngine(files))
     }
 
     /// The pages that the audit names; `nil` for the log.

@@ -146,6 +146,7 @@ struct IntegrityCheck {
             guard
                 !name.isEmpty, numbers.insert(record.treeID).inserted,
                 record.treeID < pages.versions.state.nextTreeID,
+                record.root < pages.versions.state.pageCount,
                 record.createdTransaction <= pages.versions.state.transactionID
             else {
                 let corruption = Corruption(
