@@ -5,7 +5,7 @@
 //
 // Invariants
 //   1. No package dependency, now or later: cloning this repository is all that a build needs.
-//   2. A target depends on exactly the modules that the architecture allows it to import.
+//   2. A target depends on exactly the modules that the README's table allows it to import.
 
 import CompilerPluginSupport
 import Foundation

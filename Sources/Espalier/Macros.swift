@@ -50,7 +50,7 @@ public enum AttributeOption: Sendable, Hashable {
 public macro Attribute(_ options: AttributeOption..., originalName: String? = nil) =
     #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
 
-/// Keeps an attribute of an `@Entity` class in the object only: it is tracked and undone, never stored (MO-40).
+/// Keeps an attribute of an `@Entity` class in the object only: it is tracked, never stored (MO-40).
 @attached(peer)
 public macro Transient() = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
 

@@ -1,4 +1,4 @@
-// The one order of values: total, exact across number types, by scalars for text (semantics FR-27, PR-05).
+// The one order of values: total, exact across number types, by scalars for text (Behaviour FR-27, PR-05).
 
 import EspalierModel
 import Foundation

@@ -1,4 +1,4 @@
-// Everything that can be wrong with a model, found together (semantics MD-01 to MD-33).
+// Everything that can be wrong with a model, found together (Behaviour MD-01 to MD-33).
 
 import EspalierModel
 import Foundation

@@ -1,4 +1,4 @@
-// MATCHES: what patterns mean, and what they may cost (semantics PR-07).
+// MATCHES: what patterns mean, and what they may cost (Behaviour PR-07).
 
 import EspalierModel
 import Foundation

@@ -1,4 +1,4 @@
-// What predicates mean: each row of the tables is a case, the semantics row it belongs to stands beside it.
+// What predicates mean: each row of the tables is a case, with the row of Behaviour that it belongs to.
 
 import EspalierModel
 import Foundation

@@ -1,4 +1,4 @@
-// LIKE, MATCHES and their relatives, character by character (semantics PR-05 to PR-08).
+// LIKE, MATCHES and their relatives, character by character (Behaviour PR-05 to PR-08).
 
 import EspalierModel
 import Foundation

@@ -2,7 +2,7 @@
 //
 // After each schedule: every snapshot showed its commit alone; the live store, the store as a killed process leaves
 // it, what a power loss leaves at the end and at one moment of the run, and the store after closing hold the newest
-// commit (at least the newest durable one), whole and clean; and the order of writes broke none of the rules F1 ... F4.
+// commit (at least the newest durable one), whole and clean; and the order of writes broke none of the rules F1 to F4.
 
 import EspalierEngine
 import Synchronization

@@ -1,4 +1,4 @@
-// Watches the order of writes and syncs, and notes every breach of the rules F1 ... F4, whatever the dice say.
+// Watches the order of writes and syncs, and notes every breach of the rules F1 to F4, whatever the dice say.
 //
 // What it knows is the file format only: frames in log writes, LSNs in page headers, slots in the superblock.
 //   F1  A page goes to the store only when the log is durable up to the page's LSN.

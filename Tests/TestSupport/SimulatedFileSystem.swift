@@ -79,9 +79,7 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
     ///
     /// If it is equal, the files are too.
     package var changeHash: UInt64 { state.withLock { $0.changeHash } }
-    /// The broken rules of order (F1 ...
-    ///
-    /// F4), as sentences.
+    /// The broken rules of order, F1 to F4, as sentences.
     package var violations: [String] { state.withLock { $0.monitor.violations } }
 
     /// Whether names were changed since the directory was synced.

@@ -1,4 +1,4 @@
-// Which module may import which: the architecture's table, read against every file's imports.
+// Which module may import which: the table that README and manifest repeat, read against every file's imports.
 //
 // Invariants
 //   1. The C library is imported in one file of the engine and nowhere else in the product.
@@ -57,7 +57,7 @@ extension SourceFile {
     func importFindings() -> [Finding] {
         guard isProduct else { return [] }
         guard let ours = ImportTable.modules[target], let foreign = ImportTable.foreign[target] else {
-            return [finding(0, "\(target) is no module of the architecture")]
+            return [finding(0, "\(target) is no module of the table")]
         }
         let isPlatformFile = target == "EspalierEngine" && stem == ImportTable.platformFileName
         return imports().compactMap { edge in

@@ -1,9 +1,9 @@
-// The architecture's import table: held for every file, and a breach of it is found.
+// The import table: held for every file, and a breach of it is found.
 
 import Testing
 
 @Suite struct ImportTableTests {
-    @Test func `every module imports only what the architecture allows`() {
+    @Test func `every module imports only what the table allows`() {
         expectNone(Repository.current.swiftFiles.flatMap { $0.importFindings() })
     }
 
@@ -38,7 +38,7 @@ import Testing
         #expect(file.importFindings().isEmpty)
     }
 
-    @Test func `a module that the architecture does not name is found`() {
+    @Test func `a module that the table does not name is found`() {
         #expect(SourceFile(path: "Sources/EspalierExtras/X.swift", text: "").importFindings().count == 1)
     }
 }

@@ -5,7 +5,7 @@ extension Repository {
     /// Files that explain their folder to a reader and are named by nobody.
     static let explanations: Set = ["README.md", "LICENSE.md"]
 
-    /// The top level holds what the architecture names, and dot files.
+    /// The top level holds the folders and files of `topLevel`, and dot files.
     func topLevelFindings() -> [Finding] {
         let found = Set(paths.compactMap { $0.split(separator: "/").first.map(String.init) })
         return found.subtracting(Self.topLevel).filter { !$0.hasPrefix(".") }.sorted().map {

@@ -10,7 +10,7 @@ import Testing
         #expect(repository.swiftFiles.count == repository.paths.count { $0.hasSuffix(".swift") })
     }
 
-    @Test func `the top level holds only what the architecture names`() {
+    @Test func `the top level holds only known folders and files`() {
         expectNone(Repository.current.topLevelFindings())
     }
 

@@ -1,4 +1,4 @@
-// The README says what is true: its example compiles and runs, its module table is the architecture's.
+// The README says what is true: its example compiles and runs, its module table is the manifest's.
 
 import Foundation
 import TestSupport

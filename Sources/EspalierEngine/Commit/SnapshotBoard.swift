@@ -10,11 +10,12 @@
 //      that it is live, and then looks whether the board still shows the edition it was made of; if not, it is over.
 //
 // Why invariant 4 is safe. Four sequentially consistent operations have one order that all threads see:
-//     reader:      R1  use := live            R2  read edition
-//     the board:   P1  edition := newer       C1  a checkpoint's claim reads use, later than P1 and under the lock
-// A claim goes beyond a snapshot only if a newer edition was published before, so P1 precedes C1. Either C1 sees the
-// snapshot live, and the target is not beyond it; or C1 came before R1, and then P1, C1, R1, R2 is the order: R2 reads
-// a newer edition, and the reader lets go before it has read a page. Closing is the same with "closed" for the edition.
+//     reader:      (a)  use := live           (b)  read edition
+//     the board:   (c)  edition := newer      (d)  a checkpoint's claim reads use, later than (c) and under the lock
+// A claim goes beyond a snapshot only if a newer edition was published before, so (c) precedes (d). Either (d) sees the
+// snapshot live, and the target is not beyond it; or (d) came before (a), and (c), (d), (a), (b) is the order: (b)
+// reads a newer edition, and the reader lets go before it has read a page. Closing is the same with "closed" for the
+// edition.
 //
 // This is the seam at which a store shared by several processes would put shared memory: every call here is a small
 // state change, and nothing else of a snapshot is shared.

@@ -1,4 +1,4 @@
-// One value made of a collection: COUNT, SUM, AVG, MIN, MAX and their relatives (semantics PR-11, FR-19).
+// One value made of a collection: COUNT, SUM, AVG, MIN, MAX and their relatives (Behaviour PR-11, FR-19).
 //
 // Invariants
 //   1. Nulls are left out, also by COUNT.

@@ -1,6 +1,6 @@
 // Predicates and sort keys, evaluated on one object.
 //
-// What null means (semantics PR-12): logic is two-valued, so NOT and De Morgan hold everywhere, and memory, contexts,
+// What null means (Behaviour PR-12): logic is two-valued, so NOT and De Morgan hold everywhere, and memory, contexts,
 // stores and indexes give the same answer.
 //   1. `x == nil` is true exactly if x is null; `x != v` is true if x is null and v is not.
 //   2. `<`, `<=`, `>`, `>=`, BETWEEN and the text operators are false if a side is null; all but the last also if a

@@ -30,7 +30,7 @@ public struct FetchTerms: Sendable {
     }
 }
 
-/// A request for objects of one entity (semantics FR-01 ...); `Result` is the class the caller wants to see.
+/// A request for objects of one entity (Behaviour FR-01 ...); `Result` is the class the caller wants to see.
 ///
 /// What can be asked for stands in `FetchTerms`, and is read and written here: `request.fetchLimit = 10`.
 @dynamicMemberLookup

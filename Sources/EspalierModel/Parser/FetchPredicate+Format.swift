@@ -23,7 +23,7 @@ extension FetchPredicate {
         self = try parser.parse()
     }
 
-    /// The condition with `$name` replaced by the value of `name` everywhere (semantics PR-03).
+    /// The condition with `$name` replaced by the value of `name` everywhere (Behaviour PR-03).
     ///
     /// Variables that SUBQUERY introduces stay.
     ///

@@ -1,4 +1,4 @@
-// The arguments of a format string, handed out to its placeholders in order (semantics PR-02).
+// The arguments of a format string, handed out to its placeholders in order (Behaviour PR-02).
 
 /// The arguments that are still to be used.
 struct PredicateArguments {

@@ -1,4 +1,4 @@
-// The text of a predicate cut into tokens (semantics 2.1).
+// The text of a predicate cut into tokens; the article Behaviour has the grammar.
 //
 // Invariants
 //   1. Any text is answered with a token or a located error; each call moves on or is at the end.

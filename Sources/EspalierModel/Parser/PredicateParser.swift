@@ -1,4 +1,4 @@
-// Recursive descent over the predicate grammar (semantics 2.1, PR-01 to PR-15).
+// Recursive descent over the predicate grammar (Behaviour PR-01 to PR-15).
 //
 // Invariants
 //   1. Any text is answered with a predicate or a located error, in linear time and bounded stack: nesting is limited

@@ -1,4 +1,4 @@
-// The text of a MATCHES pattern, in the syntax of ICU, made a tree (semantics PR-07).
+// The text of a MATCHES pattern, in the syntax of ICU, made a tree (Behaviour PR-07).
 //
 // Invariants
 //   1. Any text is answered with a tree or with what is wrong where; each step moves on.

@@ -5,7 +5,7 @@
 //   2. Source columns are for messages; they take no part in equality or hashing.
 // Not here: parsing of format strings (PredicateParser), evaluation (ResolvedPredicate).
 
-/// A condition on objects (semantics PR-01 to PR-18).
+/// A condition on objects (Behaviour PR-01 to PR-18).
 public indirect enum FetchPredicate: Sendable, Hashable {
     /// TRUEPREDICATE or FALSEPREDICATE.
     case constant(Bool)

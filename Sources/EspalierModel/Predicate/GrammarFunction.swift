@@ -1,4 +1,4 @@
-// The function names of the predicate grammar and what they stand for (semantics PR-17).
+// The function names of the predicate grammar and what they stand for (Behaviour PR-17).
 
 /// A function as the grammar names it.
 enum GrammarFunction {

@@ -2,7 +2,7 @@
 
 public import FoundationEssentials
 
-/// A value that predicates know how to compare with (semantics PR-02).
+/// A value that predicates know how to compare with (Behaviour PR-02).
 public protocol PredicateArgument {
     /// The constant or list that takes the placeholder's place.
     var predicateExpression: FetchExpression { get }

@@ -1,4 +1,4 @@
-// Key paths: property names, `SELF`, variables, `entity`, `objectID` and the collection operators (semantics PR-11).
+// Key paths: property names, `SELF`, variables, `entity`, `objectID` and the collection operators (Behaviour PR-11).
 
 extension PredicateResolver {
     /// The collection operators, and the aggregates they stand for; `nil` = another meaning.

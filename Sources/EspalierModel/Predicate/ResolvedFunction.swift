@@ -1,4 +1,4 @@
-// The functions of the predicate grammar that can be computed from values alone (semantics PR-17).
+// The functions of the predicate grammar that can be computed from values alone (Behaviour PR-17).
 //
 // Invariants
 //   1. A function of null is null, and so is one without a result: division by zero, the root of a negative number.

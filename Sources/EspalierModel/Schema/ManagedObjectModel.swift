@@ -7,7 +7,7 @@
 //   4. In `Entity.attributes` and `.relationships` inherited properties come first, so that a property has the same
 //      index ("slot") in an entity and in all its subentities.
 
-/// A schema: entities, their properties and their rules, checked as a whole (semantics MD-01 to MD-33).
+/// A schema: entities, their properties and their rules, checked as a whole (Behaviour MD-01 to MD-33).
 public final class ManagedObjectModel: Sendable {
     /// The position of an entity in `entities`.
     public typealias EntityIndex = Int

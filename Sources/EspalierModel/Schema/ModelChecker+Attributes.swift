@@ -1,4 +1,4 @@
-// What can be wrong with attributes (semantics MD-17 to MD-26).
+// What can be wrong with attributes (Behaviour MD-17 to MD-26).
 
 extension ModelChecker {
     /// How deep composites can be nested.

@@ -1,4 +1,4 @@
-// A model as bytes: what a store keeps in its catalog, so that a file explains itself (semantics MD-05).
+// A model as bytes: what a store keeps in its catalog, so that a file explains itself (Behaviour MD-05).
 //
 // Invariants
 //   1. The same descriptions always give the same bytes, and bytes give equal descriptions back.

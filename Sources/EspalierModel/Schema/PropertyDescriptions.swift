@@ -2,7 +2,7 @@
 //
 // Not here: the checked, resolved form that contexts and stores work with (ManagedObjectModel).
 
-/// What happens to the other side of a relationship when an object is deleted (semantics MC-13 to MC-16).
+/// What happens to the other side of a relationship when an object is deleted (Behaviour MC-13 to MC-16).
 public enum DeleteRule: UInt8, Sendable, Hashable, CaseIterable {
     /// The destination is left as it is; the caller keeps integrity.
     ///

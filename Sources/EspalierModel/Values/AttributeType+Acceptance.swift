@@ -36,7 +36,7 @@ public enum AttributeValueError: Error, Hashable, Sendable, CustomStringConverti
 }
 
 extension AttributeType {
-    /// Whether `value` may be stored as it is in an attribute of this type (semantics MD-18, MD-19; stricter than
+    /// Whether `value` may be stored as it is in an attribute of this type (Behaviour MD-18, MD-19; stricter than
     /// Core Data: the range of an integer type is checked).
     ///
     /// Elements of a composite are the business of `AttributeDescription.accepts`.

@@ -1,9 +1,9 @@
 // The types an attribute can have, under Core Data's names and numbers.
 //
 // Invariants
-//   1. Raw values are those of NSAttributeType (semantics MD-18) and stand in files: on disk, never renumber.
+//   1. Raw values are those of NSAttributeType (Behaviour MD-18) and stand in files: on disk, never renumber.
 
-/// The type of an attribute (semantics MD-18).
+/// The type of an attribute (Behaviour MD-18).
 public enum AttributeType: UInt16, Sendable, Hashable, CaseIterable {
     /// No type: holds no value in a store; only legal for transient attributes.
     case undefined = 0

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. `compare` is a total order: any two values are ordered, and the order is transitive.
-//   2. Null comes before every value (semantics FR-27); the kinds follow one another in a fixed order.
+//   2. Null comes before every value (Behaviour FR-27); the kinds follow one another in a fixed order.
 //   3. Numbers compare by exact mathematical value, whatever their types; NaN equals NaN and follows every number.
 //   4. Text compares by the Unicode scalars of its canonical composition (NFC), never by locale.
 // Not here: what a predicate makes of null (ResolvedPredicate+Evaluation), folding of text (TextFolding).
@@ -16,7 +16,7 @@ extension AttributeValue {
     /// False precedes true; UUIDs and bytes compare as unsigned bytes; URIs by their text; composites by their sorted
     /// names, then values. Object IDs are ordered within one process only.
     ///
-    /// - Parameter options: How text is compared; without effect on other kinds (semantics PR-05).
+    /// - Parameter options: How text is compared; without effect on other kinds (Behaviour PR-05).
     /// - Complexity: O(size of the smaller value).
     public func compare(
         _ other: AttributeValue, options: ComparisonOptions = []

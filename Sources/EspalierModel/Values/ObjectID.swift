@@ -8,7 +8,7 @@
 public import FoundationEssentials
 import Synchronization
 
-/// The identity of a managed object (semantics ID-01 to ID-08).
+/// The identity of a managed object (Behaviour ID-01 to ID-08).
 ///
 /// An ID is temporary from insertion until the first save (or `obtainPermanentIDs`), and permanent afterwards. IDs are
 /// the only thing that passes between contexts; live objects do not.

@@ -17,7 +17,7 @@ package import FoundationEssentials
 // The standard library normalizes text to compare it, and shows that only under this name.
 @_spi(_Unicode) import Swift
 
-/// Makes text comparable (semantics PR-05).
+/// Makes text comparable (Behaviour PR-05).
 package enum TextFolding {
     package typealias Options = ComparisonOptions
 
