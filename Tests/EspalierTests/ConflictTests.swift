@@ -63,12 +63,14 @@ import Testing
         let stack = try Stack(kind)
         try stack.makeMusic(artists: 2, tracks: 0)
         let mine = try stack.context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+        // In use: it shows what it does when the context has moved on with its save.
+        #expect(mine[1].name == "Artist 1")
         let other = stack.newContext()
         for object in try other.fetch(FetchRequest<Artist>()) { try other.delete(object) }
         try other.saveAndCompare()
 
         try stack.context.delete(mine[0])
-        try stack.context.saveAndCompare()
+        try stack.context.save()
         mine[1].name = "Mine"
         guard case .conflicts(let conflicts)? = contextError({ try stack.context.saveAndCompare() }) else {
             Issue.record("no conflict")

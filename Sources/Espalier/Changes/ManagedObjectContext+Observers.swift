@@ -4,8 +4,9 @@
 //   1. Closures are called where the context is used, in the order in which they were added. None is called while
 //      another is told of changed objects: what that changes is part of the next event.
 //   2. Changed objects are collected only while a closure wants to know them.
-//   3. `ObjectsDidChangeMessage`, and `DidLoseGenerationMessage` before it, comes at the end of an event: of `processPendingChanges`, which every fetch begins and
+//   3. `ObjectsDidChangeMessage` comes at the end of an event: of `processPendingChanges`, which every fetch begins and
 //      every `perform` ends with, of a save, a refresh, a merge, a rollback and a reset; inside of one another, once.
+//      Before it comes `DidLoseGenerationMessage`, if a generation was lost meanwhile.
 
 import EspalierModel
 

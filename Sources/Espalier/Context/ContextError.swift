@@ -120,8 +120,9 @@ extension ContextError: CustomStringConvertible {
             "\(property) of \(owner) leads to \(destination) in another store; both must be in one store"
         case .partlySaved(let error): "other stores have saved, but one has not: \(error)"
         case .queryGenerationExpired(let path):
-            "\(path.map { "\($0): " } ?? "")the generation that the context is pinned to was given up, because the log of "
-                + "the store has reached its cap; move on with setQueryGeneration(from: nil), or allow the log more bytes"
+            (path.map { "\($0): " } ?? "")
+                + "the generation that the context is pinned to was given up, because the store's log has reached its "
+                + "cap; move on with setQueryGeneration(from: nil), or let the log have more bytes"
         case .queryGenerationOfOtherStores:
             "the generation is of stores that are not open here; take it from a context of the same coordinator"
         case .invalidURI(let text):

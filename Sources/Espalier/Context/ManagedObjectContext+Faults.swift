@@ -75,7 +75,10 @@ extension ManagedObjectContext {
             guard let row = next else { continue }
             rowCount += 1
             registry.withObject(row.id) { member in
-                if !member.hasRow, !member.isInserted { member.setRow(row.content, row.place) }
+                guard !member.hasRow, !member.isInserted else { return }
+                member.setRow(row.content, row.place)
+                // It was not found in an older generation.
+                member.state.remove(.inaccessible)
             }
             if cohort != nil { cache.add(row) }
         }

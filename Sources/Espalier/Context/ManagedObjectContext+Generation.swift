@@ -17,17 +17,7 @@ extension ManagedObjectContext {
     ///
     /// - Throws: `ContextError.store` if a store could not be read.
     public var queryGenerationToken: QueryGenerationToken {
-        get throws(ContextError) {
-            var snapshots: [UInt64: any StoreSnapshot] = [:]
-            for position in generation.positions {
-                do {
-                    snapshots[generation.parts[position].part.number] = try generation.snapshot(at: position)
-                } catch {
-                    throw ContextError(error)
-                }
-            }
-            return QueryGenerationToken(moment: .snapshots(snapshots))
-        }
+        get throws(ContextError) { QueryGenerationToken(moment: .snapshots(try snapshots())) }
     }
 
     /// Makes the context read another generation of its stores from now on (MC-51).
@@ -39,15 +29,32 @@ extension ManagedObjectContext {
     ///
     /// - Parameter token: a context's `queryGenerationToken`, or `.current` for the newest generation. `nil` unpins the
     ///   context and moves it to the newest one: how to advance by hand.
-    /// - Throws: `ContextError.queryGenerationOfOtherStores` if the token is of stores that are not open here.
+    /// - Throws: `ContextError.queryGenerationOfOtherStores` if the token is of stores that are not open here; `.store`
+    ///   if one could not be read.
     public func setQueryGeneration(from token: QueryGenerationToken?) throws(ContextError) {
         switch token?.moment {
-        case nil, .newest: moveToNewestGeneration()
+        case nil: moveToNewestGeneration()
+        case .newest:
+            moveToNewestGeneration()
+            _ = try snapshots()
         case .snapshots(let snapshots):
             guard let isOther = generation.read(snapshots) else { throw .queryGenerationOfOtherStores }
             if isOther { forgetReads() }
         }
         generation.isPinned = token != nil
+    }
+
+    /// What is read of each open store, by number of the part, from now on if nothing was read yet.
+    private func snapshots() throws(ContextError) -> [UInt64: any StoreSnapshot] {
+        var snapshots: [UInt64: any StoreSnapshot] = [:]
+        for position in generation.positions {
+            do {
+                snapshots[generation.parts[position].part.number] = try generation.snapshot(at: position)
+            } catch {
+                throw ContextError(error)
+            }
+        }
+        return snapshots
     }
 
     /// Moves to the newest generation, unless the application has chosen one.
@@ -77,6 +84,7 @@ extension ManagedObjectContext {
 
     /// Empties the cache: what it holds is of another generation than the one that is read now.
     ///
+    /// So are rows of unfired faults, unless the context merges by itself and so is told of those that have changed.
     /// The lists of changed objects whose rows are gone stay: with them a merge policy inserts such objects again.
     func forgetReads() {
         var lists: [ObjectID: [(slot: Int, list: [ObjectID])]] = [:]
@@ -87,6 +95,9 @@ extension ManagedObjectContext {
             }
         }
         cache.removeAll()
+        if mailbox == nil {
+            for object in registry.objects where object.isFault && !object.hasChanges { object.row = nil }
+        }
         let owners = lists.keys.compactMap { registry[$0] }
         // What cannot be read now, whatever needs it next will say.
         guard !owners.isEmpty, let rows = try? storedRows(ofObjects: owners) else { return }

@@ -1,8 +1,8 @@
 // Where the objects of a context come from and go to: all that a context knows of what is above it.
 //
 // Invariants every source keeps
-//   1. Parts are read and saved each on its own (MC-40). No two parts ever have the same number, also if a store is
-//      closed and opened again.
+//   1. Parts are read and saved each on its own (MC-40). No two parts ever have the same number, neither of two sources
+//      nor if a store is closed and opened again.
 //   2. What was saved before a snapshot is taken is in it.
 // A coordinator has one part for each open store. A parent context has a single part, which holds the objects of all
 // stores as the parent sees them, and takes a save as unsaved changes of the parent.

@@ -4,8 +4,8 @@
 // Invariants
 //   1. All that a context reads of a part is of one snapshot, until that is replaced.
 //   2. Before the first question there is no snapshot, and nothing that the store would have to keep for it.
-// Not here: when a context advances, and what becomes of what it has read (+Generation); what it does when a snapshot is
-// given up (+Reading).
+// Not here: when a context advances, and what becomes of what it has read (+Generation); what it does when a snapshot
+// is given up (+Reading).
 
 import EspalierModel
 import EspalierStore
@@ -105,7 +105,7 @@ final class ReadGeneration {
         var isOther = false
         for position in parts.indices {
             guard let old = parts[position].snapshot, !saved.isEmpty || !old.isNewest else { continue }
-            // First the old one: it need not be kept beside the new one. What cannot be read now the next question says.
+            // What cannot be read now, the next question will say.
             parts[position].snapshot = nil
             let new = try? takeSnapshot(at: position)
             let known = saved[parts[position].part.number].map { $0 == old.generation + 1 ? $0 : 0 } ?? old.generation

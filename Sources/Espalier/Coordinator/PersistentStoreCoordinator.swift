@@ -24,8 +24,6 @@ public final class PersistentStoreCoordinator: Sendable {
     }
     private struct State {
         var members: [Member] = []
-        /// The number of the next store.
-        var nextNumber: UInt64 = 1
         var mailboxes: [WeakMailbox] = []
     }
 
@@ -33,6 +31,8 @@ public final class PersistentStoreCoordinator: Sendable {
     public let managedObjectModel: ManagedObjectModel
     /// Guards the lists of stores and of receivers.
     private let state = Mutex(State())
+    /// The number of the last store that any coordinator has taken in.
+    private static let lastNumber = Atomic<UInt64>(0)
     /// Goes up with every change of the list of stores.
     private let edition = Atomic<UInt64>(0)
     /// Guards the list of closures that observe the stores; they are called outside of it.
@@ -56,9 +56,9 @@ public final class PersistentStoreCoordinator: Sendable {
         tellWillChange(added: [store])
         state.withLock { state in
             let part = SourcePart(
-                number: state.nextNumber, storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
+                number: Self.lastNumber.add(1, ordering: .relaxed).newValue,
+                storeTag: Interned.stores.tag(of: store.identifier), rootEntities: roots,
                 isReadOnly: store.isReadOnly, path: store.path)
-            state.nextNumber += 1
             state.members.append(Member(store: store, part: part))
             edition.add(1, ordering: .sequentiallyConsistent)
         }

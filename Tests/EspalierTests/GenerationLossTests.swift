@@ -1,0 +1,146 @@
+// Generations that a store gives up because its log has reached its cap: nothing fails but what was pinned to one.
+
+import Espalier
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+import TestSupport
+import Testing
+
+@Suite struct GenerationLossTests {
+    /// Music in a store whose log is soon full.
+    private final class Scene {
+        let coordinator: PersistentStoreCoordinator
+        let store: BTreeStore
+        let context: ManagedObjectContext
+
+        init() throws {
+            let model = try ManagedObjectModel(for: musicClasses)
+            store = try BTreeStore.inMemory(model: model, options: .small)
+            coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+            coordinator.add(store)
+            context = ManagedObjectContext(coordinator)
+            let maker = ManagedObjectContext(coordinator)
+            for number in 0..<3 {
+                let (artist, album) = (Artist(context: maker), Album(context: maker))
+                (artist.name, album.title, album.artist) = ("\(number)", "\(number)", artist)
+            }
+            try maker.save()
+        }
+
+        /// Deletes the last artist, renames the others, and writes until the log has gone round.
+        func changeAndWriteMuch() throws {
+            let other = ManagedObjectContext(coordinator)
+            let artists = try other.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+            try other.delete(artists[2])
+            for artist in artists.dropLast() { artist.name += "'" }
+            try other.save()
+            try writeMuch()
+        }
+
+        /// Writes until the log has gone round.
+        func writeMuch() throws {
+            let other = ManagedObjectContext(coordinator)
+            let listener = Listener(context: other)
+            for number in 0..<100 {
+                listener.name = String(repeating: "\(number % 10)", count: 20_000)
+                try other.save()
+            }
+        }
+
+        func artists() throws -> [Artist] {
+            try context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
+        }
+    }
+
+    @Test func `a context that is idle for long moves on at its next read, keeps its changes, and says so once`() throws
+    {
+        let scene = try Scene()
+        let artists = try scene.artists()
+        #expect(artists.map(\.name) == ["0", "1", "2"])
+        artists[1].founded = 5
+        var lost = 0
+        var refreshed: Set<ManagedObject> = []
+        let tokens = [
+            scene.context.addObserver(for: ManagedObjectContext.DidLoseGenerationMessage.self) { _ in lost += 1 },
+            scene.context.addObserver(for: ManagedObjectContext.ObjectsDidChangeMessage.self) {
+                refreshed.formUnion($0.refreshed)
+            },
+        ]
+        try scene.changeAndWriteMuch()
+        #expect(artists.map(\.name) == ["0", "1", "2"])
+
+        #expect(artists[0].albums.count == 1)
+
+        #expect(artists[0].name == "0'" && artists[2].isFault && artists[2].name.isEmpty && artists[2].isDeleted)
+        #expect(artists[1].name == "1" && artists[1].founded == 5 && artists[1].isUpdated)
+        #expect(lost == 0)
+        scene.context.processPendingChanges()
+        #expect(lost == 1 && refreshed == [artists[0], artists[2]])
+        scene.context.mergePolicy = .objectTrump
+        try scene.context.save()
+        #expect(artists[1].name == "1'" && artists[1].founded == 5 && lost == 1)
+        withExtendedLifetime(tokens) {}
+    }
+
+    @Test(arguments: 0..<6)
+    func `each way of reading goes on in the newest generation`(_ way: Int) throws {
+        let scene = try Scene()
+        let artists = try scene.artists()
+        try scene.changeAndWriteMuch()
+
+        switch way {
+        case 0: #expect(try scene.artists().map(\.name) == ["0'", "1'"])
+        case 1: #expect(try scene.context.count(for: FetchRequest<Artist>()) == 2)
+        case 2: #expect(try scene.context.fetchIDs(FetchRequest<Artist>()).count == 2)
+        case 3:
+            var names: [String] = []
+            try scene.context.enumerate(FetchRequest<Artist>(), batchSize: 1) { names.append($0.name) }
+            #expect(names == ["0'", "1'"])
+        case 4: #expect(artists[0].albums.first?.title == "0")
+        default:
+            scene.context.refresh(artists[0], mergesChanges: false)
+            #expect(artists[0].name == "0'")
+        }
+        #expect(scene.context.recordedViolations.isEmpty)
+    }
+
+    @Test func `a context pinned to a lost generation is told so, until it goes on`() throws {
+        let scene = try Scene()
+        try scene.context.setQueryGeneration(from: .current)
+        let artists = try scene.artists()
+        let token = try scene.context.queryGenerationToken
+        let album = ObjectID(entityName: "Album", storeIdentifier: scene.store.identifier, key: 1)
+        try scene.changeAndWriteMuch()
+
+        for question in [
+            { _ = try scene.context.count(for: FetchRequest<Artist>()) },
+            { _ = try scene.context.existingObject(with: album) },
+        ] as [() throws -> Void] {
+            guard case .queryGenerationExpired? = contextError(question) else {
+                Issue.record("a lost generation answers")
+                return
+            }
+        }
+        #expect(artists[0].name == "0")
+        let other = ManagedObjectContext(scene.coordinator)
+        try other.setQueryGeneration(from: token)
+        #expect(contextError { _ = try other.count(for: FetchRequest<Artist>()) } != nil)
+        try other.setQueryGeneration(from: nil)
+        #expect(try other.count(for: FetchRequest<Artist>()) == 2)
+
+        try scene.context.setQueryGeneration(from: nil)
+        #expect(try scene.context.count(for: FetchRequest<Artist>()) == 2)
+        scene.context.refreshAllObjects()
+        #expect(try scene.artists().map(\.name) == ["0'", "1'"])
+    }
+
+    @Test func `contexts that nobody uses keep the log below its cap`() throws {
+        let scene = try Scene()
+        let idle = (0..<8).map { _ in ManagedObjectContext(scene.coordinator) }
+        for context in idle { _ = try context.count(for: FetchRequest<Artist>()) }
+        for _ in 0..<3 { try scene.writeMuch() }
+        #expect(scene.store.statistics.logByteCount <= UInt64(DatabaseOptions.small.logByteCountMax))
+        for context in idle { #expect(try context.count(for: FetchRequest<Listener>()) == 3) }
+    }
+}
