@@ -55,7 +55,7 @@ extension ManagedObjectContext {
     /// Brings the row of a fault into memory, with those of its cohort; `row` stays `nil` if the store has none.
     func loadRow(of object: ManagedObject) throws(ContextError) {
         let id = object.storedID
-        guard !id.isTemporary else { return }
+        guard !id.isTemporary, !object.isInserted else { return }
         if let row = cache.row(of: id) {
             object.row = row
             return
@@ -63,7 +63,7 @@ extension ManagedObjectContext {
         let cohort = object.cohort
         let wanted =
             cohort?.members(around: id) { member in
-                !member.isTemporary && member.storeTag == id.storeTag && registry.withObject(member, \.hasRow) != true
+                member.storeTag == id.storeTag && registry.withObject(member, \.lacksStoredRow) != false
                     && cache.row(of: member) == nil
             } ?? [id]
         faultTrips += 1
@@ -75,7 +75,7 @@ extension ManagedObjectContext {
             guard let row = next else { continue }
             rowCount += 1
             registry.withObject(row.id) { member in
-                guard !member.hasRow, !member.isInserted else { return }
+                guard member.lacksStoredRow else { return }
                 member.setRow(row.content, row.place)
                 // It was not found in an older generation.
                 member.state.remove(.inaccessible)
@@ -93,7 +93,7 @@ extension ManagedObjectContext {
         if let list = cache.list(of: id, at: slot) { return list }
         let cohort = cohort(of: object)
         let owners = cohort.members(around: id) { member in
-            !member.isTemporary && member.storeTag == id.storeTag && canHave(relationship, member)
+            member.storeTag == id.storeTag && mayBeStored(member) && canHave(relationship, member)
                 && cache.list(of: member, at: slot) == nil
         }
         faultTrips += 1
@@ -103,6 +103,11 @@ extension ManagedObjectContext {
         cohort.keep(lists, of: owners, at: slot)
         return lists.first ?? []
     }
+
+    /// Whether a store may hold a row with this ID.
+    ///
+    /// Not each permanent ID is of a row: a new object may have its own before it is saved (MC-37).
+    func mayBeStored(_ id: ObjectID) -> Bool { !id.isTemporary && registry.withObject(id, \.isInserted) != true }
 
     /// Whether the entity of `id` has `relationship`, itself or from an entity it inherits from.
     private func canHave(_ relationship: Relationship, _ id: ObjectID) -> Bool {
@@ -180,6 +185,16 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
+    /// Whether a store may hold its row and its lists: it is in a context and not new, and its row was not found gone.
+    ///
+    /// That its ID is permanent says less: a new object may have its own before it is saved (MC-37).
+    final var mayBeStored: Bool {
+        !storedID.isTemporary && state.isDisjoint(with: [.inserted, .inaccessible])
+    }
+
+    /// Whether a store may hold its row, which is not in memory.
+    final var lacksStoredRow: Bool { !hasRow && !isInserted }
+
     /// Whether it is a fault without a row and came alone.
     final var wantsCohort: Bool { cohort == nil && !hasRow && isFault }
 }

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         _ destination: ObjectID, in relationship: Relationship, of object: ManagedObject
     ) throws(ContextError) -> Bool {
         let id = object.storedID
-        guard !destination.isTemporary, destination.storeTag == id.storeTag else { return false }
+        guard mayBeStored(destination), destination.storeTag == id.storeTag else { return false }
         if let list = cache.list(of: id, at: relationship.slot) {
             return relationship.isOrdered ? list.contains(destination) : list.hasInKeyOrder(destination)
         }

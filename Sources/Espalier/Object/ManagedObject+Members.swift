@@ -72,9 +72,6 @@ extension ManagedObject {
         return isKnown ? place : storedDestinationIDs(at: slot).firstIndex(of: id)
     }
 
-    /// Whether the store may hold anything for the object's relationships.
-    private var mayBeStored: Bool { !storedID.isTemporary && state.isDisjoint(with: [.inserted, .inaccessible]) }
-
     private func storedCount(at slot: Int) -> Int {
         askStore(at: slot, otherwise: 0) { context, relationship throws(ContextError) in
             try context.storedCount(of: relationship, for: self)

@@ -89,7 +89,7 @@ extension ManagedObject {
 
     /// What the store holds, without unsaved changes.
     final func storedDestinationIDs(at slot: Int) -> [ObjectID] {
-        guard !storedID.isTemporary, state.isDisjoint(with: [.inserted, .inaccessible]) else { return [] }
+        guard mayBeStored else { return [] }
         return withContext { context in
             let relationship = withShape { $0.entity.relationships[slot] }
             do {
