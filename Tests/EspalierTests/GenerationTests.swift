@@ -350,5 +350,7 @@ import Testing
         let background = BackgroundContext(stack.coordinator)
         let names = try await background.perform { try $0.fetch(FetchRequest<Artist>()).map(\.name) }
         #expect(names == ["Artist 0"] && store.statistics.snapshotCount == before)
+        let count = try background.performAndWait { try $0.count(for: FetchRequest<Artist>()) }
+        #expect(count == 1 && store.statistics.snapshotCount == before)
     }
 }

@@ -96,7 +96,7 @@ extension ManagedObjectContext {
         }
         cache.removeAll()
         if mailbox == nil {
-            for object in registry.objects where object.isFault && !object.hasChanges { object.row = nil }
+            for object in registry.objects where object.isClean && object.isFault { object.row = nil }
         }
         let owners = lists.keys.compactMap { registry[$0] }
         // What cannot be read now, whatever needs it next will say.
@@ -106,5 +106,13 @@ extension ManagedObjectContext {
                 cohort(of: object).keep([list], of: [object.storedID], at: slot)
             }
         }
+    }
+}
+
+extension ManagedObject {
+    /// Whether it only shows its row, which may be read again: it has no changes, is not known to be gone, and no hook
+    /// is about to see its values.
+    final var isClean: Bool {
+        state.isDisjoint(with: [.inserted, .updated, .deleted, .inaccessible, .awakening])
     }
 }

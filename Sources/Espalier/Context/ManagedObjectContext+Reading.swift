@@ -73,8 +73,7 @@ extension ManagedObjectContext {
     private func leaveLostGeneration() {
         generation.end()
         forgetReads()
-        for object in registry.objects
-        where object.hasRow && !object.hasChanges && object.state.isDisjoint(with: .awakening) {
+        for object in registry.objects where object.isClean && object.hasRow {
             noteRefreshed(object)
             object.turnIntoFault()
         }

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
     ///   objects stay as they are, and with `true` so do changed ones whose row is gone: the next save reports those.
     public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self, !object.isInserted else { return }
-        advanceGeneration()
+        if object.managedObjectContext === self { advanceGeneration() }
         reread(object, mergesChanges: mergesChanges)
     }
 

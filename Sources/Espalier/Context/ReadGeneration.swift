@@ -107,9 +107,12 @@ final class ReadGeneration {
             guard let old = parts[position].snapshot, !saved.isEmpty || !old.isNewest else { continue }
             // What cannot be read now, the next question will say.
             parts[position].snapshot = nil
-            let new = try? takeSnapshot(at: position)
-            let known = saved[parts[position].part.number].map { $0 == old.generation + 1 ? $0 : 0 } ?? old.generation
-            if new?.generation != known { isOther = true }
+            guard let new = try? takeSnapshot(at: position).generation else {
+                isOther = true
+                continue
+            }
+            let isOwnSave = new == old.generation + 1 && new == saved[parts[position].part.number]
+            if new != old.generation && !isOwnSave { isOther = true }
         }
         return isOther
     }

@@ -99,8 +99,10 @@ public actor BackgroundContext {
     public nonisolated func performAndWait<Value: Sendable, Failure: Error>(
         _ body: @Sendable (ManagedObjectContext) throws(Failure) -> Value
     ) throws(Failure) -> Value {
+        let isWithinBlock = executor.isCurrent
         let outcome: Result<Value, Failure> = executor.sync {
             assumeIsolated { actor in
+                defer { if !isWithinBlock { actor.context.endIdleGeneration() } }
                 do throws(Failure) { return .success(try body(actor.context)) } catch { return .failure(error) }
             }
         }
