@@ -81,7 +81,9 @@ private final class UniteWalk {
             guard let guest = pick(objects(side, "Guest")) else { return }
             try guest.setValue(.string("\(random.next() % 50)"), forKey: "note")
         case 10:
-            guard let object = pick(kept[side].filter { $0.managedObjectContext != nil && !$0.isDeleted }) else { return }
+            guard let object = pick(kept[side].filter { $0.managedObjectContext != nil && !$0.isDeleted }) else {
+                return
+            }
             try context.delete(object)
         case 11:
             kept[side] = kept[side].filter { $0.managedObjectContext != nil && !$0.isDeleted }
@@ -128,7 +130,9 @@ private final class UniteWalk {
         for name in ["name", "code"] { try new.setValue(.null, forKey: name) }
         let united = try context.unite(new, with: id, random.next() % 3 == 0 ? .keep : .merge)
         unitedCount += 1
-        if united.objectID != id || context.registeredObject(for: id) !== united { issues += "\(id) is another object; " }
+        if united.objectID != id || context.registeredObject(for: id) !== united {
+            issues += "\(id) is another object; "
+        }
         kept[side].append(united)
     }
 
@@ -149,7 +153,9 @@ private final class UniteWalk {
         }
         for object in inserted where object.managedObjectContext == nil {
             mergedCount += 1
-            if object.objectID.isTemporary || context.registeredObject(for: object.objectID) === object { issues += "\(object.objectID) has left and says nothing; " }
+            if object.objectID.isTemporary || context.registeredObject(for: object.objectID) === object {
+                issues += "\(object.objectID) has left and says nothing; "
+            }
         }
         context.compareWithFreshContext()
         try list.check()
