@@ -123,6 +123,8 @@ private final class UniteWalk {
     private func unite(_ side: Int) throws {
         let context = contexts[side]
         guard let new = pick(objects(side, "Guest").filter(\.isInserted)) else { return }
+        // The context reads the newest generation, as a new one does.
+        context.processPendingChanges()
         let rows = try list.newContext().fetch(FetchRequest<ManagedObject>(entityName: "Guest")).map(\.objectID)
         let others = objects(side, "Guest").filter { $0 !== new }.map(\.objectID)
         guard let id = pick(rows + others), context.registeredObject(for: id)?.isDeleted != true else { return }
