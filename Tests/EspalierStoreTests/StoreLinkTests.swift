@@ -1,5 +1,6 @@
 // To-many relationships in every store: who stands in which list, and in what order.
 
+import EspalierEngine
 import EspalierModel
 import EspalierStore
 import TestSupport
@@ -289,5 +290,30 @@ import Testing
         #expect(try fixture.links(ids[3], "songs") == saved.reversed())
         #expect(try fixture.links(ids[2], "media") == saved)
         #expect(try fixture.links(saved[0], "tags") == [ids[2]])
+    }
+
+    @Test func `one destination more in a long list writes few pages, wherever it comes`() throws {
+        let fixture = try StoreFixture(.treeInMemory)
+        let store = try #require(fixture.store as? BTreeStore)
+        let person = try fixture.insert("Person")
+        var request = SaveRequest()
+        request.insertions = try (0..<4000).map { _ in try fixture.insertion("Song") }
+        var list = try store.save(request).inserted.ids
+        try fixture.link(person, "favourites", order: list)
+        let song = try fixture.insert("Song")
+        for place in [0, 2000, 4000] {
+            var new = list
+            new.insert(song, at: place)
+            let before = store.statistics.logByteCount
+            try fixture.link(person, "favourites", order: new)
+            // The list alone fills about 40 pages.
+            #expect(store.statistics.logByteCount - before < 12 * 8192, "at \(place)")
+            #expect(try fixture.links(person, "favourites") == new)
+            try fixture.link(person, "favourites", order: list)
+        }
+        list.reverse()
+        try fixture.link(person, "favourites", order: list)
+        #expect(try fixture.links(person, "favourites") == list)
+        #expect(try store.check().isOK)
     }
 }

@@ -194,4 +194,21 @@ import Testing
         #expect(try gift.ids("guest") == [id])
         withExtendedLifetime(token) {}
     }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a new destination that is deleted after a merge leaves nothing behind in the list`(_ kind: StoreKind) throws {
+        let list = try GuestList(kind)
+        let id = try list.store("Guest", ["name": .string("Ada")])
+        list.context.automaticallyMergesChangesFromParent = true
+        let guest = try list.context.existingObject(with: id)
+        let friend = try list.make("Guest")
+        try guest.add([friend], toRelationshipNamed: "friends")
+        let other = list.newContext()
+        try other.existingObject(with: id).setValue(.string("theirs"), forKey: "note")
+        try other.save()
+        list.context.processPendingChanges()
+        try list.context.delete(friend)
+        try list.save()
+        #expect(try guest.ids("friends") == [] && guest[attribute: "note"] == .string("theirs"))
+    }
 }

@@ -83,6 +83,6 @@ extension ManagedObject {
             let isKept = policy == .storeTrump && committed != id
             return relate(to: isKept ? committed : nil, at: relationship.slot)
         }
-        for id in destinations { unlink(id, across: relationship) }
+        for id in destinations where hasDestination(id, at: relationship.slot) { unlink(id, across: relationship) }
     }
 }

@@ -71,6 +71,7 @@ extension ManagedObjectContext {
     /// Makes a new object and the object with this ID one, which the next save updates or inserts.
     ///
     /// What the new object has set goes into the other one, as `action` says; what leads to the new object leads there.
+    /// A row that is not in memory is read from the generation that the context reads.
     ///
     /// - Returns: the object that stands for both: the one in memory with this ID, else `object`.
     /// - Throws: `ContextError.objectNotFound` if there is no such row or object, it is deleted here, or it is of an

@@ -213,6 +213,7 @@ struct ToManyChange {
         }
         counted.stand = -1
         added = ObjectIDSet(added.lazy.filter { !gone.contains($0) })
+        removed = ObjectIDSet(removed.lazy.filter { !gone.contains($0) })
     }
 
     /// The same change with other IDs.

@@ -47,25 +47,24 @@ extension SaveExecution {
         try transaction.put(linkValue, for: linkKey, in: tree)
     }
 
-    /// Writes an ordered list anew from the first place where it changes.
+    /// Writes the entries of an ordered list that change.
+    ///
+    /// - Complexity: O(n) to read the list, and to compare it; see `ListPositions` for what is written.
     private mutating func writeOrdered(_ edit: LinkEdit, of owner: ObjectID) throws(StoreError) {
         let tree = catalog.linkTree(of: edit.relationship)
         let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog, path: path)
-        let new = edit.applied(to: old.map(\.id))
-        var common = 0
-        while common < old.count, common < new.count, old[common].id == new[common] { common += 1 }
-        let kept = Set(new)
-        for (key, id) in old[common...] {
+        let changes = ListPositions(
+            from: old.map { ($0.key.bigEndianKey(at: 8), $0.id) }, to: edit.applied(to: old.map(\.id)))
+        let stays = Set(changes.added.lazy.map(\.id))
+        for (key, id) in changes.removed.lazy.map({ old[$0] }) {
             try transaction.remove(key, from: tree)
-            if !kept.contains(id) { try removeOwner(owner, of: id, edit.relationship) }
+            if !stays.contains(id) { try removeOwner(owner, of: id, edit.relationship) }
         }
-        var position = common == 0 ? 0 : old[common - 1].key.bigEndianKey(at: 8) &+ 1
-        for destination in new[common...] {
+        for (position, id) in changes.added {
             try transaction.put(
-                LinkKey.value(entityNumber: catalog.context.reference(destination).entity),
-                for: LinkKey.ordered(owner.key, position: position, destination.key), in: tree)
-            try putOwner(owner, of: destination, edit.relationship)
-            position &+= 1
+                LinkKey.value(entityNumber: catalog.context.reference(id).entity),
+                for: LinkKey.ordered(owner.key, position: position, id.key), in: tree)
+            try putOwner(owner, of: id, edit.relationship)
         }
     }
 

@@ -1,7 +1,9 @@
 // A set of rows: a bit for each key, in blocks of 64 neighbours.
 //
 // Invariants
-//   1. No block is empty.
+//   1. No block of `blocks` is empty, and no part.
+//   2. The block that changed last is `lastBits`; what `blocks` has for it is older.
+// Rows come and go in the order of their keys: that the last block is at hand spares a search for most of them.
 
 public import EspalierModel
 
@@ -10,56 +12,84 @@ public import EspalierModel
 /// A million rows whose keys are neighbours take a megabyte at most, where an array of their IDs takes 16; rows that
 /// stand alone take about 50 bytes each. It goes through its rows by entity and ascending key.
 public struct RowSet: Sendable, Sequence {
-    private struct Block: Hashable, Comparable {
+    /// The rows of one entity.
+    private struct Part {
         let storeTag: UInt32
         let entityTag: UInt32
-        let high: UInt64
+        var count = 0
+        private var blocks: [UInt64: UInt64] = [:]
+        private var last = UInt64.max
+        private var lastBits: UInt64 = 0
 
-        init(_ id: ObjectID) { (storeTag, entityTag, high) = (id.storeTag, id.entityTag, id.key >> 6) }
+        init(_ id: ObjectID) { (storeTag, entityTag) = (id.storeTag, id.entityTag) }
 
-        static func < (left: Block, right: Block) -> Bool {
-            (left.storeTag, left.entityTag, left.high) < (right.storeTag, right.entityTag, right.high)
+        func isOf(_ id: ObjectID) -> Bool { entityTag == id.entityTag && storeTag == id.storeTag }
+
+        func contains(_ key: UInt64) -> Bool {
+            let bits = key >> 6 == last ? lastBits : blocks[key >> 6] ?? 0
+            return bits >> (key & 63) & 1 != 0
+        }
+
+        /// Takes a row in, or out; returns whether that changes anything.
+        mutating func set(_ isIn: Bool, _ key: UInt64) -> Bool {
+            if key >> 6 != last {
+                if last != .max { blocks[last] = lastBits == 0 ? nil : lastBits }
+                (last, lastBits) = (key >> 6, blocks[key >> 6] ?? 0)
+            }
+            let bit: UInt64 = 1 << (key & 63)
+            guard (lastBits & bit != 0) != isIn else { return false }
+            lastBits ^= bit
+            count += isIn ? 1 : -1
+            return true
+        }
+
+        /// By ascending key.
+        var sortedBlocks: [(high: UInt64, bits: UInt64)] {
+            var all = blocks
+            if last != .max { all[last] = lastBits == 0 ? nil : lastBits }
+            return all.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }
         }
     }
 
-    private var bits: [Block: UInt64] = [:]
-    /// How many rows.
-    public private(set) var count = 0
+    /// Few, so they are searched.
+    private var parts: [Part] = []
 
     /// No rows.
     public init() {}
 
     /// Whether there are none.
-    public var isEmpty: Bool { count == 0 }
+    public var isEmpty: Bool { parts.isEmpty }
+
+    /// How many rows.
+    ///
+    /// - Complexity: O(entities).
+    public var count: Int { parts.reduce(0) { $0 + $1.count } }
 
     /// Whether a row is in it.
     ///
-    /// - Complexity: O(1).
+    /// - Complexity: O(1), as a set has rows of few entities.
     public func contains(_ id: ObjectID) -> Bool {
-        !isEmpty && (bits[Block(id)] ?? 0) >> (id.key & 63) & 1 != 0
+        for position in parts.indices where parts[position].isOf(id) { return parts[position].contains(id.key) }
+        return false
     }
 
     /// Takes a row in; returns whether it was not in it before.
     ///
-    /// - Complexity: O(1).
+    /// - Complexity: O(1), likewise.
     @discardableResult
     public mutating func insert(_ id: ObjectID) -> Bool {
-        let bit: UInt64 = 1 << (id.key & 63)
-        let old = bits[Block(id), default: 0]
-        guard old & bit == 0 else { return false }
-        bits[Block(id)] = old | bit
-        count += 1
-        return true
+        for position in parts.indices where parts[position].isOf(id) { return parts[position].set(true, id.key) }
+        parts.append(Part(id))
+        return parts[parts.count - 1].set(true, id.key)
     }
 
     /// Takes a row out, if it is in it.
     ///
-    /// - Complexity: O(1).
+    /// - Complexity: O(1), likewise.
     public mutating func remove(_ id: ObjectID) {
-        guard contains(id), let old = bits[Block(id)] else { return }
-        let rest = old & ~(1 << (id.key & 63))
-        bits[Block(id)] = rest == 0 ? nil : rest
-        count -= 1
+        guard let position = parts.firstIndex(where: { $0.isOf(id) }) else { return }
+        _ = parts[position].set(false, id.key)
+        if parts[position].count == 0 { parts.remove(at: position) }
     }
 
     /// The rows of both.
@@ -71,21 +101,23 @@ public struct RowSet: Sendable, Sequence {
     }
 
     /// The tags of the entities that rows are of.
-    var entityTags: Set<UInt32> { Set(bits.keys.lazy.map(\.entityTag)) }
+    var entityTags: Set<UInt32> { Set(parts.lazy.map(\.entityTag)) }
 
     /// The rows by entity and ascending key.
     ///
     /// - Complexity: O(blocks × log blocks) to begin, O(1) for each row.
     public func makeIterator() -> AnyIterator<ObjectID> {
-        let blocks = bits.sorted { $0.key < $1.key }
-        var (position, rest) = (0, blocks.first?.value ?? 0)
+        let blocks = parts.sorted { ($0.storeTag, $0.entityTag) < ($1.storeTag, $1.entityTag) }.flatMap { part in
+            part.sortedBlocks.map { (storeTag: part.storeTag, entityTag: part.entityTag, high: $0.high, bits: $0.bits) }
+        }
+        var (position, rest) = (0, blocks.first?.bits ?? 0)
         return AnyIterator {
             while rest == 0 {
                 position += 1
                 guard position < blocks.count else { return nil }
-                rest = blocks[position].value
+                rest = blocks[position].bits
             }
-            let (block, low) = (blocks[position].key, UInt64(rest.trailingZeroBitCount))
+            let (block, low) = (blocks[position], UInt64(rest.trailingZeroBitCount))
             rest &= rest - 1
             return ObjectID(storeTag: block.storeTag, entityTag: block.entityTag, key: block.high << 6 | low)
         }

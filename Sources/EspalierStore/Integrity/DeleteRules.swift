@@ -28,13 +28,10 @@ struct DeleteRules {
         case list(ObjectID, Relationship)
     }
 
-    /// A row that goes, in the list of one that it leads to.
-    private struct Link {
+    /// Rows that go, in the lists of those that they lead to across one relationship.
+    private struct Links {
         let list: Relationship
-        let owner: ObjectID
-        let destination: ObjectID
-
-        var place: (Int, Int, UInt64, UInt64) { (list.declaredBy, list.slot, owner.key, destination.key) }
+        var pairs: [(owner: ObjectID, destination: ObjectID)] = []
     }
 
     /// What is judged when everything is written.
@@ -110,51 +107,90 @@ struct DeleteRules {
         _ batch: ArraySlice<ObjectSnapshot>, in rows: inout Rows
     ) throws(StoreError) {
         var next: [ObjectID] = []
-        var links: [Link] = []
-        for row in batch {
-            let entity = model.entities[schema.entityIndex(of: row.id)]
-            for relationship in entity.relationships {
-                if relationship.isToMany {
-                    try leaveList(of: row.id, relationship, &rows)
-                } else if let destination = row.destination(at: relationship.slot) {
-                    try leave(destination, of: row.id, relationship, &next, &links, &rows)
-                }
+        var links: [Links] = []
+        var start = batch.startIndex
+        while start < batch.endIndex {
+            // Rows of one entity mostly stand together: what they have in common is asked for once.
+            let tag = batch[start].id.entityTag
+            let end = batch[start...].firstIndex { $0.id.entityTag != tag } ?? batch.endIndex
+            try remove(sameEntity: batch[start..<end], &next, &links, &rows)
+            start = end
+        }
+        // In the order of the tree that they lie in.
+        for position in links.indices {
+            links[position].pairs.sort { ($0.owner.key, $0.destination.key) < ($1.owner.key, $1.destination.key) }
+            var last: ObjectID?
+            for (owner, destination) in links[position].pairs {
+                try rows.removeLink(of: owner, to: destination, links[position].list)
+                if owner != last { note(owner) }
+                last = owner
             }
-            for relationship in schema.oneWayLinksTo[entity.index] {
+        }
+        try rows.remove(batch)
+        if !next.isEmpty { steps.append(.rows(next)) }
+    }
+
+    /// Removes what leads to rows of one entity.
+    private mutating func remove<Rows: RuledRows & ~Copyable>(
+        sameEntity batch: ArraySlice<ObjectSnapshot>, _ next: inout [ObjectID], _ links: inout [Links],
+        _ rows: inout Rows
+    ) throws(StoreError) {
+        guard let first = batch.first else { return }
+        let entity = model.entities[schema.entityIndex(of: first.id)]
+        for relationship in entity.relationships {
+            if relationship.isToMany {
+                for row in batch { try leaveList(of: row.id, relationship, &rows) }
+            } else {
+                if let list = model.inverse(of: relationship), list.isToMany {
+                    leaveLists(list, across: relationship.slot, batch, &links)
+                }
+                try leaveDestinations(of: batch, relationship, &next, &rows)
+            }
+        }
+        for relationship in schema.oneWayLinksTo[entity.index] {
+            for row in batch {
                 for owner in try rows.owners(leadingTo: row.id, relationship) {
                     try rows.removeLink(of: owner, to: row.id, relationship)
                     note(owner)
                 }
             }
         }
-        // In the order of the tree that they lie in.
-        links.sort { $0.place < $1.place }
-        for link in links { try rows.removeLink(of: link.owner, to: link.destination, link.list) }
-        try rows.remove(batch)
-        if !next.isEmpty { steps.append(.rows(next)) }
     }
 
-    /// The rule of a to-one relationship of a row that goes.
-    private mutating func leave<Rows: RuledRows & ~Copyable>(
-        _ destination: ObjectID, of owner: ObjectID, _ relationship: Relationship, _ next: inout [ObjectID],
-        _ links: inout [Link], _ rows: inout Rows
-    ) throws(StoreError) {
-        let inverse = model.inverse(of: relationship)
-        if let inverse, inverse.isToMany, !(gone.contains(destination) && isEmptied(inverse)) {
-            links.append(Link(list: inverse, owner: destination, destination: owner))
-            note(destination)
+    /// Notes the places of rows that go in the lists of those that they lead to, unless these are emptied as a whole.
+    private func leaveLists(
+        _ list: Relationship, across slot: Int, _ batch: ArraySlice<ObjectSnapshot>, _ links: inout [Links]
+    ) {
+        let position =
+            links.firstIndex { RelationshipID($0.list) == RelationshipID(list) } ?? links.count
+        if position == links.count { links.append(Links(list: list)) }
+        let isEmptied = isEmptied(list)
+        for row in batch {
+            guard let owner = row.destination(at: slot), !(isEmptied && gone.contains(owner)) else { continue }
+            links[position].pairs.append((owner, row.id))
         }
-        switch relationship.deleteRule {
-        case .cascade:
-            if !gone.contains(destination) { next.append(destination) }
-        case .deny:
-            doubts.append(.denied(owner, relationship, [destination]))
-        case .nullify:
-            guard let inverse, !inverse.isToMany else { return }
-            try clear(inverse, of: [destination], leadingTo: owner, &rows)
-        case .noAction:
-            guard let inverse, !inverse.isToMany else { return }
-            doubts.append(.leads(destination, inverse, to: owner))
+    }
+
+    /// The rule of a to-one relationship of rows that go.
+    private mutating func leaveDestinations<Rows: RuledRows & ~Copyable>(
+        of batch: ArraySlice<ObjectSnapshot>, _ relationship: Relationship, _ next: inout [ObjectID],
+        _ rows: inout Rows
+    ) throws(StoreError) {
+        let (rule, slot, inverse) = (relationship.deleteRule, relationship.slot, model.inverse(of: relationship))
+        let back = inverse?.isToMany == false ? inverse : nil
+        if back == nil, rule == .nullify || rule == .noAction { return }
+        for row in batch {
+            guard let destination = row.destination(at: slot) else { continue }
+            switch rule {
+            case .cascade:
+                if !gone.contains(destination) { next.append(destination) }
+            case .deny:
+                doubts.append(.denied(row.id, relationship, [destination]))
+            case .nullify:
+                if let back { try clear(back, of: [destination], leadingTo: row.id, &rows) }
+            case .noAction:
+                if let back { doubts.append(.leads(destination, back, to: row.id)) }
+            }
         }
     }
 

@@ -28,8 +28,8 @@ struct PreparedSave {
     let deletions: [SaveRequest.Expectation]
     let locks: [SaveRequest.Expectation]
     private(set) var links: [LinkChange] = []
-    /// The IDs in the request of insertions that went into stored rows, by those.
-    private var mergedIDs: [ObjectID: ObjectID] = [:]
+    /// For rows that insertions went into, the IDs in the request of all that brings them something.
+    private var mergedIDs: [ObjectID: [ObjectID]] = [:]
     /// The permanent IDs by the temporary ones.
     var permanentIDs: PermanentIDs { checks.permanentIDs }
     /// Whether some of the new rows have IDs that were reserved.
@@ -79,7 +79,7 @@ struct PreparedSave {
         return conflicts.map { conflict in
             ConstraintConflict(
                 entityName: conflict.entityName, properties: conflict.properties, values: conflict.values,
-                object: requested[conflict.object] ?? mergedIDs[conflict.object] ?? conflict.object,
+                object: mergedIDs[conflict.object]?.first ?? requested[conflict.object] ?? conflict.object,
                 other: requested[conflict.other] ?? conflict.other)
         }
     }
@@ -87,11 +87,12 @@ struct PreparedSave {
     /// `conflicts` with the IDs that the request knows.
     func asRequested(_ conflicts: [ReferenceConflict]) -> [ReferenceConflict] {
         let requested = requestedIDs
-        return conflicts.map { conflict in
-            ReferenceConflict(
-                conflict.kind, owner: requested[conflict.owner] ?? mergedIDs[conflict.owner] ?? conflict.owner,
-                relationship: conflict.relationship,
-                destinations: conflict.destinations.map { requested[$0] ?? $0 })
+        return conflicts.flatMap { conflict in
+            (mergedIDs[conflict.owner] ?? [requested[conflict.owner] ?? conflict.owner]).map { owner in
+                ReferenceConflict(
+                    conflict.kind, owner: owner, relationship: conflict.relationship,
+                    destinations: conflict.destinations.map { requested[$0] ?? $0 })
+            }
         }
     }
 
@@ -126,6 +127,7 @@ struct PreparedSave {
             let id = insertions[position].id
             if id.isTemporary { permanentIDs.replace(target, for: id) } else { replacesReserved = true }
         }
+        let (requested, named) = (requestedIDs, Set(ids + updates.map(\.id) + links.map(\.owner)))
         links = try merged.united(links, in: source)
         lead(to: merged.replacements, fromInsertions: replacesReserved)
         let changed = Dictionary(merged.changes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
@@ -138,8 +140,11 @@ struct PreparedSave {
             updates[position].destinations.removeAll { old in change.destinations.contains { $0.slot == old.slot } }
             updates[position].destinations += change.destinations
         }
-        for (position, target) in merged.targets where added[target] != nil {
-            mergedIDs[target] = insertions[position].id
+        for (position, target) in merged.targets.sorted(by: { $0.key < $1.key }) {
+            if mergedIDs[target] == nil {
+                mergedIDs[target] = named.contains(target) ? [requested[target] ?? target] : []
+            }
+            mergedIDs[target]?.append(insertions[position].id)
         }
         updates += merged.changes.filter { added[$0.id] != nil }
         let kept = insertions.indices.filter { merged.targets[$0] == nil }

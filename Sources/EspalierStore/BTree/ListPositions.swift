@@ -1,0 +1,144 @@
+// Where the destinations of an ordered list stand in its tree: numbers that ascend, with gaps in which new destinations
+// find room, so that a change writes the entries that it is about and few others.
+//
+// Invariants
+//   1. Destinations that stay and are not moved keep their entries: as many of them as can stay in their order.
+//   2. Where there is no room, entries behind the place get new positions, twice as many with each try, until they stand
+//      at least `roomMin` apart: insertions at one place write O(log n) entries each, on average.
+
+package import EspalierModel
+
+/// The entries that change when a list gets another order.
+package struct ListPositions {
+    /// An entry of a list.
+    package typealias Entry = (position: UInt64, id: ObjectID)
+
+    /// How far destinations stand apart that are appended.
+    private static let stride: UInt64 = 1 << 32
+    /// Where an empty list begins: there is room before it.
+    private static let start: UInt64 = 1 << 62
+    private static let roomMin: UInt64 = 1 << 16
+
+    /// Entries that go, as positions in the old list.
+    package private(set) var removed: [Int] = []
+    /// Entries that come.
+    package private(set) var added: [Entry] = []
+
+    /// Works out what changes between two lists, each without a destination twice.
+    ///
+    /// - Complexity: O(n), and O(m log m) for the m destinations between the first and the last change.
+    package init(from old: [Entry], to new: [ObjectID]) {
+        var places = Self.keptPositions(from: old, to: new)
+        var next = 0
+        while let start = places[next...].firstIndex(of: nil) {
+            let end = places[start...].firstIndex { $0 != nil } ?? places.count
+            next = Self.fill(start..<end, of: &places)
+        }
+        note(places, from: old, to: new)
+    }
+
+    /// Notes the entries of which the place has changed.
+    private mutating func note(_ places: [UInt64?], from old: [Entry], to new: [ObjectID]) {
+        // What stands where it stood is neither removed nor added.
+        var (front, back) = (0, 0)
+        func isSame(_ oldIndex: Int, _ newIndex: Int) -> Bool {
+            old[oldIndex].id == new[newIndex] && old[oldIndex].position == places[newIndex]
+        }
+        while front < min(old.count, new.count), isSame(front, front) { front += 1 }
+        while back < min(old.count, new.count) - front, isSame(old.count - 1 - back, new.count - 1 - back) { back += 1 }
+        var (former, kept): ([ObjectID: UInt64], Set<UInt64>) = ([:], [])
+        for entry in old[front..<old.count - back] { former[entry.id] = entry.position }
+        for index in front..<new.count - back {
+            guard let position = places[index] else { continue }
+            if former[new[index]] == position { kept.insert(position) } else { added.append((position, new[index])) }
+        }
+        for index in front..<old.count - back where !kept.contains(old[index].position) { removed.append(index) }
+    }
+
+    /// The positions of destinations that keep theirs; `nil` for those that come or are moved.
+    private static func keptPositions(from old: [Entry], to new: [ObjectID]) -> [UInt64?] {
+        var places = [UInt64?](repeating: nil, count: new.count)
+        var (front, back) = (0, 0)
+        while front < min(old.count, new.count), old[front].id == new[front] {
+            places[front] = old[front].position
+            front += 1
+        }
+        while back < min(old.count, new.count) - front, old[old.count - 1 - back].id == new[new.count - 1 - back] {
+            back += 1
+            places[new.count - back] = old[old.count - back].position
+        }
+        let middle = old.indices[front..<old.count - back]
+        let indices = Dictionary(middle.map { (old[$0].id, $0) }, uniquingKeysWith: { first, _ in first })
+        let moved = new.indices[front..<new.count - back].compactMap { place in
+            indices[new[place]].map { (place: place, index: $0) }
+        }
+        for step in longestAscent(moved.map(\.index)) { places[moved[step].place] = old[moved[step].index].position }
+        return places
+    }
+
+    /// Positions in `numbers`, all of them different, of as many as possible that ascend.
+    private static func longestAscent(_ numbers: [Int]) -> [Int] {
+        // The last number of the best ascent of each length so far, and before each number the one it follows.
+        var ends: [Int] = []
+        var previous = [Int](repeating: -1, count: numbers.count)
+        for index in numbers.indices {
+            var (low, high) = (0, ends.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if numbers[ends[middle]] < numbers[index] { low = middle + 1 } else { high = middle }
+            }
+            if low > 0 { previous[index] = ends[low - 1] }
+            if low == ends.count { ends.append(index) } else { ends[low] = index }
+        }
+        var ascent: [Int] = []
+        var index = ends.last ?? -1
+        while index >= 0 {
+            ascent.append(index)
+            index = previous[index]
+        }
+        return ascent.reversed()
+    }
+
+    /// Gives destinations positions between those around them, and to some behind them if there is no room.
+    ///
+    /// - Returns: where the destinations end that have got one.
+    private static func fill(_ range: Range<Int>, of places: inout [UInt64?]) -> Int {
+        let left = range.lowerBound > 0 ? places[range.lowerBound - 1] : nil
+        var end = range.upperBound
+        var room: UInt64 = 1
+        while true {
+            let right = end < places.count ? places[end] : nil
+            if let (first, step) = positions(UInt64(end - range.lowerBound), between: left, right, room) {
+                for index in range.lowerBound..<end { places[index] = first + UInt64(index - range.lowerBound) * step }
+                return end
+            }
+            if end == places.count {
+                // The last position that there is has been taken.
+                for index in places.indices { places[index] = start + UInt64(index) * stride }
+                return end
+            }
+            // Those behind, up to one that keeps its position.
+            end = min(places.count, end + max(1, end - range.lowerBound))
+            while end < places.count, places[end] == nil { end += 1 }
+            room = roomMin
+        }
+    }
+
+    /// The first of `count` positions between two, and how far they stand apart; `nil` if that is less than `room`.
+    private static func positions(
+        _ count: UInt64, between left: UInt64?, _ right: UInt64?, _ room: UInt64
+    ) -> (first: UInt64, step: UInt64)? {
+        switch (left, right) {
+        case (nil, nil): return (start, stride)
+        case (let left?, nil):
+            let step = min(stride, (.max - left) / (count + 1))
+            return step < room ? nil : (left + step, step)
+        case (nil, let right?):
+            let step = min(stride, right / (count + 1))
+            return step < room ? nil : (right - count * step, step)
+        case (let left?, let right?):
+            let step = (right - left) / (count + 1)
+            return step < room ? nil : (left + step, step)
+        }
+    }
+}

@@ -1,0 +1,165 @@
+// Random work of two contexts on one store with unique values: objects are united and merged by saves, related, edited
+// and deleted. After every save each object in memory reads what a fresh context reads, and the store is whole.
+
+import Espalier
+import EspalierModel
+import EspalierStore
+import TestSupport
+import Testing
+
+@Suite struct UniteWalkTests {
+    @Test(arguments: StoreKind.allCases)
+    func `random uniting and merging leaves one object for a row, and both ends of relationships equal`(
+        _ kind: StoreKind
+    ) throws {
+        var (mergedCount, unitedCount) = (0, 0)
+        for run in 0..<UInt64(campaignCount("ESPALIER_UNITE_WALKS", default: kind == .inMemory ? 12 : 3)) {
+            let seed = testSeed(default: 50_000) &+ run
+            let walk = try UniteWalk(kind, seed: seed)
+            for step in 0..<150 {
+                do { try walk.takeStep() } catch ContextError.violations {
+                    // A row that others have deleted refuses changes.
+                } catch {
+                    Issue.record("seed \(seed), step \(step): \(error)")
+                }
+                guard walk.hasNoIssue else {
+                    Issue.record("seed \(seed), step \(step): \(walk.issues)")
+                    return
+                }
+            }
+            mergedCount += walk.mergedCount
+            unitedCount += walk.unitedCount
+        }
+        #expect(mergedCount > 0 && unitedCount > 0, "the walks try too little")
+    }
+}
+
+private final class UniteWalk {
+    private let list: GuestList
+    private let contexts: [ManagedObjectContext]
+    private var random: SeededGenerator
+    /// Objects that the program keeps, by context.
+    private var kept: [[ManagedObject]] = [[], []]
+    private(set) var issues = ""
+    private(set) var mergedCount = 0
+    private(set) var unitedCount = 0
+
+    init(_ kind: StoreKind, seed: UInt64) throws {
+        list = try GuestList(kind)
+        contexts = [list.context, list.newContext()]
+        random = SeededGenerator(seed: seed)
+        for context in contexts {
+            context.mergePolicy = .objectTrump
+            context.automaticallyMergesChangesFromParent = true
+        }
+    }
+
+    var hasNoIssue: Bool { issues.isEmpty }
+
+    private func pick<Choice>(_ choices: [Choice]) -> Choice? {
+        choices.isEmpty ? nil : choices[Int(random.next() % UInt64(choices.count))]
+    }
+
+    private func objects(_ side: Int, _ entityName: String) -> [ManagedObject] {
+        kept[side].filter { $0.managedObjectContext != nil && !$0.isDeleted && $0.entity.name == entityName }
+    }
+
+    func takeStep() throws {
+        let side = Int(random.next() % 2)
+        let context = contexts[side]
+        switch random.next() % 16 {
+        case 0...2:
+            let name = random.next() % 4 == 0 ? AttributeValue.null : .string("\(random.next() % 8)")
+            let guest = try list.make("Guest", ["name": name, "note": .string("\(random.next() % 50)")], in: context)
+            if random.next() % 3 == 0 { try guest.setValue(.integer(Int64(random.next() % 30)), forKey: "code") }
+            kept[side].append(guest)
+        case 3:
+            let entityName = pick(["City", "Badge", "Club", "Gift"]) ?? ""
+            kept[side].append(try list.make(entityName, in: context))
+        case 4...8: try relate(side)
+        case 9:
+            guard let guest = pick(objects(side, "Guest")) else { return }
+            try guest.setValue(.string("\(random.next() % 50)"), forKey: "note")
+        case 10:
+            guard let object = pick(kept[side].filter { $0.managedObjectContext != nil && !$0.isDeleted }) else {
+                return
+            }
+            try context.delete(object)
+        case 11:
+            kept[side] = kept[side].filter { $0.managedObjectContext != nil && !$0.isDeleted }
+            for name in ["Guest", "City", "Club"] where random.next() % 2 == 0 {
+                let known = Set(kept[side])
+                kept[side] += try context.fetch(FetchRequest<ManagedObject>(entityName: name))
+                    .filter { !known.contains($0) }
+            }
+        case 12:
+            // Objects that nobody keeps end, so that rows are met of which the context has no object.
+            kept[side] = kept[side].filter { _ in random.next() % 2 == 0 }
+        case 13: try unite(side)
+        default: try save(side)
+        }
+    }
+
+    private func relate(_ side: Int) throws {
+        guard let guest = pick(objects(side, "Guest")) else { return }
+        let relationship = pick(["city", "badge", "host", "clubs", "friends", "gifts", "marks"]) ?? ""
+        let destinations = [
+            "city": "City", "badge": "Badge", "host": "Guest", "clubs": "Club", "friends": "Guest", "gifts": "Gift",
+            "marks": "City",
+        ]
+        guard let other = pick(objects(side, destinations[relationship] ?? "")) else { return }
+        if ["city", "badge", "host"].contains(relationship) {
+            let former = try guest.ids(relationship).first
+            let destination = random.next() % 5 == 0 ? nil : other
+            if former != destination?.objectID { try guest.relate(relationship, to: destination) }
+        } else if random.next() % 5 == 0 {
+            try guest.remove([other], fromRelationshipNamed: relationship)
+        } else {
+            try guest.add([other], toRelationshipNamed: relationship)
+        }
+    }
+
+    /// Unites a new guest with another one, in memory or not.
+    private func unite(_ side: Int) throws {
+        let context = contexts[side]
+        guard let new = pick(objects(side, "Guest").filter(\.isInserted)) else { return }
+        // The context reads the newest generation, as a new one does.
+        context.processPendingChanges()
+        let rows = try list.newContext().fetch(FetchRequest<ManagedObject>(entityName: "Guest")).map(\.objectID)
+        let others = objects(side, "Guest").filter { $0 !== new }.map(\.objectID)
+        guard let id = pick(rows + others), context.registeredObject(for: id)?.isDeleted != true else { return }
+        // Its unique values are those of the row, or free.
+        for name in ["name", "code"] { try new.setValue(.null, forKey: name) }
+        let united = try context.unite(new, with: id, random.next() % 3 == 0 ? .keep : .merge)
+        unitedCount += 1
+        if united.objectID != id || context.registeredObject(for: id) !== united {
+            issues += "\(id) is another object; "
+        }
+        kept[side].append(united)
+    }
+
+    private func save(_ side: Int) throws {
+        let context = contexts[side]
+        context.processPendingChanges()
+        let inserted = context.insertedObjects
+        context.constraintActions = random.next() % 4 == 0 ? GuestList.keepsAll : GuestList.mergesAll
+        do throws(ContextError) {
+            try context.save()
+        } catch {
+            switch error {
+            case .constraints, .violations:
+                // What shares values with two rows is given up, and what was done to a row that others had deleted.
+                return context.rollback()
+            default: throw error
+            }
+        }
+        for object in inserted where object.managedObjectContext == nil {
+            mergedCount += 1
+            if object.objectID.isTemporary || context.registeredObject(for: object.objectID) === object {
+                issues += "\(object.objectID) has left and says nothing; "
+            }
+        }
+        context.compareWithFreshContext()
+        try list.check()
+    }
+}
