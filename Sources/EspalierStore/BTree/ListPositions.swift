@@ -3,8 +3,8 @@
 //
 // Invariants
 //   1. Destinations that stay and are not moved keep their entries: as many of them as can stay in their order.
-//   2. Where there is no room, entries behind the place get new positions, twice as many with each try, until they stand
-//      at least `roomMin` apart: insertions at one place write O(log n) entries each, on average.
+//   2. Where there is no room, entries behind the place get new positions, twice as many with each try, until they
+//      stand at least `roomMin` apart: insertions at one place write few entries each, on average.
 
 package import EspalierModel
 
