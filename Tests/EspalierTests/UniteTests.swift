@@ -16,20 +16,21 @@ import Testing
             if known == .clean || known == .changed { #expect(row?.guestText == "Ada, none, old, 9") }
             if known == .changed { try row?.setValue(.integer(8), forKey: "rank") }
             let new = try list.make("Guest", ["name": .string("Ada"), "code": .integer(4), "note": .string("new")])
-            let gift = try list.make("Gift")
+            let (gift, led) = (try list.make("Gift"), try list.make("Guest"))
             try gift.relate("guest", to: new)
+            try led.relate("host", to: new)
 
             let united = try list.context.unite(new, with: id, action)
 
             #expect(united === (row ?? new) && united.objectID == id && new.objectID == id)
-            #expect(!united.isInserted && list.context.insertedObjects == [gift])
+            #expect(!united.isInserted && list.context.insertedObjects == [gift, led])
             let rank = known == .changed ? 8 : 9
             let expected = action == .merge ? "Ada, 4, new, \(rank)" : "Ada, none, old, \(rank)"
             #expect(united.guestText == expected)
-            #expect(try gift.ids("guest") == [id] && united.ids("gifts") == [gift.objectID])
+            #expect(try gift.ids("guest") == [id] && united.ids("gifts") == [gift.objectID] && led.ids("host") == [id])
             try list.save()
             #expect(united.guestText == expected)
-            #expect(try list.context.count(for: FetchRequest<ManagedObject>(entityName: "Guest")) == 1)
+            #expect(try list.context.count(for: FetchRequest<ManagedObject>(entityName: "Guest")) == 2)
             #expect((new.managedObjectContext == nil) == (row != nil))
         }
     }
