@@ -60,7 +60,7 @@ extension ManagedObjectContext {
         }
         var rest: StoreFetch? = fetch
         while let next = rest {
-            let batch = try read(position) { snapshot throws(StoreError) in
+            let batch = try read(position, next) { snapshot, next throws(StoreError) in
                 try snapshot.fetchBatch(next, of: batchSize > 0 ? batchSize : .max)
             }
             rowsFetched += batch.rows.count

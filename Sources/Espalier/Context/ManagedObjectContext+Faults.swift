@@ -97,7 +97,7 @@ extension ManagedObjectContext {
                 && cache.list(of: member, at: slot) == nil
         }
         faultTrips += 1
-        let lists = try read(holding: id) { snapshot throws(StoreError) in
+        let lists = try read(holding: id, owners) { snapshot, owners throws(StoreError) in
             try snapshot.destinations(of: relationship, for: owners)
         }
         cohort.keep(lists, of: owners, at: slot)

@@ -53,7 +53,7 @@ extension ManagedObjectContext {
         let fetch = try resolve(request.terms)
         let pending = pendingChanges(for: fetch, request.includesPendingChanges)
         if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
-            return try read(position) { snapshot throws(StoreError) in try snapshot.fetchIDs(fetch) }
+            return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetchIDs(fetch) }
         }
         return try objects(fetch, includesPendingChanges: request.includesPendingChanges).map(\.storedID)
     }
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
         fetch.sort = []
         let pending = pendingChanges(for: fetch, request.includesPendingChanges)
         if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
-            return try read(position) { snapshot throws(StoreError) in try snapshot.count(fetch) }
+            return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.count(fetch) }
         }
         return try objects(fetch, includesPendingChanges: request.includesPendingChanges).count
     }
@@ -107,7 +107,8 @@ extension ManagedObjectContext {
     ) throws(ContextError) -> [ManagedObject] {
         let pending = pendingChanges(for: fetch, includesPendingChanges)
         if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
-            return materialized(try read(position) { snapshot throws(StoreError) in try snapshot.fetch(fetch) })
+            let rows = try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) }
+            return materialized(rows)
         }
         return try merged(fetch, pending)
     }

@@ -11,7 +11,7 @@ extension ManagedObjectContext {
     func storedCount(of relationship: Relationship, for object: ManagedObject) throws(ContextError) -> Int {
         let (id, slot) = (object.storedID, relationship.slot)
         if let count = cache.count(of: id, at: slot) { return count }
-        let count = try read(holding: id) { snapshot throws(StoreError) in
+        let count = try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.destinationCount(of: relationship, for: id, limit: .max)
         }
         cohort(of: object).keep(count: count, of: id, at: slot)
@@ -24,7 +24,7 @@ extension ManagedObjectContext {
     ) throws(ContextError) -> Bool {
         let id = object.storedID
         if let count = cache.count(of: id, at: relationship.slot) { return count > limit }
-        return try read(holding: id) { snapshot throws(StoreError) in
+        return try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.destinationCount(of: relationship, for: id, limit: limit + 1) > limit
         }
     }
@@ -38,7 +38,7 @@ extension ManagedObjectContext {
         if let list = cache.list(of: id, at: relationship.slot) {
             return relationship.isOrdered ? list.contains(destination) : list.hasInKeyOrder(destination)
         }
-        return try read(holding: id) { snapshot throws(StoreError) in
+        return try read(holding: id, id) { snapshot, id throws(StoreError) in
             try snapshot.hasDestination(destination, of: relationship, for: id)
         }
     }

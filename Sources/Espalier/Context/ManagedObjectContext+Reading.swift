@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     func storedRows(_ fetch: StoreFetch) throws(ContextError) -> [SnapshotList] {
         var lists: [SnapshotList] = []
         for position in try positions(taking: fetch.entity) {
-            lists.append(try read(position) { snapshot throws(StoreError) in try snapshot.fetch(fetch) })
+            lists.append(try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) })
         }
         return lists
     }
@@ -22,7 +22,7 @@ extension ManagedObjectContext {
     func storedExplanation(_ fetch: StoreFetch) throws(ContextError) -> [String] {
         var lines: [String] = []
         for position in try positions(taking: fetch.entity) {
-            lines += try read(position) { snapshot throws(StoreError) in try snapshot.explain(fetch) }
+            lines += try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.explain(fetch) }
         }
         return lines
     }
@@ -30,23 +30,25 @@ extension ManagedObjectContext {
     /// Rows by ID, all of one store; `nil` where there is none.
     func storedRows(of ids: [ObjectID]) throws(ContextError) -> [ObjectSnapshot?] {
         guard let first = ids.first else { return [] }
-        return try read(holding: first) { snapshot throws(StoreError) in try snapshot.snapshots(of: ids) }
+        return try read(holding: first, ids) { snapshot, ids throws(StoreError) in try snapshot.snapshots(of: ids) }
     }
 
-    /// Calls `question` with the snapshot of the store that holds the object.
-    func read<Answer>(
-        holding id: ObjectID, _ question: (any StoreSnapshot) throws(StoreError) -> Answer
+    /// Calls `question` with the snapshot of the store that holds the object, and what is asked for.
+    func read<Wanted, Answer>(
+        holding id: ObjectID, _ wanted: Wanted,
+        _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
     ) throws(ContextError) -> Answer {
         guard let position = generation.position(holding: id) else { throw .noStore(entity: id.entityName) }
-        return try read(position, question)
+        return try read(position, wanted, question)
     }
 
-    /// Calls `question` with the snapshot of the store at `position`.
-    func read<Answer>(
-        _ position: Int, _ question: (any StoreSnapshot) throws(StoreError) -> Answer
+    /// Calls `question` with the snapshot of the store at `position`, and what is asked for, which would be copied if a
+    /// closure took it along.
+    func read<Wanted, Answer>(
+        _ position: Int, _ wanted: Wanted, _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
     ) throws(ContextError) -> Answer {
         do {
-            return try question(generation.snapshot(at: position))
+            return try question(generation.snapshot(at: position), wanted)
         } catch {
             guard error.isSnapshotExpired else { throw ContextError(error) }
         }
@@ -54,7 +56,7 @@ extension ManagedObjectContext {
             throw .queryGenerationExpired(path: generation.parts[position].part.path)
         }
         leaveLostGeneration()
-        do { return try question(generation.snapshot(at: position)) } catch { throw ContextError(error) }
+        do { return try question(generation.snapshot(at: position), wanted) } catch { throw ContextError(error) }
     }
 
     /// The stores that may hold objects of `entity`.

@@ -17,7 +17,7 @@ extension BTreeSnapshot {
         of relationship: Relationship, for owner: ObjectID, limit: Int
     ) throws(StoreError) -> Int {
         try checkLists(of: relationship, for: [owner])
-        return try reading { state throws(StoreError) in
+        return try reading(owner) { state, owner throws(StoreError) in
             try state.session.transaction.linkCount(of: owner.key, relationship, catalog, limit: limit)
         }
     }
@@ -31,7 +31,7 @@ extension BTreeSnapshot {
     ) throws(StoreError) -> Bool {
         try checkLists(of: relationship, for: [owner])
         _ = try SaveChecks.entity(of: destination, schema: catalog.schema, storeTag: catalog.context.storeTag)
-        return try reading { state throws(StoreError) in
+        return try reading(owner) { state, owner throws(StoreError) in
             try hasDestination(destination, of: relationship, for: owner, state.session)
         }
     }

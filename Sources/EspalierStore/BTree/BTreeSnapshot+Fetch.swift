@@ -8,7 +8,7 @@ extension BTreeSnapshot {
     /// The rows that match, in order, within offset and limit.
     public func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList {
         try check(fetch)
-        return try reading { state throws(StoreError) in
+        return try reading(fetch) { state, fetch throws(StoreError) in
             let (session, planner) = (state.session, try state.planner(store))
             if let rows = try rowsOfPoint(fetch, planner, session.transaction) { return rows }
             let plan = planner.plan(fetch, wantsRows: true)
@@ -50,7 +50,7 @@ extension BTreeSnapshot {
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         try check(fetch)
         guard count > 0 else { throw .invalidRequest(reason: "a batch of \(count) rows: there must be one at least") }
-        return try reading { state throws(StoreError) in
+        return try reading(fetch) { state, fetch throws(StoreError) in
             try firstRows(of: fetch, count, state.session, state.planner(store))
         }
     }
@@ -81,7 +81,7 @@ extension BTreeSnapshot {
     /// The IDs of the rows that match, in order, within offset and limit.
     public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] {
         try check(fetch)
-        return try reading { state throws(StoreError) in
+        return try reading(fetch) { state, fetch throws(StoreError) in
             let plan = try state.planner(store).plan(fetch, wantsRows: false)
             return try FetchExecution(plan, .ids, state.session).run().ids
         }
@@ -94,7 +94,7 @@ extension BTreeSnapshot {
         var unsorted = fetch
         unsorted.sort = []
         try check(fetch)
-        return try reading { state throws(StoreError) in
+        return try reading(unsorted) { state, unsorted throws(StoreError) in
             let session = state.session
             let plan = try state.planner(store).plan(unsorted, wantsRows: false)
             if case .rows = plan.access, plan.condition.isEmpty, plan.keys == StoreFetch.allKeys {
@@ -112,7 +112,7 @@ extension BTreeSnapshot {
         for id in ids where !catalog.context.isOwn(id) {
             _ = try SaveChecks.entity(of: id, schema: catalog.schema, storeTag: catalog.context.storeTag)
         }
-        return try reading { state throws(StoreError) in
+        return try reading(ids) { state, ids throws(StoreError) in
             try state.session.transaction.snapshots(of: ids, catalog, path: store.path)
         }
     }
@@ -122,7 +122,7 @@ extension BTreeSnapshot {
         of relationship: Relationship, for owners: [ObjectID]
     ) throws(StoreError) -> [[ObjectID]] {
         try checkLists(of: relationship, for: owners)
-        return try reading { state throws(StoreError) in
+        return try reading(owners) { state, owners throws(StoreError) in
             try state.session.transaction.links(of: owners, relationship, catalog, path: store.path)
         }
     }
@@ -130,7 +130,7 @@ extension BTreeSnapshot {
     /// One line for each step the store takes to answer `fetch`.
     public func explain(_ fetch: StoreFetch) throws(StoreError) -> [String] {
         try check(fetch)
-        return try reading { state throws(StoreError) in
+        return try reading(fetch) { state, fetch throws(StoreError) in
             try state.planner(store).plan(fetch, wantsRows: true).explanation(catalog.schema)
         }
     }

@@ -27,12 +27,12 @@ public final class BTreeSnapshot: StoreSnapshot {
 
     var catalog: StoreCatalog { store.catalog }
 
-    /// Calls `body` with the transaction.
+    /// Calls `body` with the transaction and the question, which would be copied if a closure took it along.
     ///
     /// - Throws: what `body` throws; `.closed` if the store was closed; `.storage(.snapshotExpired)` if closing it
     ///   failed, which has ended the transaction nevertheless.
-    func reading<Answer: Sendable>(
-        _ body: (SnapshotRead.State) throws(StoreError) -> Answer
+    func reading<Question, Answer: Sendable>(
+        _ question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         try read.state.withLock { state throws(StoreError) in
             guard let state else {
@@ -40,7 +40,7 @@ public final class BTreeSnapshot: StoreSnapshot {
                 throw .storage(.snapshotExpired, path: store.path)
             }
             defer { state.session.forgetRows() }
-            return try body(state)
+            return try body(state, question)
         }
     }
 }
