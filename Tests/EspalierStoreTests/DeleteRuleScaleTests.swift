@@ -92,6 +92,36 @@ import Testing
         #expect(try count("Folder", in: store) == 0)
     }
 
+    @Test(arguments: [StoreKind.memory, .treeInMemory])
+    func `a row that several deleted rows lead to is deleted once`(_ kind: StoreKind) throws {
+        let model = try ManagedObjectModel(entities: [
+            EntityDescription(
+                "Stem", relationships: [RelationshipDescription("leaves", to: "Leaf", inverse: "stem", .toMany)]),
+            EntityDescription(
+                "Leaf",
+                relationships: [RelationshipDescription("stem", to: "Stem", inverse: "leaves", deleteRule: .cascade)]),
+        ])
+        let store: any PersistentStore =
+            kind == .memory ? InMemoryStore(model: model) : try BTreeStore.inMemory(model: model)
+        var request = SaveRequest()
+        for _ in 0..<2 {
+            let stem = ObjectID(temporaryFor: "Stem")
+            request.insertions.append(.init(id: stem, values: [], destinations: [nil]))
+            for _ in 0..<3 {
+                request.insertions.append(.init(id: ObjectID(temporaryFor: "Leaf"), values: [], destinations: [stem]))
+            }
+        }
+        let ids = try store.save(request).inserted.map(\.id)
+
+        request = SaveRequest()
+        request.deletions = [ids[1], ids[2]].map { .init(id: $0, expectedVersion: 1) }
+        let result = try store.save(request)
+
+        #expect(Set(result.deleted) == Set(ids[...2]) && Set(result.changed) == [ids[3]])
+        #expect(try count("Stem", in: store) == 1 && count("Leaf", in: store) == 4)
+        if let tree = store as? BTreeStore { #expect(try tree.check().isOK) }
+    }
+
     @Test func `rows are deleted by a set that holds a bit for each`() {
         var rows = RowSet()
         let ids = (1...1000).map { ObjectID(storeTag: 1, entityTag: UInt32($0 % 3), key: UInt64($0 * $0)) }

@@ -85,8 +85,8 @@ struct DeleteRules {
         while let step = steps.popLast() {
             switch step {
             case .rows(let ids):
-                let found = try rows.rows(ids).compactMap(\.self).filter { !gone.contains($0.id) }
-                for row in found { gone.insert(row.id) }
+                // Several rows may lead to one: it goes once.
+                let found = try rows.rows(ids).compactMap(\.self).filter { gone.insert($0.id) }
                 try remove(found[...], in: &rows)
             case .list(let owner, let relationship):
                 let going = try takeDestinations(of: owner, relationship, from: &rows)
