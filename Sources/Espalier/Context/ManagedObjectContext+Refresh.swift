@@ -51,6 +51,8 @@ extension ManagedObjectContext {
     func refreshAll(isAsked: Bool) {
         beginEvent()
         defer { endEvent() }
+        // What was loaded ahead for objects that are not in memory is as old.
+        cache.removeAll()
         var changed: [ManagedObject] = []
         for object in registry.objects where !object.isInserted {
             if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
