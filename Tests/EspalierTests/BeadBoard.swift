@@ -35,6 +35,8 @@ enum BeadProperty: Int, CaseIterable, Comparable {
         default: false
         }
     }
+    /// Whether a change of it makes a new version of the row.
+    var isInRow: Bool { !isRelationship || isToOne || isOrdered }
     var isOrdered: Bool { self == .queue || self == .list }
     var inverse: BeadProperty? {
         switch self {

@@ -93,9 +93,18 @@ extension ContextWalk {
     private mutating func accept(_ save: WalkSave, _ index: Int) throws {
         stored = save.now
         saves += 1
-        for (name, values) in stored where save.old[name] != values { written[name] = saves }
+        for (name, values) in stored where save.old[name] != values {
+            written[name] = saves
+            let isInRow = BeadProperty.allCases.contains { property in
+                property.isInRow && save.old[name]?[property] != values[property]
+            }
+            if isInRow { rowWritten[name] = saves }
+        }
         for name in save.old.keys where stored[name] == nil { written[name] = saves }
-        for cell in save.side.touched { written[cell.bead] = saves }
+        for cell in save.side.touched {
+            written[cell.bead] = saves
+            if cell.property.isInRow { rowWritten[cell.bead] = saves }
+        }
         sides[index].forgetChanges()
         for bead in save.side.hooks.born { sides[index].beads[board.number(of: bead.objectID)] = bead }
         sides[index].hooks.born = []
@@ -233,7 +242,8 @@ extension ContextWalk {
         var twins: [Bead] = []
         if Bool.random(using: &random) {
             note(index, "save \(number) without a name")
-            try bead.setValue(.null, forKey: "name")
+            // What it has not taken in may be gone.
+            if contextError({ try bead.setValue(.null, forKey: "name") }) != nil { return }
         } else {
             note(index, "save twins")
             let context = sides[index].context
@@ -396,9 +406,13 @@ extension ContextWalk {
         }
     }
 
-    private mutating func compareOrder(_ cell: BeadCell, _ former: [Int], _ mine: [Int]?, _ save: WalkSave) {
-        let now = save.now[cell.bead]?[cell.property] ?? []
-        guard let base = save.side.bases[cell], let mine else {
+    private mutating func compareOrder(_ cell: BeadCell, _ old: [Int], _ shown: [Int]?, _ save: WalkSave) {
+        // What comes again with a row that was gone comes last.
+        func there(_ names: [Int]) -> [Int] {
+            names.filter { save.old[$0] != nil || save.side.inserted.contains($0) || save.born.contains($0) }
+        }
+        let (now, former) = (there(save.now[cell.bead]?[cell.property] ?? []), there(old))
+        guard let base = save.side.bases[cell], let mine = shown.map(there) else {
             if save.side.moves[cell] == nil, save.policy != .overwrite, ordersDiffer(now, former) {
                 fail("\(cell) is \(now), was \(former)")
             }

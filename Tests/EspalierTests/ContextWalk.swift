@@ -27,6 +27,8 @@ struct ContextWalk {
     var saves = 0
     /// The number of the save that wrote a bead last.
     var written: [Int: Int] = [:]
+    /// The number of the save that wrote the row of a bead last: sets are no part of it.
+    var rowWritten: [Int: Int] = [:]
     /// The number of the step.
     private(set) var stepNumber = 0
     /// Whether the last change was refused, as what it concerns is gone.
@@ -135,7 +137,7 @@ struct ContextWalk {
         side.context.processPendingChanges()
         for (cell, base) in side.bases {
             guard let now = stored[cell.bead]?[cell.property] else { continue }
-            let isTold = side.told.beads.contains(cell.bead) && written[cell.bead, default: 0] <= side.told.saves
+            let isTold = side.told.beads.contains(cell.bead) && rowWritten[cell.bead, default: 0] <= side.told.saves
             let isList = cell.property.isRelationship && !cell.property.isToOne
             // Additions and removals are counted from what was taken in; so is an order, unless it was moved there.
             if isAsked && isTold || isList && !cell.property.isOrdered {
@@ -208,7 +210,7 @@ struct ContextWalk {
                 sides[index].moves[cell] = nil
             }
         } else if mergesChanges, sides[index].told.beads.contains(number),
-            written[number, default: 0] <= sides[index].told.saves
+            rowWritten[number, default: 0] <= sides[index].told.saves
         {
             for cell in sides[index].bases.keys where cell.bead == number {
                 sides[index].bases[cell] = stored[number]?[cell.property]

@@ -377,7 +377,9 @@ extension ManagedObject {
                     guard other.destinationID(at: inverse.slot) == storedID else { continue }
                     other.setRawDestination(nil, at: inverse.slot)
                     other.relate(to: other.committedDestination(at: inverse.slot, besides: self), at: inverse.slot)
-                } else if let inverse {
+                } else if let inverse,
+                    !inverse.isOrdered || !other.storedDestinationIDs(at: inverse.slot).contains(storedID)
+                {
                     other.removeRaw(storedID, from: inverse)
                 }
             }

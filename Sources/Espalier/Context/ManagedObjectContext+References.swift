@@ -76,6 +76,8 @@ extension ManagedObject {
     fileprivate func drop(_ destinations: [ObjectID], from relationship: Relationship, _ policy: MergePolicy) {
         if policy == .rollback, !isInserted, let row {
             let conflict = VersionConflict(id: storedID, expectedVersion: row.version, stored: row)
+            // What others have added since is not given up.
+            managedObjectContext?.cache.invalidate(storedID)
             managedObjectContext?.rebase([conflict]) { _ in .deciding(.rollback) }
         }
         guard relationship.isToMany else {
