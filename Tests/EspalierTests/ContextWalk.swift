@@ -261,8 +261,13 @@ struct ContextWalk {
     mutating func giveUp(_ index: Int) throws {
         if Bool.random(using: &random) {
             note(index, "rollback")
+            let graves = sides[index].graves.keys.sorted()
             sides[index].context.rollback()
             sides[index].forgetChanges()
+            for name in graves {
+                guard let id = board.ids[name] else { continue }
+                sides[index].beads[name] = sides[index].context.registeredObject(for: id) as? Bead
+            }
             dropGone(index)
         } else {
             try reset(index)
