@@ -180,7 +180,7 @@ extension ManagedObject {
         if case .deciding(.rollback) = rebase { return }
         for (slot, change) in values.toMany.pairs {
             guard let list = change.list else {
-                changeable().values.toMany.modify(slot) { $0.noteMerge() }
+                noteMerge(of: change, at: slot)
                 continue
             }
             let stored = storedDestinationIDs(at: slot)
@@ -190,9 +190,38 @@ extension ManagedObject {
             let merge = ListMerge(base: change.base, mine: list, stored: stored)
             let merged = merge.merged(inOrderOfStore: inOrderOfStore).filter { isFree($0, at: slot, unless: list) }
             changeable().values.toMany[slot] = ToManyChange(list: merged, base: stored)
+            tellOwners(of: merged, storedAs: stored, formerly: change.base, at: slot)
             refreshMembers(of: stored, orOf: change.base, at: slot)
             if case .merging(let settled) = rebase, !settled.contains(storedID), stored != first {
                 keepBase(first, ofList: slot)
+            }
+        }
+    }
+
+    /// Notes at both ends of an unordered relationship that the store may have changed it; where the other end is
+    /// ordered, that one tells what was changed here.
+    private func noteMerge(of change: ToManyChange, at slot: Int) {
+        let relationship = entity.relationships[slot]
+        guard let context = managedObjectContext, !isListed(across: relationship) else { return }
+        context.hasMergedSets = true
+        changeable().values.toMany.modify(slot) { $0.noteMerge() }
+        for id in change.added.ids + change.removed.ids {
+            if let other = context.registry[id] { alignMerges(with: other, across: relationship) }
+        }
+    }
+
+    /// Makes the changes at the other ends of a merged list say what it says, where those are sets.
+    private func tellOwners(
+        of merged: [ObjectID], storedAs stored: [ObjectID], formerly base: [ObjectID], at slot: Int
+    ) {
+        guard let context = managedObjectContext, let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany
+        else { return }
+        let (members, now) = (Set(merged), Set(stored))
+        for id in members.union(now).union(base) {
+            guard let other = context.registry[id], other.changes?.values.toMany.contains(inverse.slot) == true
+            else { continue }
+            other.changeable().values.toMany.modify(inverse.slot) {
+                $0.settle(storedID, isMember: members.contains(id), isStored: now.contains(id))
             }
         }
     }
@@ -262,8 +291,10 @@ extension ManagedObject {
     /// Whether the object that a newer row leads to is deleted here, or was related to another one here.
     private func isTaken(_ id: ObjectID, across relationship: Relationship, _ keepsOtherEnds: Bool) -> Bool {
         guard let other = managedObjectContext?.registry[id] else { return false }
-        if other.isDeleted { return true }
-        guard keepsOtherEnds, let inverse = withShape({ $0.inverses[relationship.slot] }), !inverse.isToMany,
+        let inverse = withShape { $0.inverses[relationship.slot] }
+        // A deletion with rule `noAction` leads nobody away: the save refuses it.
+        if other.isDeleted { return other.state.contains(.inaccessible) || inverse?.deleteRule != .noAction }
+        guard keepsOtherEnds, let inverse, !inverse.isToMany,
             let destination = other.unsavedDestinationID(at: inverse.slot)
         else { return false }
         return destination != storedID && destination != other.row?.destination(at: inverse.slot)
@@ -309,6 +340,10 @@ extension ManagedObject {
                 context.object(for: former, from: other, across: inverse).removeRaw(id, from: relationship)
             }
         }
+        if isStored, inverse.isOrdered {
+            other.beginChange(of: inverse).values.toMany.modify(inverse.slot) { $0.restore(storedID) }
+            return other.noteChange()
+        }
         other.addRaw(storedID, to: inverse)
     }
 
@@ -342,7 +377,9 @@ extension ManagedObject {
                     guard other.destinationID(at: inverse.slot) == storedID else { continue }
                     other.setRawDestination(nil, at: inverse.slot)
                     other.relate(to: other.committedDestination(at: inverse.slot, besides: self), at: inverse.slot)
-                } else if let inverse {
+                } else if let inverse,
+                    !inverse.isOrdered || !other.storedDestinationIDs(at: inverse.slot).contains(storedID)
+                {
                     other.removeRaw(storedID, from: inverse)
                 }
             }

@@ -144,7 +144,7 @@ extension ManagedObjectContext {
             object.entity.relationships.map { $0.isToMany ? nil : object.destinationID(at: $0.slot) })
         if object.changes != nil { object.changeable().keepOnlyToMany() }
         object.row = nil
-        object.state.remove(.updated)
+        object.state.subtract([.updated, .gone])
         object.state.formUnion([.inserted, .fulfilled])
         updated.remove(object)
         inserted.insert(object)

@@ -5,6 +5,8 @@
 //      committed; being on the unordered to-many side of a change does not write the row, so two contexts that add to
 //      one set are not in conflict.
 //   2. Of the two sides of an unordered many-to-many relationship one sends the pairs.
+//   3. What this context deletes, and an object leads to by a relationship without inverse, is left out: as the store
+//      does it for what leads there already.
 
 import EspalierModel
 import EspalierStore
@@ -33,27 +35,37 @@ extension ManagedObjectContext {
         for object in changes.deleted {
             request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
         }
-        for (object, version) in locked(in: store) {
+        // Not every changed object writes its row: only the request says whose versions it checks besides.
+        let named = locked.isEmpty ? [] : Set(request.updates.map(\.id) + request.deletions.map(\.id))
+        for (object, version) in locked(in: store)
+        where !(named.contains(object.storedID) && object.row?.version == version) {
             request.locks.append(.init(id: object.storedID, expectedVersion: version))
         }
         if source.parts.count > 1 { try checkStores(changes) }
         return request
     }
 
-    /// The locked objects of a store whose versions no other part of a request checks.
+    /// The locked objects of a store.
     func locked(in store: SourcePart) -> [(object: ManagedObject, version: UInt64)] {
         locked.filter { object, version in
-            object.managedObjectContext === self && !object.isInserted
-                && !(object.hasChanges && object.row?.version == version)
-                && store.holds(object.storedID)
+            object.managedObjectContext === self && !object.isInserted && store.holds(object.storedID)
         }
         .map { ($0.key, $0.value) }
     }
 
     private func insertion(of object: ManagedObject) -> SaveRequest.Insertion {
         object.withShape { shape in
-            let values =
+            var values =
                 object.newValues ?? RowValues(shape.defaultValues, relationshipCount: shape.entity.relationships.count)
+            if !deleted.isEmpty {
+                for relationship in shape.entity.relationships {
+                    let slot = relationship.slot
+                    guard let id = values.destination(at: slot), isDeletedHere(id, shape.inverses[slot])
+                    else { continue }
+                    values = values.copy()
+                    values.setDestination(nil, at: slot)
+                }
+            }
             guard shape.hasTransientAttributes else { return SaveRequest.Insertion(id: object.storedID, values) }
             let stored = values.copy()
             for slot in shape.entity.attributes.indices where shape.entity.attributes[slot].isTransient {
@@ -67,7 +79,7 @@ extension ManagedObjectContext {
     private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) -> Bool {
         guard let changes = object.changes else { return true }
         let shape = object.shape
-        let changesOrder = !changes.values.toMany.isEmpty && changes.changesOrder(of: shape.entity)
+        let changesOrder = changes.changesOrder
         guard !changes.values.attributes.isEmpty || !changes.values.destinations.isEmpty || changesOrder else {
             return true
         }
@@ -82,9 +94,9 @@ extension ManagedObjectContext {
         if sameCount > 0 { values.removeAll { !shape.differs(row, $0.slot, $0.value) } }
         var destinations: [(slot: Int, destination: ObjectID?)] = []
         if !changes.values.destinations.isEmpty {
-            for (slot, destination) in changes.values.destinations.pairs where row.destination(at: slot) != destination
-            {
-                destinations.append((slot, destination))
+            for (slot, id) in changes.values.destinations.pairs {
+                let destination = id.flatMap { isDeletedHere($0, shape.inverses[slot]) ? nil : $0 }
+                if row.destination(at: slot) != destination { destinations.append((slot, destination)) }
             }
         }
         guard changesOrder || !values.isEmpty || !destinations.isEmpty else { return true }
@@ -94,20 +106,28 @@ extension ManagedObjectContext {
         return true
     }
 
+    /// Whether this save deletes what a relationship without inverse leads to.
+    private func isDeletedHere(_ id: ObjectID, _ inverse: Relationship?) -> Bool {
+        inverse == nil && !deleted.isEmpty && registry[id]?.state.contains(.deleted) == true
+    }
+
     private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
         guard object.withShape({ !$0.sentRelationships.isEmpty }), let changes = object.changes else { return }
         for slot in object.shape.sentRelationships.lazy.map(\.slot) {
             guard let change = changes.values.toMany[slot] else { continue }
-            if let list = change.list {
+            let inverse = object.withShape { $0.inverses[slot] }
+            if var list = change.list {
+                guard list != change.base else { continue }
+                if inverse == nil { list.removeAll { isDeletedHere($0, inverse) } }
                 // Where the others' to-one relationships say who is a destination, the order says nothing else.
-                let isDerived = object.withShape { $0.inverses[slot]?.isToMany == false }
+                let isDerived = inverse?.isToMany == false
                 request.links.append(
                     .init(owner: object.storedID, slot: slot, order: list, orderBase: isDerived ? nil : change.base))
             } else if !change.added.isEmpty || !change.removed.isEmpty {
+                let added = change.added.filter { !isDeletedHere($0, inverse) }
                 request.links.append(
                     .init(
-                        owner: object.storedID, slot: slot,
-                        added: change.added.sorted(by: ObjectID.inOrderOfCreation),
+                        owner: object.storedID, slot: slot, added: added.sorted(by: ObjectID.inOrderOfCreation),
                         removed: change.removed.sorted(by: ObjectID.inOrderOfCreation)))
             }
         }
@@ -186,8 +206,8 @@ extension EntityShape {
 }
 
 extension ObjectChanges {
-    /// Whether an ordered relationship is among the changes.
-    fileprivate func changesOrder(of entity: Entity) -> Bool {
-        values.toMany.pairs.contains { entity.relationships[$0.slot].isOrdered }
+    /// Whether an ordered relationship is not what it was before.
+    fileprivate var changesOrder: Bool {
+        values.toMany.pairs.contains { _, change in change.list.map { $0 != change.base } == true }
     }
 }

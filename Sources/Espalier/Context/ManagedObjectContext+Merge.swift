@@ -34,22 +34,16 @@ extension ManagedObjectContext {
         guard !saves.isEmpty else { return }
         beginEvent()
         defer { endEvent() }
-        if saves.contains(where: \.isEverything) {
-            cache.removeAll()
-            refreshAll(isAsked: false)
-        }
+        if saves.contains(where: \.isEverything) { refreshAll(isAsked: false) }
         var changed: [ManagedObject] = []
         var seen = Set<ObjectID>()
         // The last word on an object is that of the last save.
         for saved in saves.reversed() {
             for id in saved.deleted where seen.insert(id).inserted { takeDeletion(of: id) }
             for id in saved.inserted where seen.insert(id).inserted {
+                cache.invalidate(id)
                 guard let object = registry[id] else { continue }
-                if object.hasChanges {
-                    changed.append(object)
-                } else if object.state.contains(.inaccessible) {
-                    reread(object, mergesChanges: true)
-                }
+                if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
             }
             for id in saved.updated where seen.insert(id).inserted {
                 cache.invalidate(id)
@@ -73,6 +67,7 @@ extension ManagedObjectContext {
             noteDeleted(object)
         } else {
             // It keeps what it has: the next save reports the conflict.
+            object.state.insert(.gone)
             return
         }
         cache.invalidate(id)

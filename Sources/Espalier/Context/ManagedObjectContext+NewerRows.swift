@@ -25,14 +25,22 @@ extension ManagedObjectContext {
         do throws(ContextError) {
             for (object, stored) in try storedRows(ofObjects: objects) {
                 // What a row that is gone had is not to be had again.
-                guard let stored else { continue }
+                guard let stored else {
+                    object.state.insert(.gone)
+                    continue
+                }
+                object.state.remove(.gone)
                 noteRefreshed(object)
                 cache.invalidate(object.storedID)
                 if isAsked, reportedConflicts[object.storedID] == stored.version {
                     settled.insert(object.storedID)
                     object.forgetBases()
                 }
-                guard let row = object.row, row.version != stored.version else { continue }
+                guard let row = object.row, row.version != stored.version else {
+                    // Lists are no part of a row.
+                    if object.state.contains(.deleted) { runRulesAgain(of: object) }
+                    continue
+                }
                 found.append(VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored))
             }
             found = try withOtherEnds(found) { _ in }
@@ -95,6 +103,10 @@ extension ManagedObjectContext {
     private func takeRow(_ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject) {
         object.row = stored
         object.forgetDestinations()
+        runRulesAgain(of: object)
+    }
+
+    private func runRulesAgain(of object: ManagedObject) {
         object.state.remove(.propagated)
         unpropagated.append(object)
     }

@@ -19,7 +19,8 @@ extension ManagedObjectContext {
     ///   resolve one: a rule that forbids a deletion.
     func resolve(_ conflicts: [ReferenceConflict]) throws(ContextError) {
         let isUnresolvable = conflicts.contains { conflict in
-            conflict.kind != .missing || mergePolicy == .error || registry[conflict.owner] == nil
+            conflict.kind != .missing || mergePolicy == .error
+                || !(conflict.destinations + [conflict.owner]).contains { registry[$0]?.hasChanges == true }
         }
         guard !isUnresolvable else { throw ContextError(.references(conflicts)) }
         moveToNewestGeneration()
@@ -31,7 +32,7 @@ extension ManagedObjectContext {
         }
         for id in conflicts.lazy.flatMap(\.destinations) {
             cache.invalidate(id)
-            guard let object = registry[id], !object.isDeleted, !object.isInserted else { continue }
+            guard let object = registry[id], !object.state.contains(.deleted), !object.isInserted else { continue }
             // With changes of its own it would have been in a conflict of its row, and been inserted again or given up.
             updated.remove(object)
             object.discardPersistentChanges()
@@ -75,6 +76,8 @@ extension ManagedObject {
     fileprivate func drop(_ destinations: [ObjectID], from relationship: Relationship, _ policy: MergePolicy) {
         if policy == .rollback, !isInserted, let row {
             let conflict = VersionConflict(id: storedID, expectedVersion: row.version, stored: row)
+            // What others have added since is not given up.
+            managedObjectContext?.cache.invalidate(storedID)
             managedObjectContext?.rebase([conflict]) { _ in .deciding(.rollback) }
         }
         guard relationship.isToMany else {

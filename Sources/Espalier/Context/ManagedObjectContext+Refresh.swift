@@ -51,10 +51,25 @@ extension ManagedObjectContext {
     func refreshAll(isAsked: Bool) {
         beginEvent()
         defer { endEvent() }
+        forgetLoadedAhead()
         var changed: [ManagedObject] = []
         for object in registry.objects where !object.isInserted {
             if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
         }
         takeNewerRows(of: changed, isAsked: isAsked)
+    }
+
+    /// Forgets what was loaded ahead, for objects that are not in memory as well; changed objects keep their lists,
+    /// with which they would be inserted again if their rows are gone.
+    private func forgetLoadedAhead() {
+        var kept: [(id: ObjectID, slot: Int, list: [ObjectID])] = []
+        for object in updated {
+            for slot in object.entity.relationships.indices {
+                guard let list = cache.list(of: object.storedID, at: slot) else { continue }
+                kept.append((object.storedID, slot, list))
+            }
+        }
+        cache.removeAll()
+        for (id, slot, list) in kept { cache.add([list], of: [id], at: slot) }
     }
 }

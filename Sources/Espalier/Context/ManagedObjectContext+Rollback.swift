@@ -20,6 +20,7 @@ extension ManagedObjectContext {
             noteRefreshed(object)
             object.discardPersistentChanges()
             object.state.subtract([.updated, .deleted, .propagated])
+            object.becomeInaccessibleIfGone()
         }
         forgetChanges()
     }
@@ -55,7 +56,7 @@ extension ManagedObjectContext {
         unreadInverses.removeAll()
         recorded.removeAll()
         locked.removeAll()
-        hasBases = false
+        (hasBases, hasMergedSets) = (false, false)
         reportedConflicts.removeAll()
     }
 }

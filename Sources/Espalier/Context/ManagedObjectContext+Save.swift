@@ -257,6 +257,7 @@ extension ManagedObjectContext {
                         continue
                     }
                     let object = part.changes.inserted[row]
+                    if object.storedID == insertedIDs[row] { noteOwners(of: object, in: &told) }
                     registry.rename(object, insertedIDs[row])
                     object.setRow(rows.content, part.result.inserted.places[row])
                     object.becomeCommitted()
@@ -272,9 +273,11 @@ extension ManagedObjectContext {
             for object in part.changes.updated {
                 if let row = next, row.id == object.storedID {
                     object.row = row
+                    object.state.remove(.gone)
                     next = written.next()
                 }
                 object.becomeCommitted()
+                object.becomeInaccessibleIfGone()
                 cache.invalidate(object.storedID)
                 told.updated.append(object.storedID)
             }
@@ -292,9 +295,24 @@ extension ManagedObjectContext {
         deleted = deleted.keeping { $0.state.contains(.deleted) }
         locked.removeAll()
         leavesCascadesToStore = false
-        if updated.isEmpty { hasBases = false }
+        if updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
         reportedConflicts.removeAll()
         return told
+    }
+}
+
+extension ManagedObjectContext {
+    /// Tells of the lists that an object stands in again, which was inserted under an ID that it had: they have not
+    /// changed here.
+    private func noteOwners(of object: ManagedObject, in told: inout SavedChanges) {
+        for relationship in object.entity.relationships where !relationship.isToMany {
+            let slot = relationship.slot
+            guard let id = object.destinationID(at: slot), !id.isTemporary,
+                object.withShape({ $0.inverses[slot]?.isToMany }) == true
+            else { continue }
+            cache.invalidate(id)
+            told.updated.append(id)
+        }
     }
 }
 

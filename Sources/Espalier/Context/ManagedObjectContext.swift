@@ -94,6 +94,8 @@ public final class ManagedObjectContext {
     var locked: [ManagedObject: UInt64] = [:]
     /// Whether some change may have a base that is kept (`ChangeBases`).
     var hasBases = false
+    /// Whether some change of an unordered relationship may be marked as merged (`ToManyChange.isMerged`).
+    var hasMergedSets = false
     /// The objects in conflict that the last save has told of, and the versions in the store.
     var reportedConflicts: [ObjectID: UInt64] = [:]
     /// Refused changes and unreadable values, for the next save to report.

@@ -41,12 +41,20 @@ extension ManagedObject {
         }
     }
 
+    /// Becomes inaccessible if a merge or refresh has found that the row is deleted, and nothing of it is unsaved now.
+    final func becomeInaccessibleIfGone() {
+        guard state.contains(.gone) else { return }
+        state.remove(.gone)
+        state.insert(.inaccessible)
+        withContext { $0.noteDeleted(self) }
+    }
+
     /// Makes the object a fault without values and without unsaved changes.
     final func turnIntoFault() {
         willTurnIntoFault()
         row = nil
         changes = nil
-        state.subtract([.fulfilled, .updated, .inaccessible])
+        state.subtract([.fulfilled, .updated, .inaccessible, .gone])
         didTurnIntoFault()
     }
 }

@@ -227,6 +227,7 @@ extension ManagedObject {
     /// Relates both sides, if this one has no destination yet or may have several.
     private func linkFree(_ other: ManagedObject, across relationship: Relationship) {
         let inverse = withShape { $0.inverses[relationship.slot] }
+        alignMerges(with: other, across: relationship)
         if let inverse, !inverse.isToMany, let old = other.destinationID(at: inverse.slot), old != storedID {
             other.unlink(old, across: inverse)
         }
@@ -252,6 +253,7 @@ extension ManagedObject {
 
     /// Unrelates both sides.
     final func unlink(_ id: ObjectID, across relationship: Relationship) {
+        if let other = withContext({ $0.registry[id] }) ?? nil { alignMerges(with: other, across: relationship) }
         removeRaw(id, from: relationship)
         guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
             return
@@ -261,13 +263,40 @@ extension ManagedObject {
         other.removeRaw(storedID, from: inverse)
     }
 
-    /// Makes `id` the destination, or one of them, on both sides: how a refused change is taken back.
+    /// Whether the other end of a relationship is ordered.
+    final func isListed(across relationship: Relationship) -> Bool {
+        withShape { $0.inverses[relationship.slot]?.isOrdered } == true
+    }
+
+    /// Makes both ends of an unordered many-to-many relationship count a change to come in the same way.
+    ///
+    /// If a merge came below the changes of one of them, what is added and taken back is not nothing.
+    final func alignMerges(with other: ManagedObject, across relationship: Relationship) {
+        guard withContext(\.hasMergedSets) == true, relationship.isToMany, !relationship.isOrdered,
+            let inverse = withShape({ $0.inverses[relationship.slot] }), inverse.isToMany, !inverse.isOrdered
+        else { return }
+        let (here, there) = (changes?.values.toMany[relationship.slot], other.changes?.values.toMany[inverse.slot])
+        let isMergedHere = here?.isMerged == true
+        guard isMergedHere != (there?.isMerged == true) else { return }
+        let (late, end) = isMergedHere ? (other, inverse) : (self, relationship)
+        late.beginChange(of: end).values.toMany.modify(end.slot) { $0.noteMerge() }
+    }
+
+    /// Makes `id` the destination, or one of them, on both sides: how a refused change is taken back, in lists to where
+    /// this object stood.
     final func relate(to id: ObjectID?, at slot: Int) {
         let relationship = entity.relationships[slot]
         guard let context = managedObjectContext else { return }
         if let id {
             let other = context.object(for: id, from: self, across: relationship)
             if !isLinked(to: other, across: relationship) { link(other, across: relationship) }
+            guard let inverse = withShape({ $0.inverses[slot] }), inverse.isOrdered,
+                other.changes?.values.toMany[inverse.slot]?.base.contains(storedID) == true
+            else { return }
+            other.changeable().values.toMany.modify(inverse.slot) {
+                $0.remove(storedID)
+                $0.restore(storedID)
+            }
         } else if let old = destinationID(at: slot) {
             unlink(old, across: relationship)
         }

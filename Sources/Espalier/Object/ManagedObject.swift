@@ -45,6 +45,8 @@ open class ManagedObject {
         static let awakening = State(rawValue: 256)
         /// Has left its context, because it was merged into a row for which there is another object.
         static let merged = State(rawValue: 512)
+        /// A merge or refresh has found that the row is deleted; the changes stay until a save or rollback decides.
+        static let gone = State(rawValue: 1024)
         /// What only an object in a context can be.
         static let inContext: State = [.registered, .inserted, .updated, .deleted]
     }

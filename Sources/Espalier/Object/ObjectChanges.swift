@@ -119,14 +119,25 @@ struct ToManyChange {
     /// Whether the whole new order is known.
     var isWhole: Bool { order != nil }
 
-    /// Adds a destination that is not there.
+    /// Adds a destination that is not there, as the object at the other end sees it: a list that was read at another
+    /// time may have it.
     mutating func add(_ id: ObjectID) {
         if isWhole {
-            withOrder { $0.append(id) }
+            withOrder { if !$0.contains(id) { $0.append(id) } }
         } else {
             if !removed.remove(id) || isMerged { added.insert(id) }
             counted.count += 1
         }
+    }
+
+    /// Puts a destination back behind those that it stood behind in the order that this was made from.
+    ///
+    /// - Complexity: O(destinations).
+    mutating func restore(_ id: ObjectID) {
+        guard var list, let place = base.firstIndex(of: id) else { return add(id) }
+        let before = Set(base[..<place])
+        list.insert(id, at: list.lastIndex(where: before.contains).map { $0 + 1 } ?? 0)
+        order = Order(OrderedIDs(list))
     }
 
     /// Removes a destination that is there.
@@ -166,6 +177,13 @@ struct ToManyChange {
             removed.remove(id)
             added.insert(id)
         }
+    }
+
+    /// Makes a destination one here, or none, whatever was changed before, if the relationship has no order.
+    mutating func settle(_ id: ObjectID, isMember: Bool, isStored: Bool) {
+        follow(id)
+        if isMember && !isStored { added.insert(id) }
+        if !isMember && isStored { removed.insert(id) }
     }
 
     /// Whether `id` is a destination; `nil` if only the store knows.

@@ -1,0 +1,272 @@
+// Beads that relate to one another in every way, under delete rules that each board draws, and a store of them.
+//
+// A bead is a number here, and its values are lists of numbers, so that what walks compare is cheap to compare.
+
+import Espalier
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+import TestSupport
+
+/// A thing with relationships of every kind, to things.
+final class Bead: ManagedObject {
+    /// What its next `willSave` does, once.
+    var onSave: ((Bead) -> Void)?
+
+    override func willSave() {
+        guard let act = onSave else { return }
+        onSave = nil
+        act(self)
+    }
+}
+
+/// A property of a bead.
+enum BeadProperty: Int, CaseIterable, Comparable {
+    case a, b, best, fans, head, queue, mate, mateOf, tags, tagged, list, listed, friend, friends, hint, marks
+
+    static let relationships = allCases.filter(\.isRelationship)
+    private static let names = allCases.map { "\($0)" }
+
+    var name: String { Self.names[rawValue] }
+    var isRelationship: Bool { rawValue > 1 }
+    var isToOne: Bool {
+        switch self {
+        case .best, .head, .mate, .mateOf, .friend, .hint: true
+        default: false
+        }
+    }
+    /// Whether a change of it makes a new version of the row.
+    var isInRow: Bool { !isRelationship || isToOne || isOrdered }
+    var isOrdered: Bool { self == .queue || self == .list }
+    var inverse: BeadProperty? {
+        switch self {
+        case .a, .b, .hint, .marks: nil
+        case .best: .fans
+        case .fans: .best
+        case .head: .queue
+        case .queue: .head
+        case .mate: .mateOf
+        case .mateOf: .mate
+        case .tags: .tagged
+        case .tagged: .tags
+        case .list: .listed
+        case .listed: .list
+        case .friend: .friend
+        case .friends: .friends
+        }
+    }
+
+    static func < (left: BeadProperty, right: BeadProperty) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// One property of one bead.
+struct BeadCell: Hashable, CustomStringConvertible {
+    let bead: Int
+    let property: BeadProperty
+
+    init(_ bead: Int, _ property: BeadProperty) { (self.bead, self.property) = (bead, property) }
+
+    var description: String { "\(bead).\(property)" }
+}
+
+/// For each bead the values of its properties: a number or none for attributes, else the numbers of destinations, in
+/// their order for ordered relationships, else sorted.
+typealias BeadState = [Int: [[Int]]]
+
+extension [[Int]] {
+    subscript(_ property: BeadProperty) -> [Int] {
+        get { self[property.rawValue] }
+        set { self[property.rawValue] = newValue }
+    }
+}
+
+/// A store of beads.
+final class BeadBoard {
+    /// Where the rows are.
+    enum Place: CaseIterable {
+        /// In dictionaries.
+        case plain
+        /// In trees that are nowhere else than in memory.
+        case memory
+        /// In a file of a simulated machine, which can be opened anew.
+        case file
+    }
+
+    private(set) var coordinator: PersistentStoreCoordinator
+    private(set) var store: any PersistentStore
+    /// By property.
+    let rules: [DeleteRule]
+    private let system: SimulatedFileSystem?
+    private var isIndexed = false
+    /// The beads that were ever seen.
+    private(set) var numbers: [ObjectID: Int] = [:]
+    private(set) var ids: [Int: ObjectID] = [:]
+    private var seen = 0
+    private let startCount: Int
+
+    /// Mostly `nullify`.
+    static func someRules(_ random: inout SeededGenerator) -> [BeadProperty: DeleteRule] {
+        var rules: [BeadProperty: DeleteRule] = [:]
+        for property in BeadProperty.relationships where Int.random(in: 0..<8, using: &random) < 3 {
+            rules[property] = [DeleteRule.cascade, .deny, .noAction].randomElement(using: &random)
+        }
+        return rules
+    }
+
+    /// - Parameter rules: the delete rules that are not `nullify`.
+    init(_ place: Place, count: Int, rules: [BeadProperty: DeleteRule] = [:], seed: UInt64 = 1) throws {
+        let rules = BeadProperty.allCases.map { rules[$0] ?? .nullify }
+        self.rules = rules
+        startCount = count
+        let model = try Self.model(rules, isIndexed: false)
+        system = place == .file ? SimulatedFileSystem(seed: seed) : nil
+        switch place {
+        case .plain: store = InMemoryStore(model: model)
+        case .memory: store = try BTreeStore.inMemory(model: model, options: .small)
+        case .file: store = try Self.open(system, model)
+        }
+        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        coordinator.add(store)
+        let maker = ManagedObjectContext(coordinator)
+        let beads = (0..<count).map { _ in Bead(context: maker) }
+        try maker.save()
+        for bead in beads { number(of: bead.objectID) }
+    }
+
+    private static func model(
+        _ rules: [DeleteRule], isIndexed: Bool, needsB: Bool = false
+    ) throws -> ManagedObjectModel {
+        let description = EntityDescription(
+            "Bead",
+            attributes: [
+                AttributeDescription("a", .integer64, defaultValue: .integer(0), isIndexed: isIndexed),
+                AttributeDescription("b", .integer64, isOptional: !needsB),
+                AttributeDescription("name", .string, isOptional: false, defaultValue: .string("bead")),
+                AttributeDescription("code", .integer64),
+            ],
+            relationships: BeadProperty.relationships.map { property in
+                .init(
+                    property.name, to: "Bead", inverse: property.inverse?.name,
+                    property.isToOne ? .toOne : property.isOrdered ? .ordered : .toMany,
+                    deleteRule: rules[property.rawValue])
+            }, uniquenessConstraints: [["code"]])
+        return try ManagedObjectModel(
+            entities: [description], versionIdentifiers: [], classes: ["Bead": Bead.self])
+    }
+
+    private static func open(_ system: SimulatedFileSystem?, _ model: ManagedObjectModel) throws -> any PersistentStore
+    {
+        guard let system else { return InMemoryStore(model: model) }
+        var options = DatabaseOptions.small
+        options.applicationID = BTreeStore.applicationID
+        return try BTreeStore.open(try Database.open("beads", in: system, options: options), path: nil, model: model)
+    }
+
+    // MARK: Beads
+
+    /// Keeps the number of a bead whose ID has changed.
+    func rename(_ bead: Bead, _ number: Int) { (numbers[bead.objectID], ids[number]) = (number, bead.objectID) }
+
+    /// The number of a bead, which it gets when it is first seen.
+    @discardableResult
+    func number(of id: ObjectID) -> Int {
+        if let number = numbers[id] { return number }
+        let number = seen < startCount ? seen : 10_000 + seen
+        (numbers[id], ids[number]) = (number, id)
+        seen += 1
+        return number
+    }
+
+    /// What a property of an object shows; -1 for a destination that nobody knows.
+    func shown(_ bead: Bead, _ property: BeadProperty) throws -> [Int] {
+        guard property.isRelationship else {
+            if case .integer(let value) = bead[attribute: property.name] { return [Int(value)] }
+            return []
+        }
+        let found = try bead.objectIDs(forRelationshipNamed: property.name).map { numbers[$0] ?? -1 }
+        return property.isOrdered || found.count < 2 ? found : found.sorted()
+    }
+
+    /// What the store holds.
+    func stored() throws -> BeadState {
+        guard let entity = store.model.entity(named: "Bead") else { return [:] }
+        let ids = try store.fetchIDs(StoreFetch(entity: entity))
+        var state: BeadState = [:]
+        let names = ids.map(number(of:))
+        let rows = try store.snapshots(of: ids)
+        for (name, row) in zip(names, rows) {
+            var values = Array(repeating: [Int](), count: BeadProperty.allCases.count)
+            for property in [BeadProperty.a, .b] {
+                if case .integer(let value)? = row?.value(at: property.rawValue) { values[property] = [Int(value)] }
+            }
+            for property in BeadProperty.relationships where property.isToOne {
+                if let id = row?.destination(at: property.rawValue - 2) { values[property] = [numbers[id] ?? -1] }
+            }
+            state[name] = values
+        }
+        for property in BeadProperty.relationships where !property.isToOne {
+            let lists = try store.destinations(of: entity.relationships[property.rawValue - 2], for: ids)
+            for (name, list) in zip(names, lists) where !list.isEmpty {
+                let found = list.map { numbers[$0] ?? -1 }
+                state[name]?[property] = property.isOrdered ? found : found.sorted()
+            }
+        }
+        return state
+    }
+
+    /// What the store's own check finds, dangling references included.
+    func findings() throws -> [String] {
+        guard let store = store as? BTreeStore else { return [] }
+        let report = try store.check()
+        return (report.findings + report.dangling).map { "\($0)" }
+    }
+
+    /// What is wrong between two sides, or with what they lead to; one text at most.
+    static func fault(in state: BeadState) -> String? {
+        for (name, values) in state {
+            for property in BeadProperty.relationships {
+                for other in values[property] {
+                    guard let row = state[other] else {
+                        return "\(name).\(property) leads to \(other), which is not there"
+                    }
+                    if let inverse = property.inverse, row[inverse].count(where: { $0 == name }) != 1 {
+                        return "\(name).\(property) has \(other), whose \(inverse) is \(row[inverse])"
+                    }
+                }
+            }
+        }
+        return nil
+    }
+
+    // MARK: Opening anew
+
+    var canReopen: Bool { system != nil }
+
+    /// Closes the file and opens it again, below contexts that go on.
+    func reopen() throws {
+        let model = coordinator.managedObjectModel
+        try coordinator.remove(store)
+        store = try Self.open(system, model)
+        coordinator.add(store)
+    }
+
+    /// Closes the file and opens it with another index, for new contexts.
+    ///
+    /// - Parameter state: what is stored.
+    /// - Returns: what is wrong about that.
+    func reopenWithOtherModel(_ state: BeadState) throws -> String? {
+        try coordinator.remove(store)
+        let isRefused: Bool
+        do {
+            try Self.open(system, try Self.model(rules, isIndexed: isIndexed, needsB: true)).close()
+            isRefused = false
+        } catch StoreError.incompatibleModel { isRefused = true }
+        isIndexed.toggle()
+        let model = try Self.model(rules, isIndexed: isIndexed)
+        store = try Self.open(system, model)
+        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        coordinator.add(store)
+        let mustRefuse = state.values.contains { $0[.b].isEmpty }
+        return isRefused == mustRefuse ? nil : "a model that requires values was \(isRefused ? "" : "not ")refused"
+    }
+}

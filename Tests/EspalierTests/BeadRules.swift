@@ -1,0 +1,49 @@
+// What delete rules say about beads: which rows go with others, and which ones must not be left.
+
+import EspalierModel
+
+/// The delete rules of a board.
+struct BeadRules {
+    private let rules: [DeleteRule]
+    private let cascades: [BeadProperty]
+
+    init(_ rules: [DeleteRule]) {
+        self.rules = rules
+        cascades = BeadProperty.relationships.filter { rules[$0.rawValue] == .cascade }
+    }
+
+    func rule(_ property: BeadProperty) -> DeleteRule { rules[property.rawValue] }
+
+    /// The beads, and those that go with them by cascades, in what any of the states says.
+    func reach(of beads: Set<Int>, in states: [BeadState]) -> Set<Int> {
+        var (gone, next) = (beads, Array(beads))
+        while let bead = next.popLast() {
+            for state in states {
+                for property in cascades {
+                    for other in state[bead]?[property] ?? [] where gone.insert(other).inserted { next.append(other) }
+                }
+            }
+        }
+        return gone
+    }
+
+    /// Why the rules forbid that these beads go and others stay, as far as they are related by what no one has touched.
+    func objection(
+        to gone: Set<Int>, in state: BeadState, staying: (Int) -> Bool, untouched: (BeadCell, BeadCell?) -> Bool
+    ) -> String? {
+        for bead in gone {
+            guard let row = state[bead] else { continue }
+            for property in BeadProperty.relationships where !row[property].isEmpty {
+                let rule = rule(property)
+                if rule == .nullify || (rule == .noAction && property.inverse?.isToOne != true) { continue }
+                for other in row[property] where staying(other) {
+                    let back = property.inverse.map { BeadCell(other, $0) }
+                    if untouched(BeadCell(bead, property), back) {
+                        return "\(bead) is gone and \(other) is there, by \(rule) of \(bead).\(property)"
+                    }
+                }
+            }
+        }
+        return nil
+    }
+}
