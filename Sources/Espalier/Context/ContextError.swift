@@ -58,7 +58,7 @@ public enum ContextError: Error, Sendable {
     /// The store could not do its part.
     case store(StoreError)
 
-    /// Core Data's number for it (semantics 1.14).
+    /// Core Data's number for it; the article Behaviour lists them.
     public var code: Int {
         switch self {
         case .violations(let violations): violations.count == 1 ? violations[0].code : 1560

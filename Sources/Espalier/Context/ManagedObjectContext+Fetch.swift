@@ -1,4 +1,4 @@
-// Fetching: a request becomes one question per store, rows become the context's objects (architecture, section 2).
+// Fetching: a request becomes one question per store, rows become the context's objects (steps: README).
 //
 // Invariants
 //   1. Objects of one fetch are one cohort: their faults fire together (F-2).

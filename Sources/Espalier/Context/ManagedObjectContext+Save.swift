@@ -1,4 +1,4 @@
-// Saving: the list of steps that a change takes on its way into the stores (architecture, section 2).
+// Saving: the list of steps that a change takes on its way into the stores (steps: README).
 //
 // Invariants
 //   1. A save that fails leaves context and objects exactly as they were (F-5): all that steps 1 to 9 did is undone.

@@ -11,7 +11,7 @@
 public import EspalierModel
 package import EspalierStore
 
-/// Where objects live (semantics MC-01 to MC-64).
+/// Where objects live (Behaviour MC-01 to MC-64).
 public final class ManagedObjectContext {
     /// The stores of the objects.
     public let persistentStoreCoordinator: PersistentStoreCoordinator

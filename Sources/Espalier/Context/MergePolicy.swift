@@ -1,6 +1,6 @@
 // What a save does about what somebody else has changed since it was read.
 
-/// How a save resolves conflicts (semantics MP-01 to MP-05).
+/// How a save resolves conflicts (Behaviour MP-01 to MP-05).
 ///
 /// There is a conflict if a row to be written is newer in the store than the one that the context has read. If a newer
 /// row was merged or refreshed below unsaved changes, there is one if both sides have changed the same property to

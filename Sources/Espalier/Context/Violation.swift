@@ -69,7 +69,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         (self.object, self.entityName, self.property, self.reason) = (object, entityName, property, reason)
     }
 
-    /// Core Data's number for it (semantics 1.14); 1550 where there is none of its own.
+    /// Core Data's number for it, as the article Behaviour lists them; 1550 where there is none of its own.
     public var code: Int {
         switch reason {
         case .missingValue: 1570

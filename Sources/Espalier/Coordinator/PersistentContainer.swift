@@ -6,7 +6,7 @@
 public import EspalierModel
 import EspalierStore
 
-/// A stack of model, coordinator and contexts (semantics PS-24).
+/// A stack of model, coordinator and contexts (Behaviour PS-24).
 public final class PersistentContainer: Sendable {
     /// The stores and their model.
     public let persistentStoreCoordinator: PersistentStoreCoordinator

@@ -11,7 +11,7 @@ public import EspalierStore
 import FoundationEssentials
 import Synchronization
 
-/// A model and its open stores (semantics PS-01 to PS-29).
+/// A model and its open stores (Behaviour PS-01 to PS-29).
 ///
 /// Safe to use from several threads.
 public final class PersistentStoreCoordinator: Sendable {

@@ -13,7 +13,7 @@
 public import EspalierModel
 import EspalierStore
 
-/// An object of an entity, in a context (semantics MO-01 to MO-43).
+/// An object of an entity, in a context (Behaviour MO-01 to MO-43).
 ///
 /// Reading a property of a fault loads the row. A row that is gone reads as empty (MO-17); so does one that cannot be
 /// read, and the next `save()` reports why. Writing a property cannot throw in Swift: what is not allowed (an object

@@ -12,7 +12,7 @@ public import EspalierModel
 public import FoundationEssentials
 internal import Synchronization
 
-/// A store in a B-tree file (semantics PS-17).
+/// A store in a B-tree file (Behaviour PS-17).
 public final class BTreeStore: PersistentStore {
     /// The file type the store marks its files with: "ESPL".
     public static let applicationID: UInt32 = 0x4553_504C

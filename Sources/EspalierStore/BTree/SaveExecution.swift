@@ -1,4 +1,4 @@
-// One save to a B-tree store: the list of architecture section 2, steps 6 to 9, in one write transaction.
+// One save to a B-tree store: versions, rules, constraints, rows, entries and links, in one write transaction.
 //
 // Invariants
 //   1. Versions are checked before anything is written, except those of rows that are only patched, which are checked

@@ -21,7 +21,7 @@ public struct StoreType: RawRepresentable, Hashable, Sendable {
     public static let inMemory = StoreType(rawValue: "InMemory")
 }
 
-/// Where objects are kept (semantics PS-11 to PS-17).
+/// Where objects are kept (Behaviour PS-11 to PS-17).
 ///
 /// Safe to use from several threads.
 public protocol PersistentStore: AnyObject, Sendable {

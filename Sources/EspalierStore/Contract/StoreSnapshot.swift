@@ -7,7 +7,7 @@
 
 public import EspalierModel
 
-/// What a store held at one moment (semantics MC-51, F-4).
+/// What a store held at one moment (MC-51, F-4).
 ///
 /// Safe to use from several threads; one of them reads at a time. A store may give a snapshot up that keeps too much of
 /// the past from being thrown away; reading it then throws an error whose `isSnapshotExpired` is true.

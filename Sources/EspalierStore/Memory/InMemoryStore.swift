@@ -9,7 +9,7 @@ public import EspalierModel
 public import FoundationEssentials
 internal import Synchronization
 
-/// A store without a file; its rows are gone when it is closed (semantics PS-17).
+/// A store without a file; its rows are gone when it is closed (Behaviour PS-17).
 public final class InMemoryStore: PersistentStore {
     /// The store's UUID, a new one for each store.
     public let identifier: UUID
