@@ -46,6 +46,8 @@ extension ManagedObjectContext {
     /// - Parameter namedCount: how many deletions the save has named.
     func take(_ result: SaveResult, namedCount: Int, into told: inout SavedChanges) {
         let hasOthers = result.deleted.count > namedCount
+        // There may be a million: growing step by step would hold up to three times their room.
+        if hasOthers { told.deleted.reserveCapacity(told.deleted.count + result.deleted.count) }
         for id in hasOthers ? result.deleted : RowSet() {
             cache.invalidate(id)
             guard let object = registry[id] else {
