@@ -309,7 +309,8 @@ extension ContextWalk {
         for name in save.now.keys where save.old[name] == nil {
             if save.side.inserted.contains(name) || save.born.contains(name) { continue }
             let isKept = save.policy == .objectTrump || save.policy == .overwrite
-            if !isKept || save.mine[name] == nil { fail("\(name) is there again") }
+            // One that the walk has let go of may still be changed, by what it is related to.
+            if !isKept || save.side.deleted.contains(name) { fail("\(name) is there again") }
         }
         let dirty = Set(save.side.bases.keys.map(\.bead))
         let objection = rules.objection(to: gone, in: save.old, staying: { save.now[$0] != nil }) { cell, back in
