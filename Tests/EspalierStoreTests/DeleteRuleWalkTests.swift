@@ -135,7 +135,7 @@ private struct RuleOracle {
         }
         for _ in 0..<random.next() % 5 {
             let id = random.pick(known)
-            if draft.deletions.contains(id) || draft.updates[id] != nil { continue }
+            if draft.updates[id] != nil { continue }
             var values: [Slot: ObjectID?] = [:]
             for relationship in freeToOnes where random.oneIn(6) {
                 values[relationship.slot] = .some(random.oneIn(4) ? nil : random.pick(known))
@@ -148,9 +148,7 @@ private struct RuleOracle {
             let (owner, added, removed) = (random.pick(known), random.pick(known), random.pick(known))
             // Of links that contradict each other the last one counts: then the oracle has nothing to say.
             let back = inverse(relationship)?.slot
-            if draft.deletions.contains(owner) || added == removed || draft.links.contains(where: { $0.slot == back }) {
-                continue
-            }
+            if added == removed || draft.links.contains(where: { $0.slot == back }) { continue }
             draft.links.append(Link(slot: relationship.slot, owner: owner, added: added, removed: removed))
         }
         return draft
@@ -211,7 +209,7 @@ private struct RuleOracle {
         // What the request itself relates to must be there in the end.
         let named = draft.inserted.flatMap(\.values) + updates.values.flatMap { $0.values.compactMap(\.self) }
         if named.contains(where: { after[$0] == nil }) { return nil }
-        if gone.contains(where: { isDenied($0, gone, after) }) { return nil }
+        if gone.contains(where: { isDenied($0, gone, after, draft) }) { return nil }
         for id in Array(after.keys) {
             for (slot, destination) in after[id]?.toOnes ?? [:] where gone.contains(destination) {
                 // The rule of the relationship that leads back counts: of the list, or of the to-one that goes.
@@ -248,21 +246,47 @@ private struct RuleOracle {
         return nodes.filter { $0.value.toOnes[back.slot] == id && updates[$0.key]?[back.slot] == nil }.map(\.key)
     }
 
+    /// What a node that goes leads to: as stored, with what the request makes of it.
+    private func followed(from id: ObjectID, _ relationship: Relationship, _ draft: Draft) -> [ObjectID] {
+        let (slot, back) = (relationship.slot, inverse(relationship))
+        guard relationship.isToMany else {
+            guard let destination = draft.updates[id]?[slot] ?? nodes[id]?.toOnes[slot] else { return [] }
+            if let back, !back.isToMany, let set = draft.updates[destination]?[back.slot], set != id { return [] }
+            return [destination]
+        }
+        var found = destinations(of: id, relationship, draft.updates)
+        if let back, !back.isToMany { return found }
+        for link in draft.links {
+            let isOwner = link.slot == slot && link.owner == id
+            if isOwner || link.slot == back?.slot && link.removed == id {
+                let removed = isOwner ? link.removed : link.owner
+                found.removeAll { $0 == removed }
+            }
+        }
+        for link in draft.links {
+            if link.slot == slot, link.owner == id { found.append(link.added) }
+            if link.slot == back?.slot, link.added == id { found.append(link.owner) }
+        }
+        return found
+    }
+
     private func goneRows(_ draft: Draft) -> Set<ObjectID> {
         var (gone, next) = (draft.deletions, Array(draft.deletions))
         while let id = next.popLast() {
             for relationship in entity.relationships where relationship.deleteRule == .cascade {
-                next += destinations(of: id, relationship, draft.updates).filter { gone.insert($0).inserted }
+                next += followed(from: id, relationship, draft).filter { gone.insert($0).inserted }
             }
         }
         return gone
     }
 
-    private func isDenied(_ id: ObjectID, _ gone: Set<ObjectID>, _ after: [ObjectID: Node]) -> Bool {
+    private func isDenied(
+        _ id: ObjectID, _ gone: Set<ObjectID>, _ after: [ObjectID: Node], _ draft: Draft
+    ) -> Bool {
         entity.relationships.contains { relationship in
             guard relationship.deleteRule == .deny else { return false }
             guard relationship.isToMany, let back = inverse(relationship), !back.isToMany else {
-                return destinations(of: id, relationship, [:]).contains { !gone.contains($0) }
+                return followed(from: id, relationship, draft).contains { !gone.contains($0) }
             }
             return after.values.contains { $0.toOnes[back.slot] == id }
         }

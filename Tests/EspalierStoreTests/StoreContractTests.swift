@@ -317,9 +317,11 @@ import Testing
         try refused("a destination of another entity") {
             $0.insertions.append(try fixture.insertion("Song", to: ["album": person]))
         }
-        try refused("a row twice") {
-            $0.updates = [.init(id: person, expectedVersion: 1)]
-            $0.deletions = [.init(id: person, expectedVersion: 1)]
+        try refused("a row updated twice") {
+            $0.updates = [.init(id: person, expectedVersion: 1), .init(id: person, expectedVersion: 1)]
+        }
+        try refused("a row deleted twice") {
+            $0.deletions = [.init(id: person, expectedVersion: 1), .init(id: person, expectedVersion: 1)]
         }
         try refused("a slot that does not exist") {
             $0.updates = [.init(id: person, expectedVersion: 1, values: [(9, .null)])]

@@ -41,6 +41,8 @@ extension ReferenceConflict: CustomStringConvertible {
     public var description: String {
         let names = destinations.map { "\($0)" }.joined(separator: ", ")
         return switch kind {
+        case .missing where destinations == [owner]:
+            "\(relationship) of \(owner) has changed, and no store holds that object any more; delete it here, too"
         case .missing:
             "\(relationship) of \(owner) leads to \(names), which no store holds any more; relate it to another object"
         case .denied:

@@ -122,6 +122,9 @@ public struct SaveRequest: Sendable {
     /// Changed rows.
     public var updates: [Update] = []
     /// Rows to delete.
+    ///
+    /// One that is also in `updates`, or owns `links`, is not written: delete rules follow what it was changed to lead
+    /// to, and leave alone what it no longer leads to.
     public var deletions: [Expectation] = []
     /// Rows that are only checked for being unchanged (MC-35).
     public var locks: [Expectation] = []

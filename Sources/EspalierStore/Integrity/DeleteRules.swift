@@ -4,7 +4,8 @@
 // Rules
 //   1. Nullify empties the to-one at the other end, cascade deletes what is there, and so on. Many-to-many pairs and
 //      links without inverse go with either end; to-one values without inverse are emptied when what they lead to goes.
-//   2. A row that the save itself leads elsewhere, or deletes, is no destination any more.
+//   2. A row that the save itself leads elsewhere, or deletes, is no destination any more; what a row that goes was
+//      changed to lead to, in the same request, is one.
 //   3. `deny` and `noAction`, and relationships that must not be empty, are judged in the end: a destination that goes
 //      in the same save, by whatever rule, is no reason against it.
 //   4. A row that goes is not changed any more: its updates in the request are dropped.
@@ -56,6 +57,8 @@ struct DeleteRules {
     private let schema: StoreSchema
     /// Where the updates of the request are, and the to-one relationships they set.
     private var updates: [ObjectID: Int] = [:]
+    /// What the request takes out of lists and puts into them, if a row that goes may stand at either end.
+    private var edits = ListEdits()
     private let save: PreparedSave
     private var steps: [Step] = []
     private var doubts: [Doubt] = []
@@ -70,6 +73,7 @@ struct DeleteRules {
         (self.save, self.schema) = (save, schema)
         guard !save.deletions.isEmpty else { return }
         for position in save.updates.indices { updates[save.updates[position].id] = position }
+        for change in save.links { edits.note(change, inverse: schema.model.inverse(of: change.relationship)) }
     }
 
     private var model: ManagedObjectModel { schema.model }
@@ -180,7 +184,12 @@ struct DeleteRules {
         let back = inverse?.isToMany == false ? inverse : nil
         if back == nil, rule == .nullify || rule == .noAction { return }
         for row in batch {
-            guard let destination = row.destination(at: slot) else { continue }
+            let stored = row.destination(at: slot)
+            let isFollowed = rule == .cascade || rule == .deny
+            guard let destination = isFollowed ? setDestination(at: slot, of: row.id) ?? stored : stored
+            else { continue }
+            // The save leads the other end elsewhere.
+            if let back, let set = setDestination(at: back.slot, of: destination), set != row.id { continue }
             switch rule {
             case .cascade:
                 if !gone.contains(destination) { next.append(destination) }
@@ -198,7 +207,10 @@ struct DeleteRules {
     private mutating func leaveList<Rows: RuledRows & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, _ rows: inout Rows
     ) throws(StoreError) {
-        guard try !rows.links(of: owner, relationship, countMax: 1).isEmpty else { return }
+        let added = edits.added(to: relationship, of: owner)
+        if relationship.deleteRule == .cascade, !added.isEmpty { steps.append(.rows(added)) }
+        let hasStored = try !rows.links(of: owner, relationship, countMax: 1).isEmpty
+        guard hasStored || !added.isEmpty else { return }
         let isDerived = model.inverse(of: relationship)?.isToMany == false
         switch relationship.deleteRule {
         case .cascade:
@@ -206,7 +218,10 @@ struct DeleteRules {
         case .deny where isDerived, .noAction where isDerived:
             doubts.append(.list(owner, relationship))
         case .deny:
-            doubts.append(.denied(owner, relationship, try rows.links(of: owner, relationship)))
+            let left = try rows.links(of: owner, relationship).filter {
+                !edits.hasRemoved($0, from: relationship, of: owner)
+            }
+            doubts.append(.denied(owner, relationship, left + added))
             try empty(relationship, of: owner, &rows)
         case .nullify, .noAction:
             try empty(relationship, of: owner, &rows)
@@ -238,7 +253,9 @@ struct DeleteRules {
         of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
     ) throws(StoreError) -> (rows: [ObjectSnapshot], isWhole: Bool) {
         let ids = try takeLinks(of: owner, relationship, from: &rows)
-        var found = try rows.rows(ids).compactMap(\.self).filter { !gone.contains($0.id) }
+        var found = try rows.rows(ids).compactMap(\.self).filter {
+            !gone.contains($0.id) && !edits.hasRemoved($0.id, from: relationship, of: owner)
+        }
         if let inverse = model.inverse(of: relationship), !inverse.isToMany {
             found.removeAll { $0.destination(at: inverse.slot) != owner || isSet(inverse.slot, of: $0.id) }
         }
@@ -290,9 +307,12 @@ struct DeleteRules {
     }
 
     /// Whether the request says where the to-one relationship in `slot` of a stored row leads.
-    private func isSet(_ slot: Int, of id: ObjectID) -> Bool {
-        guard let position = updates[id] else { return false }
-        return save.updates[position].destinations.contains { $0.slot == slot }
+    private func isSet(_ slot: Int, of id: ObjectID) -> Bool { setDestination(at: slot, of: id) != nil }
+
+    /// Where the request leads the to-one relationship in `slot` of a stored row, if it says so.
+    private func setDestination(at slot: Int, of id: ObjectID) -> ObjectID?? {
+        guard !updates.isEmpty, let position = updates[id] else { return nil }
+        return save.updates[position].destinations.last { $0.slot == slot }?.destination
     }
 
     private mutating func clearOneWayReferences<Rows: RuledRows & ~Copyable>(

@@ -34,7 +34,6 @@ struct DestinationCheck {
         var conflicts: [ReferenceConflict] = []
         var seen = Set<ReferenceConflict>()
         forEachReference { owner, relationship, destination in
-            // A list without inverse may be what is missing itself.
             guard missing.contains(destination) else { return }
             let conflict = ReferenceConflict(
                 .missing, owner: owner, relationship: relationship.name, destinations: [destination])
@@ -64,8 +63,8 @@ struct DestinationCheck {
             let inverse = model.inverse(of: edit.relationship)
             if let inverse, !inverse.isToMany { continue }
             for destination in edit.added { body(key.owner, edit.relationship, destination) }
-            // The owner of a list without inverse is written nowhere else.
-            if inverse == nil { body(edit.added[0], edit.relationship, key.owner) }
+            // The owner of a list without inverse is written nowhere else, and may be missing itself.
+            if inverse == nil { body(key.owner, edit.relationship, key.owner) }
         }
     }
 }

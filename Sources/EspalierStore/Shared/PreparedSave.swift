@@ -289,11 +289,19 @@ struct PreparedSave {
     private func refuseDuplicates() throws(StoreError) {
         // New IDs are each given once.
         guard hasReservedIDs || !updates.isEmpty || !deletions.isEmpty else { return }
+        var changed = ids
+        changed.reserveCapacity(ids.count + updates.count)
+        for position in updates.indices { changed.append(try checks.permanent(updates[position].id)) }
+        try refuseDuplicates(in: changed)
+        var deleted = ids
+        deleted.reserveCapacity(ids.count + deletions.count)
+        for deletion in deletions { deleted.append(try checks.permanent(deletion.id)) }
+        try refuseDuplicates(in: deleted)
+    }
+
+    private func refuseDuplicates(in ids: [ObjectID]) throws(StoreError) {
         // Sorting is cheaper than a set: requests come in the order of their keys.
         var ids = ids
-        ids.reserveCapacity(ids.count + updates.count + deletions.count)
-        for position in updates.indices { ids.append(try checks.permanent(updates[position].id)) }
-        for deletion in deletions { ids.append(try checks.permanent(deletion.id)) }
         ids.sort { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }
         for position in ids.indices.dropLast() where ids[position] == ids[position + 1] {
             throw .invalidRequest(reason: "\(ids[position]) is inserted, updated or deleted more than once")
