@@ -7,6 +7,7 @@ import EspalierEngine
 import EspalierModel
 import EspalierStore
 import TestSupport
+import Testing
 
 /// A thing with relationships of every kind, to things.
 final class Bead: ManagedObject {
@@ -96,6 +97,12 @@ final class BeadBoard {
     private(set) var store: any PersistentStore
     /// By property.
     let rules: [DeleteRule]
+    /// The rules that are not `nullify`.
+    var rulesText: String {
+        let texts = BeadProperty.relationships.filter { rules[$0.rawValue] != .nullify }
+            .map { "\($0) \(rules[$0.rawValue])" }
+        return texts.joined(separator: ", ")
+    }
     private let system: SimulatedFileSystem?
     private var isIndexed = false
     /// The beads that were ever seen.
@@ -175,6 +182,12 @@ final class BeadBoard {
         (numbers[id], ids[number]) = (number, id)
         seen += 1
         return number
+    }
+
+    /// A stored bead, in memory.
+    func bead(_ number: Int, in context: ManagedObjectContext) throws -> Bead {
+        let id = try #require(ids[number])
+        return try #require(try context.existingObject(with: id) as? Bead)
     }
 
     /// What a property of an object shows; -1 for a destination that nobody knows.

@@ -12,6 +12,9 @@ struct BeadRules {
         cascades = BeadProperty.relationships.filter { rules[$0.rawValue] == .cascade }
     }
 
+    /// Whether some rule denies deletions.
+    var canDeny: Bool { rules.contains(.deny) }
+
     func rule(_ property: BeadProperty) -> DeleteRule { rules[property.rawValue] }
 
     /// The beads, and those that go with them by cascades, in what any of the states says.

@@ -18,10 +18,17 @@ private struct WalkSave {
     let isSynced: Bool
     /// The beads that somebody else has changed in a way that the context has changed too.
     let contested: Set<Int>
+    /// The beads that the context counts as changed, also if they were set to what they had.
+    let dirty: Set<Int>
     var born = Set<Int>()
 
     /// Whether the row of a bead may have been in conflict.
-    func mayBeInConflict(_ bead: Int) -> Bool { !isSynced || contested.contains(bead) }
+    ///
+    /// One that leads to what goes with the save is rolled back as a whole.
+    func mayBeInConflict(_ bead: Int) -> Bool {
+        !isSynced || contested.contains(bead)
+            || BeadProperty.relationships.contains { mine[bead]?[$0].contains { now[$0] == nil } == true }
+    }
 }
 
 extension ContextWalk {
@@ -36,6 +43,7 @@ extension ContextWalk {
         }
         // Without changes there is no save.
         let isNothing = !side.context.hasChanges
+        let dirty = Set(side.bases.keys.map(\.bead)).union(side.beads.filter { $1.hasChanges }.keys)
         let error = contextError { try side.context.save() }
         if let wrong = side.hooks.wrong.first { return fail(wrong) }
         let contested = contested(side, mine)
@@ -51,7 +59,7 @@ extension ContextWalk {
         if saves % 4 == 0, let finding = try board.findings().first { return fail("the check finds \(finding)") }
         var save = WalkSave(
             side: side, policy: policy, old: stored, now: now, mine: mine, isSynced: side.seen == saves,
-            contested: contested)
+            contested: contested, dirty: dirty)
         for bead in side.hooks.born where bead.managedObjectContext != nil {
             save.born.insert(board.number(of: bead.objectID))
         }
@@ -148,7 +156,7 @@ extension ContextWalk {
             }
         }
         for cell in side.bases.keys where cell.property.isRelationship {
-            let ends = (mine[cell.bead]?[cell.property] ?? []) + [cell.bead]
+            let ends = (mine[cell.bead]?[cell.property] ?? []) + (side.bases[cell] ?? []) + [cell.bead]
             if ends.contains(where: { stored[$0] == nil && !side.inserted.contains($0) }) { found.insert(cell.bead) }
         }
         // Where one end of a relationship goes back, so does the other.
@@ -193,6 +201,8 @@ extension ContextWalk {
         case .references, .violations:
             if policy == .error, !isSynced || !contested.isEmpty { return }
             let deleted = side.deleted.union(side.context.deletedObjects.compactMap { board.numbers[$0.objectID] })
+            // It may judge by what it has not taken in.
+            if !isSynced, !deleted.isEmpty, rules.canDeny { return }
             let view = whatShallBe(side, mine)
             // What is deleted may be judged by what is stored, and by what was changed before it was deleted.
             let storedView = view.merging(stored.filter { deleted.contains($0.key) }) { $1 }
@@ -220,6 +230,16 @@ extension ContextWalk {
                 row[property] = values[property]
             }
             view[name] = row
+        }
+        // What is inserted again comes back with its own values, and these with their other ends.
+        for (name, values) in mine where stored[name] == nil && !side.inserted.contains(name) {
+            for property in BeadProperty.relationships where property.isToOne {
+                for other in values[property] {
+                    if let inverse = property.inverse, view[other]?[inverse].contains(name) == false {
+                        view[other]?[inverse].append(name)
+                    }
+                }
+            }
         }
         return view
     }
@@ -267,7 +287,6 @@ extension ContextWalk {
 
     private mutating func compare(_ save: WalkSave) {
         compareRows(save)
-        let dirty = Set(save.side.bases.keys.map(\.bead))
         for (name, values) in save.now where failure == nil {
             guard let former = save.old[name] else {
                 compareNew(name, values, save)
@@ -277,7 +296,7 @@ extension ContextWalk {
             for property in [BeadProperty.a, .b, .best, .head, .hint] {
                 let cell = BeadCell(name, property)
                 let allowed = allowedValues(
-                    cell, former[property], mine?[property], isDirty: dirty.contains(name), save)
+                    cell, former[property], mine?[property], isDirty: save.dirty.contains(name), save)
                 if !allowed.contains(values[property]) {
                     fail(
                         "\(cell) is \(values[property]), not one of \(allowed), was \(former[property]); here "
@@ -312,15 +331,16 @@ extension ContextWalk {
             // One that the walk has let go of may still be changed, by what it is related to.
             if !isKept || save.side.deleted.contains(name) { fail("\(name) is there again") }
         }
-        let dirty = Set(save.side.bases.keys.map(\.bead))
         let objection = rules.objection(to: gone, in: save.old, staying: { save.now[$0] != nil }) { cell, back in
-            let isWhole = save.policy == .overwrite && back.map { dirty.contains($0.bead) } == true
+            let isWhole =
+                save.policy == .overwrite
+                && (save.dirty.contains(cell.bead) || back.map { save.dirty.contains($0.bead) } == true)
             return !isWhole && !save.side.touched.contains(cell)
                 && back.map { !save.side.touched.contains($0) } != false
         }
         if let objection { fail(objection) }
         if save.policy == .error {
-            for (name, lock) in save.side.locks {
+            for (name, lock) in save.side.locks where save.side.graves[name] == nil {
                 let isSame = [BeadProperty.a, .b, .best, .head, .mate, .hint].allSatisfy {
                     lock.row[$0] == save.old[name]?[$0]
                 }
@@ -354,7 +374,7 @@ extension ContextWalk {
             } else if former == base || former == mine {
                 let isRolledBack =
                     save.policy == .rollback && (cell.property.isRelationship || save.mayBeInConflict(cell.bead))
-                let isLost = save.policy == .storeTrump && mine.contains { save.old[$0] == nil }
+                let isLost = save.policy == .storeTrump && mine.contains { save.old[$0] == nil || save.now[$0] == nil }
                 allowed = isRolledBack || isLost ? [mine, former] : [mine]
             } else {
                 switch save.policy {
@@ -437,6 +457,14 @@ extension ContextWalk {
         if (former + mine + now).contains(where: { save.now[$0] == nil || save.old[$0] == nil }) { return }
         if !now.isEmpty && now != former && now != mine { fail("\(cell) is \(now), was \(former), here \(mine)") }
         let inverse = cell.property.inverse ?? cell.property
+        // What led to a row that goes is led back.
+        if save.policy == .storeTrump,
+            former.contains(where: { other in
+                save.mine[other]?[inverse].contains { save.now[$0] == nil } == true
+            })
+        {
+            return
+        }
         guard save.side.bases[cell] != nil else {
             let isOtherChanged = former.contains { save.side.bases[BeadCell($0, inverse)] != nil }
             if now != former, !isOtherChanged, save.policy != .overwrite {

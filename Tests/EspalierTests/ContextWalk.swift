@@ -33,7 +33,7 @@ struct ContextWalk {
     private(set) var stepNumber = 0
     /// Whether the last change was refused, as what it concerns is gone.
     var hasRefused = false
-    private(set) var log: [String] = []
+    var log: [String] = []
     /// What is wrong; the walk ends with it.
     private(set) var failure: String?
 
@@ -43,6 +43,7 @@ struct ContextWalk {
         let place: BeadBoard.Place = seed % 5 == 0 ? (seed % 10 == 0 ? .file : .memory) : .plain
         board = try BeadBoard(place, count: 4, rules: BeadBoard.someRules(&random), seed: seed)
         rules = BeadRules(board.rules)
+        log.append("rules: \(board.rulesText), \(place)")
         stored = try board.stored()
         for _ in 0..<(seed % 2 == 0 ? 2 : 3) { sides.append(try newSide()) }
     }
@@ -59,6 +60,12 @@ struct ContextWalk {
         var side = side
         for number in stored.keys.sorted() where side.beads[number] == nil && !side.deleted.contains(number) {
             guard let id = board.ids[number] else { continue }
+            if side.context.deletedObjects.contains(where: { $0.objectID == id }) {
+                // Delete rules have run again, and found it.
+                side.deleted.insert(number)
+                side.graves[number] = stored[number]
+                continue
+            }
             side.beads[number] = try side.context.existingObject(with: id) as? Bead
         }
         for (_, bead) in side.beads.sorted(by: { $0.key < $1.key }) {
@@ -68,7 +75,9 @@ struct ContextWalk {
         return side
     }
 
-    mutating func go(_ step: Int) throws {
+    mutating func go(_ step: Int) throws { try told { try $0.walk(step) } }
+
+    private mutating func walk(_ step: Int) throws {
         stepNumber = step
         random = SeededGenerator(seed: seed &* 1_000_003 &+ UInt64(step))
         let index = Int.random(in: 0..<sides.count, using: &random)
@@ -94,7 +103,7 @@ struct ContextWalk {
     }
 
     mutating func finish() throws {
-        for index in sides.indices where failure == nil { try save(index) }
+        for index in sides.indices where failure == nil { try told { try $0.save(index) } }
     }
 
     mutating func note(_ index: Int, _ text: String) {
@@ -153,6 +162,8 @@ struct ContextWalk {
         }
         dropGone(index)
         for name in side.deleted where stored[name] == nil { sides[index].deleted.remove(name) }
+        sides[index].forgetMoves { stored[$0] == nil && !side.inserted.contains($0) }
+        for (name, row) in stored { sides[index].forgetMoves(in: BeadCell(name, .list), stored: row[.list]) }
         sides[index] = try readingAll(sides[index])
         if side.isMuddled { return }
         let shown = try shown(index)
@@ -213,7 +224,7 @@ struct ContextWalk {
             rowWritten[number, default: 0] <= sides[index].told.saves
         {
             for cell in sides[index].bases.keys where cell.bead == number {
-                sides[index].bases[cell] = stored[number]?[cell.property]
+                if let row = stored[number] { sides[index].bases[cell] = row[cell.property] }
             }
         }
         if sides[index].seen != saves { sides[index].seen = -1 }

@@ -13,10 +13,13 @@ import Testing
     private static let walkCount = campaignCount("ESPALIER_CONTEXT_WALKS", default: 70)
     /// As many as can run at the same time.
     private static let parts = 0..<4
+    /// After as many failures a part ends.
+    private static let failureCountMax = campaignCount("ESPALIER_CONTEXT_FAILURES", default: 1)
 
     @Test(arguments: parts)
     func `contexts at random store what their changes, rules and policies say, and lose nothing`(part: Int) {
         let seed = testSeed(default: 140_000)
+        var failureCount = 0
         for walk in stride(from: part, to: Self.walkCount, by: Self.parts.count) {
             let seed = seed &+ UInt64(walk)
             guard let failed = WalkRun(seed, Array(0..<Self.stepCount)).failure else { continue }
@@ -27,7 +30,8 @@ import Testing
                 In short: \(short?.text ?? "")
                 \(short?.log.joined(separator: "\n") ?? "")
                 """)
-            return
+            failureCount += 1
+            if failureCount == Self.failureCountMax { return }
         }
     }
 }

@@ -81,6 +81,8 @@ private struct MergeWalk {
     var saves = 0
     /// The number of the save that wrote a peg last.
     var written: [String: Int] = [:]
+    /// The number of the save that wrote the row of a peg last: sets are no part of it.
+    var rowWritten: [String: Int] = [:]
     var log: [String] = []
     /// The names of all pegs that were ever stored.
     var known: [ObjectID: String] = [:]
@@ -189,7 +191,7 @@ private struct MergeWalk {
         side.context.processPendingChanges()
         for (cell, base) in side.bases {
             guard let now = stored[cell.peg]?[cell.property] else { continue }
-            let isTold = side.told.pegs.contains(cell.peg) && written[cell.peg, default: 0] <= side.told.saves
+            let isTold = side.told.pegs.contains(cell.peg) && rowWritten[cell.peg, default: 0] <= side.told.saves
             // Additions and removals are counted from what was taken in; so is an order, unless it was moved there.
             if isAsked && isTold || Self.unordered.contains(cell.property) {
                 sides[index].bases[cell] = now
@@ -271,8 +273,15 @@ private struct MergeWalk {
         if !findings.isEmpty { fail("the check finds \(findings)") }
         compare(old, before, side, policy)
         saves += 1
-        for (name, values) in stored where old[name] != values { written[name] = saves }
-        for cell in side.bases.keys { written[cell.peg] = saves }
+        for (name, values) in stored where old[name] != values {
+            written[name] = saves
+            let isInRow = values.contains { !Self.unordered.contains($0) && old[name]?[$0] != $1 }
+            if isInRow { rowWritten[name] = saves }
+        }
+        for cell in side.bases.keys {
+            written[cell.peg] = saves
+            if !Self.unordered.contains(cell.property) { rowWritten[cell.peg] = saves }
+        }
         sides[index].bases = [:]
         sides[index].moves = [:]
         sides[index].told = ([], 0)

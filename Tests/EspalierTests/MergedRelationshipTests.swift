@@ -145,11 +145,11 @@ import Testing
             let pegs = try board.pegs(board.mine)
             let (gone, other) = (try #require(pegs["0"]), try #require(pegs["1"]))
             try gone.add([other], toRelationshipNamed: "tags")
-            try gone.remove([other], fromRelationshipNamed: "tags")
             try board.theirs.delete(board.peg("0", in: board.theirs))
             try board.theirs.save()
             board.mine.processPendingChanges()
             #expect(!gone.isDeleted)
+            try gone.remove([other], fromRelationshipNamed: "tags")
 
             if isSaved { try board.mine.save() } else { board.mine.rollback() }
 
@@ -311,13 +311,5 @@ import Testing
             #expect(error != nil, "\(policy)")
             #expect(try board.stored()[1]?[.best] == [0], "\(policy)")
         }
-    }
-}
-
-extension BeadBoard {
-    /// A stored bead, in memory.
-    fileprivate func bead(_ number: Int, in context: ManagedObjectContext) throws -> Bead {
-        let id = try #require(ids[number])
-        return try #require(try context.existingObject(with: id) as? Bead)
     }
 }

@@ -64,6 +64,26 @@ struct WalkSide {
         }
     }
 
+    /// What came or went and is gone may end either way, if somebody inserts it again.
+    mutating func forgetMoves(of isGone: (Int) -> Bool) {
+        for (cell, change) in moves {
+            let gone = change.added.union(change.removed).filter { isGone($0) || isGone(cell.bead) }
+            guard !gone.isEmpty else { continue }
+            moves[cell]?.added.subtract(gone)
+            moves[cell]?.removed.subtract(gone)
+            moves[cell]?.either.formUnion(gone)
+        }
+    }
+
+    /// A change of a list that somebody else has made too is no change after a merge, and may end either way.
+    mutating func forgetMoves(in list: BeadCell, stored: [Int]) {
+        guard let change = moves[list] else { return }
+        let same = change.added.intersection(stored).union(change.removed.subtracting(stored))
+        moves[list]?.added.subtract(same)
+        moves[list]?.removed.subtract(same)
+        moves[list]?.either.formUnion(same)
+    }
+
     /// Nothing is unsaved any more.
     mutating func forgetChanges() {
         (bases, touched, moves, inserted, deleted, graves, locks) = ([:], [], [:], [], [], [:], [:])

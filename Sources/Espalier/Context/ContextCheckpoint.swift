@@ -8,6 +8,24 @@
 import EspalierModel
 import EspalierStore
 
+/// An unchanged object, as it was before a save made it take a newer row.
+struct RefreshedObject {
+    private let object: ManagedObject
+    private let row: ObjectSnapshot?
+    private let changes: ObjectChanges?
+    private let state: ManagedObject.State
+
+    init(_ object: ManagedObject) {
+        object.changes?.isShared = true
+        (self.object, row, changes, state) = (object, object.row, object.changes, object.state)
+    }
+
+    fileprivate func restore() {
+        guard object.state.contains(.registered) else { return }
+        (object.row, object.changes, object.state) = (row, changes, state)
+    }
+}
+
 /// What a context held unsaved at one moment.
 struct ContextCheckpoint {
     private struct ObjectState {
@@ -30,9 +48,6 @@ struct ContextCheckpoint {
     private let leavesCascadesToStore: Bool
     private let unreadInverses: UnreadInverses
     private let recorded: [Violation]
-    /// Unchanged objects that have taken a newer row since.
-    private var refreshed:
-        [(object: ManagedObject, row: ObjectSnapshot?, changes: ObjectChanges?, state: ManagedObject.State)] = []
     private let locked: [ManagedObject: UInt64]
     private let generation: [ReadGeneration.Part]
 
@@ -68,12 +83,6 @@ struct ContextCheckpoint {
         generation = context.generation.parts
     }
 
-    /// Notes an unchanged object that is about to take a newer row.
-    mutating func note(_ object: ManagedObject) {
-        object.changes?.isShared = true
-        refreshed.append((object, object.row, object.changes, object.state))
-    }
-
     /// Puts everything back.
     func restore(_ context: ManagedObjectContext) {
         let known = Set(objects.compactMap(\.object.object))
@@ -86,12 +95,15 @@ struct ContextCheckpoint {
                 object.state.subtract([.updated, .deleted, .propagated])
             }
         }
-        for (object, row, changes, state) in refreshed.reversed() where object.state.contains(.registered) {
-            (object.row, object.changes, object.state) = (row, changes, state)
-        }
+        for former in context.refreshedBySave?.reversed() ?? [] { former.restore() }
         for (position, saved) in objects.enumerated() {
             guard let object = saved.object.object else { continue }
             if object.state.contains(.registered) { context.registry.remove(object) }
+            if let other = context.registry[saved.id], other !== object {
+                // Made for the row when the object had left.
+                context.registry.remove(other)
+                other.leaveContext()
+            }
             object.storedID = saved.id
             object.row = position < inserted.count ? nil : rows[position - inserted.count]
             (object.changes, object.newValues) = (saved.changes, saved.newValues)

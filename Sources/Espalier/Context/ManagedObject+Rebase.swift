@@ -81,6 +81,7 @@ extension ManagedObject {
             if bases != nil { managedObjectContext?.hasBases = true }
         }
         if changesAttributes { noteChange() }
+        if changes?.values.yielded.isEmpty == false { changeable().values.yielded = [] }
         for decision in decisions { carryOut(decision) }
         if bases != nil { forgetUnusedBases() }
         if case .deciding(.rollback) = rebase { undoToManyChanges() }
@@ -93,13 +94,13 @@ extension ManagedObject {
             let change = changes?.values.destinations[slot]
             let (mine, theirs) = (destinationID(at: slot), stored.destination(at: slot))
             let isKept = rebase.keeps(
-                isChangedHere: change.map { $0 != row?.destination(at: slot) } == true,
+                isChangedHere: change.map { $0 != row?.destination(at: slot) } == true && !yields(slot),
                 isChangedThere: base(ofDestination: slot) != theirs)
             var chosen = isKept ? mine : theirs
             if let id = chosen, id != mine, isTaken(id, across: relationship, rebase.keepsOtherEnds) { chosen = nil }
             return ToOneDecision(
                 relationship: relationship, inverse: withShape { $0.inverses[slot] }, mine: mine, stored: theirs,
-                chosen: chosen)
+                isKept: isKept, chosen: chosen)
         }
     }
 
@@ -117,7 +118,9 @@ extension ManagedObject {
         var destinations = values.bases?.destinations ?? SlotValues()
         for (slot, destination) in values.destinations.pairs {
             let committed = row.destination(at: slot)
-            if destination != committed, !destinations.contains(slot), stored.destination(at: slot) != committed {
+            if destination != committed, !destinations.contains(slot), stored.destination(at: slot) != committed,
+                !yields(slot)
+            {
                 destinations.set(committed, at: slot)
             }
         }
@@ -127,6 +130,10 @@ extension ManagedObject {
             version: values.bases?.version ?? row.version, attributes: attributes, destinations: destinations,
             lists: lists)
     }
+
+    /// Whether a to-one relationship is empty, and nobody has changed it here: what the row leads to was related to
+    /// another object.
+    private func yields(_ slot: Int) -> Bool { changes?.values.yielded.contains(slot) == true }
 
     /// Forgets bases of what is not changed any more: a later change is made on what is committed then.
     private func forgetUnusedBases() {
@@ -244,7 +251,7 @@ extension ManagedObject {
         guard let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany,
             let destination = other.unsavedDestinationID(at: inverse.slot)
         else { return true }
-        return destination == storedID
+        return destination == storedID || destination == other.row?.destination(at: inverse.slot)
     }
 
     /// Makes unchanged destinations faults that came to a list or left it, where that stands in their rows.
@@ -255,8 +262,7 @@ extension ManagedObject {
             guard let other = context.registry[id], !other.hasChanges, other.hasRow,
                 (other.storedDestinationID(at: inverse.slot) == storedID) != stored.contains(id)
             else { continue }
-            context.cache.invalidate(id)
-            other.turnIntoFault()
+            context.takeNewestRow(ofUnchanged: other)
         }
     }
 
@@ -280,6 +286,7 @@ extension ManagedObject {
         guard let inverse, inverse.isToMany, let context = managedObjectContext else { return }
         for id in list {
             let other = context.object(for: id, from: self, across: relationship)
+            context.takeNewestRow(ifUnchanged: other)
             if other.changes?.values.toMany[inverse.slot]?.list?.contains(storedID) != true {
                 other.addRaw(storedID, to: inverse)
             }
@@ -292,8 +299,10 @@ extension ManagedObject {
     private func isTaken(_ id: ObjectID, across relationship: Relationship, _ keepsOtherEnds: Bool) -> Bool {
         guard let other = managedObjectContext?.registry[id] else { return false }
         let inverse = withShape { $0.inverses[relationship.slot] }
-        // A deletion with rule `noAction` leads nobody away: the save refuses it.
-        if other.isDeleted { return other.state.contains(.inaccessible) || inverse?.deleteRule != .noAction }
+        // Only `nullify` leads away from what is deleted: the save does what the other rules say to what leads there.
+        if other.isDeleted {
+            return other.state.contains(.inaccessible) || inverse.map { $0.deleteRule == .nullify } != false
+        }
         guard keepsOtherEnds, let inverse, !inverse.isToMany,
             let destination = other.unsavedDestinationID(at: inverse.slot)
         else { return false }
@@ -304,6 +313,7 @@ extension ManagedObject {
         let slot = decision.relationship.slot
         if decision.chosen != decision.stored {
             changeable().values.destinations.set(decision.chosen, at: slot)
+            if decision.chosen == nil, !decision.isKept { changeable().values.yielded.append(slot) }
             noteChange()
         } else if changes?.values.destinations.contains(slot) == true {
             changeable().values.destinations[slot] = nil
@@ -323,7 +333,9 @@ extension ManagedObject {
             return
         }
         let other = context.object(for: id, from: self, across: relationship)
-        if other.isDeleted || (other === self && inverse === relationship) { return }
+        // One whose row is gone keeps what it has, with which it may be inserted again.
+        if !other.state.isDisjoint(with: [.deleted, .inaccessible, .gone]) { return }
+        if other === self && inverse === relationship { return }
         if inverse.isToMany {
             // A list that was not changed here is read from the store.
             if isStored, other.changes?.values.toMany.contains(inverse.slot) != true { return }
@@ -332,7 +344,14 @@ extension ManagedObject {
             }
             if inverse.isOrdered, other.destinationIDs(at: inverse.slot).contains(storedID) == isRelated { return }
         }
-        guard isRelated else { return other.removeRaw(storedID, from: inverse) }
+        guard isRelated else {
+            let isChanged = other.unsavedDestinationID(at: inverse.slot) != nil
+            other.removeRaw(storedID, from: inverse)
+            if !inverse.isToMany, !isChanged, other.changes?.values.destinations.contains(inverse.slot) == true {
+                other.changeable().values.yielded.append(inverse.slot)
+            }
+            return
+        }
         if !inverse.isToMany {
             let former = other.destinationID(at: inverse.slot)
             if former == storedID { return }

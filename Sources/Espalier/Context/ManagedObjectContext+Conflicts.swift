@@ -51,19 +51,19 @@ extension ManagedObjectContext {
     /// Changes the objects in conflict as the merge policy says.
     ///
     /// - Throws: `ContextError.conflicts` with all conflicts if the policy is `error` or cannot resolve one.
-    func resolve(_ found: [VersionConflict], _ checkpoint: inout ContextCheckpoint) throws(ContextError) {
+    func resolve(_ found: [VersionConflict]) throws(ContextError) {
         try checkResolvable(found)
         moveToNewestGeneration()
+        let found = try onNewestRows(found)
         let lists = try knownLists(ofGone: found)
-        let conflicts = try withOtherEnds(found) { checkpoint.note($0) }
+        let conflicts = try withOtherEnds(found)
         try checkResolvable(conflicts)
         for conflict in conflicts {
             cache.invalidate(conflict.id)
             guard let object = registry[conflict.id] else { continue }
             if locked[object] != nil { locked[object] = conflict.stored?.version }
             if !object.hasChanges {
-                checkpoint.note(object)
-                object.turnIntoFault()
+                takeNewestRow(ofUnchanged: object)
                 if conflict.stored == nil { object.state.insert(.inaccessible) }
             } else if conflict.stored == nil {
                 resolveGone(object, lists: lists[object.storedID] ?? [:])
@@ -74,6 +74,17 @@ extension ManagedObjectContext {
             .deciding(inConflict.contains(id) ? mergePolicy : mergePolicy.byProperty)
         }
         runDeleteRules()
+    }
+
+    /// The conflicts as they are by now: a newer row that a merge brought may be old again.
+    private func onNewestRows(_ found: [VersionConflict]) throws(ContextError) -> [VersionConflict] {
+        var rows: [ObjectID: ObjectSnapshot?] = [:]
+        for (object, stored) in try storedRows(ofObjects: found.compactMap { registry[$0.id] }) {
+            rows[object.storedID] = .some(stored)
+        }
+        return found.map {
+            VersionConflict(id: $0.id, expectedVersion: $0.expectedVersion, stored: rows[$0.id] ?? $0.stored)
+        }
     }
 
     private func checkResolvable(_ conflicts: [VersionConflict]) throws(ContextError) {
@@ -93,11 +104,8 @@ extension ManagedObjectContext {
     /// The row was deleted by somebody else.
     private func resolveGone(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
         if object.state.contains(.deleted) {
-            deleted.remove(object)
-            unpropagated.removeAll { $0 === object }
-            registry.remove(object)
-            object.leaveContext()
-            return
+            leave(object)
+            return forgetRemovals(of: [object.storedID])
         }
         switch mergePolicy {
         case .objectTrump where object.hasRow, .overwrite where object.hasRow:
@@ -141,7 +149,7 @@ extension ManagedObjectContext {
     private func reinsert(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
         object.newValues = RowValues(
             object.entity.attributes.map { object.attributeValue(at: $0.slot) },
-            object.entity.relationships.map { $0.isToMany ? nil : object.destinationID(at: $0.slot) })
+            object.entity.relationships.map { $0.isToMany ? nil : freeDestination(of: object, across: $0) })
         if object.changes != nil { object.changeable().keepOnlyToMany() }
         object.row = nil
         object.state.subtract([.updated, .gone])
@@ -158,6 +166,20 @@ extension ManagedObjectContext {
             else { continue }
             object.relateOtherEnd(id, across: relationship, isRelated: true, isStored: false)
         }
+    }
+
+    /// The destination that an object to be inserted again can have: one whose own to-one relationship leads elsewhere by
+    /// now is left to whom it leads to, unless it was related here or everything is to be as it is here.
+    private func freeDestination(of object: ManagedObject, across relationship: Relationship) -> ObjectID? {
+        let slot = relationship.slot
+        guard let id = object.destinationID(at: slot) else { return nil }
+        guard mergePolicy != .overwrite, object.unsavedDestinationID(at: slot) == nil,
+            let inverse = object.withShape({ $0.inverses[slot] }), !inverse.isToMany
+        else { return id }
+        let other = self.object(for: id, from: object, across: relationship)
+        takeNewestRow(ifUnchanged: other)
+        let former = other.destinationID(at: inverse.slot)
+        return former == nil || former == object.storedID ? id : nil
     }
 
     /// A conflict with the values of both sides.

@@ -67,6 +67,8 @@ extension ManagedObjectContext {
             }
         }
         unpropagated.removeAll()
+        // Of what somebody else has deleted there is nothing left to delete.
+        for object in deleted.filter({ $0.state.contains(.gone) }) { leave(object) }
         let unsaved = deleted.filter(\.isInserted)
         guard !unsaved.isEmpty else { return }
         takeInInverses()
@@ -100,7 +102,7 @@ extension ManagedObjectContext {
 
     /// Calls `body` with the destinations that are in memory; returns whether there are others.
     @discardableResult
-    private func forEachDestination(
+    func forEachDestination(
         of relationship: Relationship, of object: ManagedObject, _ body: (ManagedObject) -> Void
     ) -> Bool {
         guard relationship.isToMany else {

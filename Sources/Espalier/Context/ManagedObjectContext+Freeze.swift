@@ -34,6 +34,7 @@ extension ManagedObjectContext {
         }
         for object in changes.deleted {
             request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
+            if object.changes != nil { freezeBeforeDeletion(of: object, &request) }
         }
         // Not every changed object writes its row: only the request says whose versions it checks besides.
         let named = locked.isEmpty ? [] : Set(request.updates.map(\.id) + request.deletions.map(\.id))
@@ -43,6 +44,30 @@ extension ManagedObjectContext {
         }
         if source.parts.count > 1 { try checkStores(changes) }
         return request
+    }
+
+    /// Adds what a deleted object leads to by now, where its delete rules go that way.
+    private func freezeBeforeDeletion(of object: ManagedObject, _ request: inout SaveRequest) {
+        guard let changes = object.changes, let row = object.row else { return }
+        var destinations: [(slot: Int, destination: ObjectID?)] = []
+        for (slot, id) in changes.values.destinations.pairs where object.entity.relationships[slot].isFollowedByDeletion
+        {
+            // What was never saved has gone without a trace.
+            let destination = id.flatMap { mayBeStored($0) ? $0 : nil }
+            if row.destination(at: slot) != destination { destinations.append((slot, destination)) }
+        }
+        if !destinations.isEmpty {
+            request.updates.append(
+                .init(id: object.storedID, expectedVersion: row.version, destinations: destinations))
+        }
+        for slot in object.shape.sentRelationships.lazy.map(\.slot)
+        where object.entity.relationships[slot].isFollowedByDeletion {
+            guard let change = changes.values.toMany[slot] else { continue }
+            let (added, removed) = change.differences
+            let stored = added.filter(mayBeStored)
+            if stored.isEmpty && removed.isEmpty { continue }
+            request.links.append(.init(owner: object.storedID, slot: slot, added: stored, removed: removed))
+        }
     }
 
     /// The locked objects of a store.
@@ -186,6 +211,11 @@ extension ManagedObjectContext {
         // A hook of a running save may call this: the order of new objects follows from their IDs.
         if !permanentIDs.isEmpty { changeCount &+= 1 }
     }
+}
+
+extension Relationship {
+    /// Whether the deletion of an object depends on what the relationship leads to, or deletes that.
+    fileprivate var isFollowedByDeletion: Bool { deleteRule == .cascade || deleteRule == .deny }
 }
 
 extension ObjectChanges {

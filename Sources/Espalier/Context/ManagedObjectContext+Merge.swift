@@ -35,11 +35,13 @@ extension ManagedObjectContext {
         beginEvent()
         defer { endEvent() }
         if saves.contains(where: \.isEverything) { refreshAll(isAsked: false) }
-        var changed: [ManagedObject] = []
+        var (changed, left): ([ManagedObject], Set<ObjectID>) = ([], [])
         var seen = Set<ObjectID>()
         // The last word on an object is that of the last save.
         for saved in saves.reversed() {
-            for id in saved.deleted where seen.insert(id).inserted { takeDeletion(of: id) }
+            for id in saved.deleted where seen.insert(id).inserted {
+                if takeDeletion(of: id) { left.insert(id) }
+            }
             for id in saved.inserted where seen.insert(id).inserted {
                 cache.invalidate(id)
                 guard let object = registry[id] else { continue }
@@ -51,25 +53,73 @@ extension ManagedObjectContext {
                 if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
             }
         }
+        forgetRemovals(of: left)
         takeNewerRows(of: changed)
         for saved in saves { tellDidMerge(saved) }
     }
 
-    private func takeDeletion(of id: ObjectID) {
-        guard let object = registry[id] else { return cache.invalidate(id) }
+    /// Returns whether the object has left the context.
+    private func takeDeletion(of id: ObjectID) -> Bool {
+        guard let object = registry[id] else {
+            cache.invalidate(id)
+            return false
+        }
+        let hasLeft = noteGone(object)
+        if !object.state.contains(.gone) { cache.invalidate(id) }
+        return hasLeft
+    }
+
+    /// Takes note that somebody else has deleted the row of an object; returns whether it leaves the context.
+    func noteGone(_ object: ManagedObject) -> Bool {
         if object.state.contains(.deleted) {
-            deleted.remove(object)
-            unpropagated.removeAll { $0 === object }
-            registry.remove(object)
-            object.leaveContext()
-        } else if !object.hasChanges {
-            object.state.insert(.inaccessible)
-            noteDeleted(object)
-        } else {
+            leave(object)
+            return true
+        }
+        if object.hasChanges, object.hasOwnChanges {
             // It keeps what it has: the next save reports the conflict.
             object.state.insert(.gone)
-            return
+        } else {
+            // What was set to what it was is no change, nor is that others have left a list of what is gone.
+            updated.remove(object)
+            object.discardPersistentChanges()
+            object.state.remove(.updated)
+            object.state.insert(.inaccessible)
+            noteDeleted(object)
         }
-        cache.invalidate(id)
+        return false
+    }
+
+    /// Lets go of an object that is deleted here and whose row somebody else has deleted: that leaves nothing to save.
+    func leave(_ object: ManagedObject) {
+        deleted.remove(object)
+        unpropagated.removeAll { $0 === object }
+        registry.remove(object)
+        object.leaveContext()
+    }
+
+    /// Forgets that objects were removed from unordered relationships by their deletion, which somebody else has saved:
+    /// whoever inserts them again decides what they are related to.
+    ///
+    /// - Complexity: O(changed objects), if there are any.
+    func forgetRemovals(of gone: Set<ObjectID>) {
+        guard !gone.isEmpty else { return }
+        for object in updated {
+            for (slot, change) in object.changes?.values.toMany.pairs ?? []
+            where change.removed.contains(where: gone.contains) {
+                object.changeable().values.toMany.modify(slot) { $0.forgetRemovals(of: gone) }
+            }
+        }
+    }
+}
+
+extension ManagedObject {
+    /// Whether it is changed in another way than by objects that have left a list which their own relationships make.
+    fileprivate var hasOwnChanges: Bool {
+        if !changedValues().isEmpty { return true }
+        return changes?.values.toMany.pairs.contains { slot, change in
+            let (added, removed) = change.differences
+            if withShape({ $0.inverses[slot]?.isToMany }) == false { return !added.isEmpty }
+            return !added.isEmpty || !removed.isEmpty || change.list.map { $0 != change.base } == true
+        } == true
     }
 }

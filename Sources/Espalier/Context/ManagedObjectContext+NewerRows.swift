@@ -16,17 +16,18 @@ import EspalierStore
 extension ManagedObjectContext {
     /// Puts the changes of stored objects onto the newest rows.
     ///
-    /// One whose row is gone stays as it is, for the next save to find. What cannot be read is recorded.
+    /// A changed one whose row is gone stays as it is, for the next save to find; a deleted one leaves the context. What
+    /// cannot be read is recorded.
     ///
     /// - Parameter isAsked: whether the application asks for it, which settles conflicts that a save has reported.
     func takeNewerRows(of objects: [ManagedObject], isAsked: Bool = false) {
         guard !objects.isEmpty else { return }
-        var (found, settled): ([VersionConflict], Set<ObjectID>) = ([], [])
+        var (found, settled, left): ([VersionConflict], Set<ObjectID>, Set<ObjectID>) = ([], [], [])
         do throws(ContextError) {
             for (object, stored) in try storedRows(ofObjects: objects) {
-                // What a row that is gone had is not to be had again.
                 guard let stored else {
-                    object.state.insert(.gone)
+                    // What a row that is gone had is not to be had again.
+                    if noteGone(object) { left.insert(object.storedID) }
                     continue
                 }
                 object.state.remove(.gone)
@@ -43,14 +44,15 @@ extension ManagedObjectContext {
                 }
                 found.append(VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored))
             }
-            found = try withOtherEnds(found) { _ in }
+            forgetRemovals(of: left)
+            found = try withOtherEnds(found)
         } catch {
             for object in objects { object.recordOnce(nil, .unreadable("\(error)")) }
             return
         }
         rebase(found) { _ in .merging(settled: settled) }
         let rebased = Set(found.map(\.id))
-        for object in objects where !rebased.contains(object.storedID) {
+        for object in objects where !rebased.contains(object.storedID) && object.state.contains(.registered) {
             object.mergeLists(.merging(settled: settled))
         }
     }
@@ -109,18 +111,19 @@ extension ManagedObjectContext {
     private func runRulesAgain(of object: ManagedObject) {
         object.state.remove(.propagated)
         unpropagated.append(object)
+        for relationship in object.entity.relationships {
+            forEachDestination(of: relationship, of: object) { takeNewestRow(ifUnchanged: $0) }
+        }
     }
 
     /// The conflicts, and those of changed objects that rows in conflict are, were or shall be related to, where that
     /// is written with the rows of both: one to one, or in order.
     ///
     /// What the cache holds of the other ends is forgotten; unchanged ones take the newer row.
-    func withOtherEnds(
-        _ conflicts: [VersionConflict], _ willRefresh: (ManagedObject) -> Void
-    ) throws(ContextError) -> [VersionConflict] {
+    func withOtherEnds(_ conflicts: [VersionConflict]) throws(ContextError) -> [VersionConflict] {
         var (all, seen, next) = (conflicts, Set(conflicts.map(\.id)), 0)
         for object in objectsLeading(to: conflicts) where seen.insert(object.storedID).inserted {
-            if let found = try findConflict(ofOld: object, isKnownToBeOld: true, willRefresh) { all.append(found) }
+            if let found = try findConflict(ofOld: object, isKnownToBeOld: true) { all.append(found) }
         }
         while next < all.count {
             let conflict = all[next]
@@ -138,7 +141,7 @@ extension ManagedObjectContext {
                     // An unordered list is no part of a row.
                     guard !inverse.isToMany || inverse.isOrdered, seen.insert(id).inserted, let other = registry[id]
                     else { continue }
-                    if let found = try findConflict(ofOld: other, willRefresh) { all.append(found) }
+                    if let found = try findConflict(ofOld: other) { all.append(found) }
                 }
             }
         }
@@ -167,20 +170,35 @@ extension ManagedObjectContext {
 
     /// The conflict of a changed object whose row is old; an unchanged one becomes a fault, to take the newer row.
     private func findConflict(
-        ofOld object: ManagedObject, isKnownToBeOld: Bool = false, _ willRefresh: (ManagedObject) -> Void
+        ofOld object: ManagedObject, isKnownToBeOld: Bool = false
     ) throws(ContextError) -> VersionConflict? {
         guard let row = object.row, !object.isInserted, !object.state.contains(.inaccessible) else { return nil }
         if object.hasChanges || !isKnownToBeOld {
-            guard let stored = try storedRows(of: [object.storedID]).first ?? nil,
-                stored.version != row.version
-            else { return nil }
+            let stored = try storedRows(of: [object.storedID]).first ?? nil
+            if stored?.version == row.version { return nil }
             if object.hasChanges {
+                guard let stored else {
+                    if noteGone(object) { forgetRemovals(of: [object.storedID]) }
+                    return nil
+                }
                 return VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored)
             }
         }
-        willRefresh(object)
+        takeNewestRow(ofUnchanged: object)
+        return nil
+    }
+
+    /// Makes an unchanged object a fault, whose next use reads the newest row; a save that fails takes that back.
+    func takeNewestRow(ofUnchanged object: ManagedObject) {
+        refreshedBySave?.append(RefreshedObject(object))
+        if !object.isFault { noteRefreshed(object) }
         cache.invalidate(object.storedID)
         object.turnIntoFault()
-        return nil
+    }
+
+    /// Makes an object that is about to change with another one, which took a newer row, take the newest one first: it
+    /// must not be written as it was before.
+    func takeNewestRow(ifUnchanged object: ManagedObject) {
+        if object.isClean, object.hasRow { takeNewestRow(ofUnchanged: object) }
     }
 }

@@ -25,14 +25,16 @@ extension ManagedObjectContext {
         stage = SaveStage(.willSaveObserver)
         defer { stage = nil }
         let event = eventChanges
-        var checkpoint = ContextCheckpoint(self)
+        let checkpoint = ContextCheckpoint(self)
+        refreshedBySave = []
+        defer { refreshedBySave = nil }
         var changes: ChangeSet
         let outcome: SaveOutcome
         do {
             tellWillSave()
             changes = try settle()  //                                  1 collect, 2 propagate deletes, 3 validate
             stage = SaveStage(.storing)
-            outcome = try write(&changes, &checkpoint)  //              4 freeze, 5 route, 6 ... 9 in each store
+            outcome = try write(&changes)  //                           4 freeze, 5 route, 6 ... 9 in each store
         } catch {
             checkpoint.restore(self)
             eventChanges = event
@@ -122,9 +124,7 @@ extension ManagedObjectContext {
     /// Sends the changes to their stores; resolves conflicts as the merge policy says, and then sends again.
     ///
     /// - Throws: the error of the first store; if a later one fails, that is part of the outcome.
-    private func write(
-        _ changes: inout ChangeSet, _ checkpoint: inout ContextCheckpoint
-    ) throws(ContextError) -> SaveOutcome {
+    private func write(_ changes: inout ChangeSet) throws(ContextError) -> SaveOutcome {
         let attemptCountMax = 10
         var attempt = 1
         while true {
@@ -135,7 +135,7 @@ extension ManagedObjectContext {
             }
             guard attempt < attemptCountMax else { throw contextError(refusal.error) }
             for conflict in refusal.conflicts { registry.withObject(conflict.id) { noteRefreshed($0) } }
-            if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts, &checkpoint) }
+            if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts) }
             if !refusal.missing.isEmpty { try resolve(refusal.missing) }
             attempt += 1
             changes = ChangeSet(self)
@@ -172,7 +172,9 @@ extension ManagedObjectContext {
                     continue
                 } catch {
                     switch error {
-                    case .conflict(let found): refusal.conflicts = found
+                    case .conflict(let found):
+                        var seen = Set<ObjectID>()
+                        refusal.conflicts = found.filter { seen.insert($0.id).inserted }
                     case .references(let found): refusal.missing = found
                     default:
                         guard !outcome.saved.isEmpty else { throw contextError(error) }

@@ -28,6 +28,17 @@ extension ManagedObjectContext {
     }
 }
 
+extension ManagedObjectContext {
+    /// Whether an object is to be there after a save, as far as the context can know.
+    ///
+    /// One that is not in memory may be gone: what a deleted object leads to may have been deleted by others, too.
+    fileprivate func stays(_ id: ObjectID) -> Bool {
+        if let object = registry[id] { return !object.isDeleted }
+        // What cannot be read is left to the store.
+        return (try? storedRows(of: [id]))?.first.map { $0 != nil } ?? false
+    }
+}
+
 extension ManagedObject {
     fileprivate func checkInsert(_ violations: inout [Violation]) {
         withShape { shape in
@@ -78,9 +89,7 @@ extension ManagedObject {
     fileprivate func checkDelete(_ violations: inout [Violation]) {
         if managedObjectContext?.leavesCascadesToStore != true {
             for relationship in shape.denyingRelationships {
-                let staying = destinationIDs(across: relationship).filter { id in
-                    managedObjectContext?.registry[id]?.isDeleted != true
-                }
+                let staying = destinationIDs(across: relationship).filter { managedObjectContext?.stays($0) == true }
                 if !staying.isEmpty {
                     violations.append(Violation(self, relationship.name, .deniedDelete(destinations: staying)))
                 }

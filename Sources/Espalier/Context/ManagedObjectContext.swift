@@ -102,6 +102,8 @@ public final class ManagedObjectContext {
     var recorded: [Violation] = []
     /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
+    /// Unchanged objects that the running save has made take newer rows; `nil` if no save runs.
+    var refreshedBySave: [RefreshedObject]?
     /// What the running save asks of the application; `nil` if no save runs.
     var stage: SaveStage?
     /// What the initializer of `ManagedObject` shall become next, if it is not a new object.

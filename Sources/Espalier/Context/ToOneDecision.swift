@@ -14,6 +14,8 @@ struct ToOneDecision {
     let mine: ObjectID?
     /// The destination in the newer row.
     let stored: ObjectID?
+    /// Whether what this context has changed is to stay.
+    let isKept: Bool
     /// The destination afterwards.
     var chosen: ObjectID?
 

@@ -34,7 +34,9 @@ extension ManagedObject {
         if let newValues = changeableNewValues() {
             newValues.setDestination(id, at: slot)
         } else {
-            changeable().values.destinations.set(id, at: slot)
+            let changes = changeable()
+            changes.values.destinations.set(id, at: slot)
+            if !changes.values.yielded.isEmpty { changes.values.yielded.removeAll { $0 == slot } }
         }
     }
 

@@ -19,6 +19,10 @@ final class ObjectChanges {
         var destinations = SlotValues<ObjectID?>()
         /// Changes of to-many relationships.
         var toMany = SlotValues<ToManyChange>()
+        /// To-one relationships that a merge has emptied, as what the row leads to is related to another object here.
+        ///
+        /// Nobody has changed them: they follow the next row that comes.
+        var yielded: [Int] = []
         /// What changes were based on, where the store has something else since; mostly there is none.
         var bases: ChangeBases?
 
@@ -50,6 +54,7 @@ final class ObjectChanges {
     /// Forgets the values that somebody else keeps from now on.
     func keepOnlyToMany() {
         (values.attributes, values.destinations, values.bases) = (SlotValues(), SlotValues(), nil)
+        values.yielded = []
     }
 
     /// Takes out IDs of objects that are no more.
@@ -160,6 +165,12 @@ struct ToManyChange {
     mutating func follow(_ id: ObjectID) {
         added.remove(id)
         removed.remove(id)
+        counted.stand = -1
+    }
+
+    /// Leaves it to the store whether destinations are there that have gone, if the relationship has no order.
+    mutating func forgetRemovals(of gone: Set<ObjectID>) {
+        for id in removed.ids where gone.contains(id) { removed.remove(id) }
         counted.stand = -1
     }
 
