@@ -28,6 +28,9 @@ private final class Comparison {
     private let seed: UInt64
     private var ids: [String: [ObjectID]] = [:]
     private let concrete = ["Song", "Book", "Album", "Person", "Tag", "Playlist", "Note"]
+    /// With more rows there are more deletions than insertions: a long run is to walk many orders of calls, and the
+    /// fetches of the dictionaries visit every row.
+    private static let rowCountMax = 1000
 
     init(seed: UInt64, kind: StoreKind) throws {
         self.seed = seed
@@ -120,7 +123,8 @@ private final class Comparison {
             guard let id = anyID(), touched.insert(id).inserted else { continue }
             request.updates.append(try randomUpdate(of: id, fresh))
         }
-        for _ in 0..<random.next() % 3 {
+        let isFull = ids.values.reduce(0) { $0 + $1.count } > Self.rowCountMax
+        for _ in 0..<random.next() % (isFull ? 8 : 3) {
             guard let id = anyID(), touched.insert(id).inserted else { continue }
             request.deletions.append(.init(id: id, expectedVersion: try version(of: id)))
         }

@@ -98,14 +98,19 @@ import Testing
             }.content
         }
         let images = Mutex<[SimulatedFileSystem]>([])
+        // Each is as large as the copy.
+        let imageCountMax = campaignCount("ESPALIER_CRASH_IMAGES", default: 1) * 3
         system.beforeEachChange { operation in
-            if operation % 3 == 0 { images.withLock { $0.append(system.afterPowerLoss(seed: UInt64(operation))) } }
+            guard operation % 3 == 0 else { return }
+            images.withLock { images in
+                if images.count < imageCountMax { images.append(system.afterPowerLoss(seed: UInt64(operation))) }
+            }
         }
         try Database.bringForward("copy", by: "increment", in: system)
         system.beforeEachChange(nil)
 
         #expect(try content(system) == after)
-        for image in images.withLock({ $0 }).prefix(campaignCount("ESPALIER_CRASH_IMAGES", default: 1) * 3) {
+        for image in images.withLock({ $0 }) {
             let found = try content(image)
             #expect(found == after || found == before)
             if found == before { try Database.bringForward("copy", by: "increment", in: image) }
