@@ -38,6 +38,7 @@ public struct Lookup: ~Copyable {
     /// - Throws: `wrongKeyKind` for a tree of bytes keys; what reading throws.
     public mutating func withValue(of key: UInt64, _ body: (RawSpan) -> Void) throws(StorageError) -> Bool {
         try check(.integer)
+        assert(view == nil || isLeafPinned, "invariant 1: the leaf of the last key is pinned")
         let isExact: Bool
         if let view, changeCount == pages.changeCount, view.fencesContain(TreeKey(key)) {
             let position = view.position(ofInteger: key)
@@ -112,6 +113,7 @@ public struct Lookup: ~Copyable {
         // The old leaf stays pinned until its fence was compared.
         let old = leaf.take()
         _ = try descend(to: TreeKey(view.highFence))
+        assert(isLeafPinned, "invariant 1: the next leaf is pinned")
         guard let next = self.view, next.follows(view) else {
             throw .corrupt(.fencesOfChild, page: view.storedNumber, tree: view.treeID)
         }
@@ -119,6 +121,8 @@ public struct Lookup: ~Copyable {
         index = 0
         return true
     }
+
+    private var isLeafPinned: Bool { leaf != nil }
 
     private func check(_ kind: KeyKind) throws(StorageError) {
         try pages.checkUsable()
@@ -140,6 +144,7 @@ public struct Lookup: ~Copyable {
         let found = try operations.locate(key, in: pages.record(of: tree))
         (index, view, changeCount) = (found.index, found.pin.view, pages.changeCount)
         let isExact = found.isExact
+        assert(index >= 0 && index <= found.pin.view.cellCount, "entry \(index) of \(found.pin.view.cellCount)")
         let pin = found.pin
         leaf = consume pin
         return isExact
@@ -179,6 +184,7 @@ extension PageView {
             let whole = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
             whole.copy(prefix, to: 0)
             whole.copy(suffix, to: prefix.count)
+            assert(whole.byteCount == prefix.count + suffix.count, "a key of \(whole.byteCount) bytes")
             return whole.bytes(0, memory.count).withSpan(body)
         }
     }
