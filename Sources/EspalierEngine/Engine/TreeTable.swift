@@ -55,6 +55,7 @@ final class TreeTable {
             let number = copy.add(entry.tree, unsafe entry.record.pointee)
             copy.known[number].stored = entry.stored
         }
+        assert(copy.known.count == known.count, "\(copy.known.count) of \(known.count) trees")
         return copy
     }
 
@@ -96,6 +97,7 @@ final class TreeTable {
     @discardableResult
     func add(_ tree: Tree, _ record: TreeRecord) -> Int {
         if let number = numbers[tree.id] { return number }
+        assert(tree.id == record.treeID && tree.kind == record.kind, "the record of tree \(tree.id)")
         // SAFETY: freed in `deinit` or `remove`.
         let memory = UnsafeMutablePointer<TreeRecord>.allocate(capacity: 1)
         unsafe memory.initialize(to: record)
@@ -126,6 +128,8 @@ final class TreeTable {
         unsafe known.remove(at: number).record.deallocate()
         numbers.removeAll()
         for (number, entry) in known.enumerated() { numbers[entry.tree.id] = number }
+        assert(numbers[tree.id] == nil, "tree \(tree.id) is known once")
+        assert(checkInvariants())
     }
 
     /// Writes what changed to the catalog.
@@ -137,6 +141,29 @@ final class TreeTable {
             try Catalog(pages).store(record, as: known[number].tree.name)
             known[number].stored = record
         }
+        assert(checkInvariants())
+    }
+
+    /// Asserts invariants 3 and 4; to be called in `assert`.
+    ///
+    /// O(trees); of a large table 256 are looked at.
+    private func checkInvariants() -> Bool {
+        assert(numbers.count == known.count, "\(numbers.count) numbers for \(known.count) trees")
+        for number in stride(from: 0, to: known.count, by: max(1, known.count / 256)) {
+            let entry = known[number]
+            // SAFETY: read at once; what is known has a record.
+            let record = unsafe entry.record.pointee
+            assert(numbers[entry.tree.id] == number, "tree \(entry.tree.id) is not found by its number")
+            assert(record.treeID == entry.tree.id && record.kind == entry.tree.kind, "the record of a tree")
+        }
+        for place in 0..<Self.recentCount {
+            // SAFETY: read at once; within the places.
+            let recent = unsafe recent[place]
+            guard let record = unsafe recent.record else { continue }
+            assert(recent.mark != 0, "invariant 3: place \(place) has a record and no mark")
+            assert(unsafe Int(record.pointee.treeID) & (Self.recentCount - 1) == place, "place \(place)")
+        }
+        return true
     }
 }
 
