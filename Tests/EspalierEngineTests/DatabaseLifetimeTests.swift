@@ -200,6 +200,30 @@ import Testing
         #expect(try next.get(1, from: tree) == [1])
     }
 
+    /// A lookup that nothing but itself keeps the pages of.
+    private func lastLookup(_ path: String) throws -> Lookup {
+        let (database, tree) = try makeStore(path)
+        let read = try database.beginRead()
+        var lookup = try read.lookup(in: tree)
+        #expect(try lookup.withValue(of: 1) { _ in })
+        return lookup
+    }
+
+    /// A cursor that nothing but itself keeps the pages of.
+    private func lastCursor(_ path: String) throws -> Cursor {
+        let (database, tree) = try makeStore(path)
+        let read = try database.beginRead()
+        var cursor = try read.cursor(over: tree)
+        #expect(try cursor.first())
+        return cursor
+    }
+
+    @Test func `what is left of a store lets its page go before the memory of all pages`() throws {
+        // The pool asserts at its end that nothing is pinned.
+        try withStorePath { path in _ = try lastCursor(path) }
+        try withStorePath { path in _ = try lastLookup(path) }
+    }
+
     @Test func `short transactions on many threads each see one whole commit, not older than their begin`() throws {
         var options = DatabaseOptions()
         options.cacheByteCount = 64 << 10

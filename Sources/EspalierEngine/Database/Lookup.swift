@@ -10,10 +10,12 @@
 /// Costs nothing to make, unlike a cursor, and goes in one direction only: each call says where it begins. Those of a
 /// write transaction go on working after its changes.
 public struct Lookup: ~Copyable {
+    /// The first property, and so the first that goes: a lookup may be the last that holds the pages, and a pin must go
+    /// before their memory.
+    private var leaf: PagePin?
     /// The operations on the pages, made once: making one retains them.
     private let operations: BTree<CursorPages>
     private let tree: Tree
-    private var leaf: PagePin?
     /// The view of `leaf`, at hand without unwrapping it.
     private var view: PageView?
     /// Where in the leaf the last key was, or the walk ended.
