@@ -15,6 +15,7 @@ public struct Cursor: ~Copyable {
         self.pages = pages
         self.tree = tree
         treeChangeCount = pages.treeChangeCount
+        assert(tree.id == record.treeID, "the record of tree \(tree.id) is of tree \(record.treeID)")
         cursor = TreeCursor(pages, record)
         pages.countCursor(by: 1)
     }
@@ -278,7 +279,10 @@ enum CursorPages: PageSource {
     /// Tells pages that can rest after their transaction that a cursor over them begins or ends.
     @inline(__always)
     func countCursor(by change: Int) {
-        if case .reading(let pages) = self { pages.cursorCount += change }
+        if case .reading(let pages) = self {
+            pages.cursorCount += change
+            assert(pages.cursorCount >= 0, "\(pages.cursorCount) cursors")
+        }
     }
 
     /// Throws `transactionEnded` or `snapshotExpired`.

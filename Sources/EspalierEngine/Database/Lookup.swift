@@ -104,6 +104,7 @@ public struct Lookup: ~Copyable {
             count += view.cellCount - index
             guard count < limit, try crossToNextLeaf(after: view) else { break }
         }
+        assert(count >= 0, "\(count) entries")
         return max(0, min(count, limit))
     }
 

@@ -114,6 +114,7 @@ public struct WriteTransaction: ~Copyable {
             let record = try BTree(pages).createTree(
                 id, kind: kind, rootTag: Catalog<WritePages>.rootTag(of: name),
                 transaction: pages.versions.state.transactionID + 1)
+            assert(record.treeID == id && record.entryCount == 0 && record.height == 1, "tree \(id) is empty")
             pages.writes.state.nextTreeID += 1
             try Catalog(pages).store(record, as: name)
             let tree = Tree(name: name, id: id, kind: kind, store: pages.trees.store)

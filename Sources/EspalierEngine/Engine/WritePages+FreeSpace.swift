@@ -120,7 +120,7 @@ extension WritePages {
         let per = versions.files.geometry.pagesPerBitmap
         let first = writes.state.pageCount
         let bit = Int(first) % per
-        assert(count > 0 && bit != 1, "invariant 3: page \(first) comes with its bitmap page")
+        assert(count > 0, "\(count) pages")
         // The last page number is never used, so that a page count fits into 32 bits.
         guard UInt64(first) + UInt64(count) + 2 < UInt64(UInt32.max) else { throw .diskFull }
         guard bit == 0 else {

@@ -128,6 +128,7 @@ final class SalvageWriter {
     }
 
     private func add(_ tree: SalvageReport.SalvagedTree) {
+        assert(places[tree.tree.id] == nil, "invariant 2: tree \(tree.tree.id) is made once")
         places[tree.tree.id] = report.trees.count
         report.trees.append(tree)
     }
