@@ -110,7 +110,7 @@ struct CrashSchedule {
             precondition(report.isOK, "the check finds \(report.findings)")
             guard goesOn else { return }
             var write = try database.beginWrite()
-            let tree = try write.tree(named: "after", orCreate: .integer)
+            let tree = try write.tree(named: "after", orCreate: UInt64.self)
             try write.put([1, 2, 3], for: 7, in: tree)
             try write.commit()
             let isStillWhole = try database.check().isOK

@@ -151,10 +151,6 @@ struct DerivedRun {
 
     // MARK: Damage
 
-    private static func key(_ number: UInt64) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
-    }
-
     /// The entries of all trees; integer keys as their big-endian bytes.
     static func contents(of database: Database) throws(StorageError) -> TreeContents {
         let read = try database.beginRead()
@@ -163,7 +159,7 @@ struct DerivedRun {
             var entries: [[UInt8]: [UInt8]] = [:]
             var cursor = try read.cursor(over: tree)
             while try cursor.next() {
-                let key = tree.kind == .integer ? Self.key(try cursor.integerKey) : try cursor.key
+                let key = try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
                 entries[key] = try cursor.value()
             }
             contents[tree.name] = entries
@@ -180,23 +176,23 @@ struct DerivedRun {
         var entries: [(key: [UInt8], value: [UInt8])] = []
         var cursor = try write.cursor(over: tree)
         while try cursor.next() {
-            let key = tree.kind == .integer ? Self.key(try cursor.integerKey) : try cursor.key
+            let key = try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
             entries.append((key, try cursor.value()))
         }
         guard !entries.isEmpty else { return }
         let entry = entries[position % entries.count]
         switch action {
-        case 0: try remove(entry.key, tree, &write)
-        case 1: try put(entry.value, flipped(entry.key), tree, &write)
+        case 0: try write.remove(entry.key, from: tree)
+        case 1: try write.put(entry.value, for: flipped(entry.key), in: tree)
         case 2:
-            try remove(entry.key, tree, &write)
-            try put(entry.value, flipped(entry.key), tree, &write)
-        case 3: try put(entries[Int(input.byte()) % entries.count].value, entry.key, tree, &write)
+            try write.remove(entry.key, from: tree)
+            try write.put(entry.value, for: flipped(entry.key), in: tree)
+        case 3: try write.put(entries[Int(input.byte()) % entries.count].value, for: entry.key, in: tree)
         case 4:
             if name.hasPrefix("rows:") { hasAlteredRow = true }
-            try put(flipped(entry.value), entry.key, tree, &write)
+            try write.put(flipped(entry.value), for: entry.key, in: tree)
         default:
-            for entry in entries where !name.hasPrefix("rows:") { try remove(entry.key, tree, &write) }
+            for entry in entries where !name.hasPrefix("rows:") { try write.remove(entry.key, from: tree) }
         }
         try write.commit(Durability.none)
     }
@@ -210,23 +206,5 @@ struct DerivedRun {
         let place = Int(input.byte()) % bytes.count
         changed[bytes.count - 1 - place] ^= mask
         return changed
-    }
-
-    private func remove(_ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction) throws(StorageError) {
-        if tree.kind == .integer {
-            try write.remove(key.reduce(0) { $0 << 8 | UInt64($1) }, from: tree)
-        } else {
-            try write.remove(key, from: tree)
-        }
-    }
-
-    private func put(
-        _ value: [UInt8], _ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction
-    ) throws(StorageError) {
-        if tree.kind == .integer {
-            try write.put(value, for: key.reduce(0) { $0 << 8 | UInt64($1) }, in: tree)
-        } else {
-            try write.put(value, for: key, in: tree)
-        }
     }
 }

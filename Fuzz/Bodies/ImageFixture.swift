@@ -54,12 +54,12 @@ enum ImageFixture {
     /// Entries of all kinds: integer and bytes keys, long keys with common prefixes, a value on overflow pages.
     private static func fill(_ database: Database, round: Int) throws(StorageError) {
         var write = try database.beginWrite()
-        let numbers = try write.tree(named: "numbers", orCreate: .integer)
+        let numbers = try write.tree(named: "numbers", orCreate: UInt64.self)
         for number in 0..<90 {
             let value = [UInt8](repeating: UInt8(number), count: 60 + number % 7)
             try write.put(value, for: UInt64(number * 3 + round), in: numbers)
         }
-        let words = try write.tree(named: "words", orCreate: .bytes)
+        let words = try write.tree(named: "words", orCreate: [UInt8].self)
         for number in 0..<40 {
             let key = [UInt8]("prefix/\(number % 4)/\(number)/\(round)".utf8) + [UInt8](repeating: 7, count: number * 4)
             try write.put([UInt8(number)], for: key, in: words)
@@ -71,7 +71,9 @@ enum ImageFixture {
     /// Leaves free pages behind.
     private static func empty(_ database: Database) throws(StorageError) {
         var write = try database.beginWrite()
-        guard let numbers = try write.tree(named: "numbers"), let words = try write.tree(named: "words") else { return }
+        guard let numbers = try write.tree(named: "numbers", keys: UInt64.self),
+            let words = try write.tree(named: "words", keys: [UInt8].self)
+        else { return }
         for number in 20..<70 { try write.remove(UInt64(number * 3), from: numbers) }
         try write.remove([UInt8]("long".utf8), from: words)
         try write.commit()

@@ -99,10 +99,7 @@ struct ImageVisit {
                 let value = try cursor.value()
                 if isWhole {
                     precondition(previous.map { $0.lexicographicallyPrecedes(key) } ?? true, "keys are out of order")
-                    let found =
-                        summary.tree.kind == .integer
-                        ? try read.get(try cursor.integerKey, from: summary.tree)
-                        : try read.get(key, from: summary.tree)
+                    let found = try read.get(key, from: summary.tree)
                     precondition(found == value, "a search finds something else than the cursor")
                 }
                 previous = key
@@ -129,7 +126,7 @@ struct ImageVisit {
             var write = try database.beginWrite()
             for summary in try write.trees().prefix(3) { try change(summary.tree, number, &write) }
             if number == 1, try write.tree(named: "new") == nil {
-                _ = try write.createTree(named: "new", kind: .bytes)
+                _ = try write.createTree(named: "new", keys: [UInt8].self)
             }
             if number == 2, let tree = try write.tree(named: "numbers") { try write.dropTree(tree) }
             try write.commit()
@@ -139,15 +136,16 @@ struct ImageVisit {
         try database.checkpoint(.truncate)
     }
 
-    private func change(_ tree: Tree, _ round: Int, _ write: inout WriteTransaction) throws(StorageError) {
+    private func change(_ tree: AnyTree, _ round: Int, _ write: inout WriteTransaction) throws(StorageError) {
         let large = [UInt8](repeating: 3, count: 5000)
-        if tree.kind == .integer {
+        switch tree {
+        case .integers(let tree):
             for key in stride(from: UInt64(round), to: 200, by: 9) {
                 try write.put([1, 2, 3], for: key, in: tree)
                 try write.remove(key + 3, from: tree)
             }
             try write.put(large, for: 50, in: tree)
-        } else {
+        case .bytes(let tree):
             for number in 0..<12 {
                 try write.put([UInt8(round)], for: [UInt8]("prefix/\(number % 4)/\(number)".utf8), in: tree)
             }

@@ -208,7 +208,7 @@ final class OperationRun {
 
     /// Turns the first bit of a value over, where it lies.
     private func changeInPlace(
-        _ key: [UInt8], _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+        _ key: [UInt8], _ tree: AnyTree, _ model: inout SortedModel, _ write: inout WriteTransaction
     ) throws(StorageError) {
         func change(_ bytes: inout MutableRawSpan) {
             guard bytes.byteCount > 0 else { return }
@@ -217,9 +217,7 @@ final class OperationRun {
             bytes.storeBytes(of: first ^ 1, toByteOffset: 0, as: UInt8.self)
         }
         let existed =
-            tree.kind == .integer
-            ? try write.withMutableValue(of: Self.number(key), in: tree) { change(&$0) }
-            : try write.withMutableValue(of: key, in: tree) { change(&$0) }
+            try write.withMutableValue(of: key, in: tree) { change(&$0) }
         precondition(existed == (model.value(of: key) != nil), "changing \(key) says \(existed)")
         guard var value = model.value(of: key), !value.isEmpty else { return }
         value[0] ^= 1
@@ -245,14 +243,10 @@ final class OperationRun {
     }
 
     private func removeRange(
-        _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+        _ tree: AnyTree, _ model: inout SortedModel, _ write: inout WriteTransaction
     ) throws(StorageError) {
         let (low, high) = (key(tree.kind), key(tree.kind))
-        let removed =
-            tree.kind == .integer
-            ? try write.removeAll(
-                KeyRange(from: .including(Self.number(low)), to: .excluding(Self.number(high))), from: tree)
-            : try write.removeAll(KeyRange(from: .including(low), to: .excluding(high)), from: tree)
+        let removed = try write.removeAll(KeyRange(from: .including(low), to: .excluding(high)), from: tree)
         let gone = model.position(of: low)..<max(model.position(of: low), model.position(of: high))
         precondition(removed == UInt64(gone.count), "removing \(low)..<\(high) says \(removed)")
         for entry in model.entries[gone] { _ = model.remove(entry.key) }
@@ -260,17 +254,14 @@ final class OperationRun {
 
     /// Loads neighbouring keys; in a tree that has entries, or with keys that do not ascend, nothing changes.
     private func load(
-        _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+        _ tree: AnyTree, _ model: inout SortedModel, _ write: inout WriteTransaction
     ) throws(StorageError) {
         let (first, value) = (input.word(), value(limit: 700))
         let keys = (0..<input.number(below: 200)).map { Self.key(first + $0, tree.kind) }
         let ascends = zip(keys, keys.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) }
         let isEmpty = model.entries.isEmpty
         do throws(StorageError) {
-            _ =
-                tree.kind == .integer
-                ? try write.load(keys.lazy.map { (Self.number($0), value) }, into: tree)
-                : try write.load(keys.lazy.map { ($0, value) }, into: tree)
+            try write.load(keys.map { ($0, value) }, into: tree)
             precondition(isEmpty && ascends, "a load that cannot be")
             for key in keys { _ = model.put(value, for: key) }
         } catch .treeNotEmpty {
@@ -281,28 +272,35 @@ final class OperationRun {
     }
 
     private func put(
-        _ key: [UInt8], _ value: [UInt8], _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+        _ key: [UInt8], _ value: [UInt8], _ tree: AnyTree, _ model: inout SortedModel, _ write: inout WriteTransaction
     ) throws(StorageError) {
-        let didReplace =
-            tree.kind == .integer
-            ? try write.put(value, for: Self.number(key), in: tree) : try write.put(value, for: key, in: tree)
+        let didReplace = try write.put(value, for: key, in: tree)
         precondition(didReplace == model.put(value, for: key), "put of \(key) says replaced: \(didReplace)")
     }
 
     private func remove(
-        _ key: [UInt8], _ tree: Tree, _ model: inout SortedModel, _ write: inout WriteTransaction
+        _ key: [UInt8], _ tree: AnyTree, _ model: inout SortedModel, _ write: inout WriteTransaction
     ) throws(StorageError) {
-        let wasThere =
-            tree.kind == .integer
-            ? try write.remove(Self.number(key), from: tree) : try write.remove(key, from: tree)
+        let wasThere = try write.remove(key, from: tree)
         precondition(wasThere == model.remove(key), "removal of \(key) says there: \(wasThere)")
     }
 
-    private func walk(_ tree: Tree, _ model: SortedModel, _ write: borrowing WriteTransaction) throws(StorageError) {
+    private func walk(_ tree: AnyTree, _ model: SortedModel, _ write: borrowing WriteTransaction) throws(StorageError) {
         let key = key(tree.kind)
-        var cursor = try write.cursor(over: tree)
-        var position = model.position(of: key)
-        var isOnEntry = tree.kind == .integer ? try cursor.seek(Self.number(key)) : try cursor.seek(key)
+        switch tree {
+        case .integers(let tree):
+            var cursor = try write.cursor(over: tree)
+            try walk(&cursor, isOnEntry: try cursor.seek(UInt64(bigEndian: key)), from: key, model)
+        case .bytes(let tree):
+            var cursor = try write.cursor(over: tree)
+            try walk(&cursor, isOnEntry: try cursor.seek(key), from: key, model)
+        }
+    }
+
+    private func walk<Key>(
+        _ cursor: inout Cursor<Key>, isOnEntry: Bool, from key: [UInt8], _ model: SortedModel
+    ) throws(StorageError) {
+        var (position, isOnEntry) = (model.position(of: key), isOnEntry)
         for _ in 0..<input.number(below: 64) {
             precondition(isOnEntry == model.entries.indices.contains(position), "the cursor stands elsewhere")
             if isOnEntry {
@@ -334,8 +332,6 @@ final class OperationRun {
         return number % 8 == 0 ? text + [UInt8](repeating: UInt8(number % 251), count: number % 700) : text
     }
 
-    private static func number(_ key: [UInt8]) -> UInt64 { key.reduce(0) { $0 << 8 | UInt64($1) } }
-
     private func value(limit: Int = 40_000) -> [UInt8] {
         let word = input.word()
         let count = [0, word % 30, word % 300, word % 1100, word % 5000, word % limit][input.number(below: 6)]
@@ -343,9 +339,9 @@ final class OperationRun {
     }
 
     private static func get(
-        _ key: [UInt8], _ tree: Tree, _ write: borrowing WriteTransaction
+        _ key: [UInt8], _ tree: AnyTree, _ write: borrowing WriteTransaction
     ) throws(StorageError) -> [UInt8]? {
-        tree.kind == .integer ? try write.get(number(key), from: tree) : try write.get(key, from: tree)
+        try write.get(key, from: tree)
     }
 
     // MARK: Comparing

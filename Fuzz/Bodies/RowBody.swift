@@ -36,7 +36,7 @@ private final class RowFixture: Sendable {
     let seed: [UInt8]
     private let database: Database
     private let store: BTreeStore
-    private let rows: Tree
+    private let rows: Tree<UInt64>
     private let id: ObjectID
 
     private init() throws {
@@ -58,7 +58,9 @@ private final class RowFixture: Sendable {
         guard let id = try store.save(request).inserted.last?.id else { throw StorageError.noEntry }
         self.id = id
         let read = try database.beginRead()
-        guard let rows = try read.tree(named: "rows:Album"), let seed = try read.get(id.key, from: rows) else {
+        guard let rows = try read.tree(named: "rows:Album", keys: UInt64.self),
+            let seed = try read.get(id.key, from: rows)
+        else {
             throw StorageError.noEntry
         }
         (self.rows, self.seed) = (rows, seed)

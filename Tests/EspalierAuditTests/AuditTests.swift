@@ -151,16 +151,11 @@ private struct RandomRun {
             let isLong = Int.random(in: 0..<20, using: &random) == 0
             let count = Int.random(in: 0..<(isLong ? 12_000 : 300), using: &random)
             let value = [UInt8](repeating: UInt8(number & 255), count: count)
-            if kind == .integer {
-                if isRemoval {
-                    try write.remove(UInt64(number), from: tree)
-                } else {
-                    try write.put(value, for: UInt64(number), in: tree)
-                }
-            } else {
-                let key = [UInt8]("key \(number / 10) \(number)".utf8) + [UInt8](repeating: 9, count: number % 90)
-                if isRemoval { try write.remove(key, from: tree) } else { try write.put(value, for: key, in: tree) }
-            }
+            let key =
+                kind == .integer
+                ? UInt64(number).bigEndianBytes
+                : [UInt8]("key \(number / 10) \(number)".utf8) + [UInt8](repeating: 9, count: number % 90)
+            if isRemoval { try write.remove(key, from: tree) } else { try write.put(value, for: key, in: tree) }
         }
     }
 }

@@ -172,7 +172,7 @@ extension HostileImage {
         }
         guard access == .readWrite else { return }
         var write = try database.beginWrite()
-        if let tree = try write.tree(named: "numbers") { try write.put([1], for: 5, in: tree) }
+        if let tree = try write.tree(named: "numbers", keys: UInt64.self) { try write.put([1], for: 5, in: tree) }
         try write.commit()
         try database.checkpoint(.passive)
     }

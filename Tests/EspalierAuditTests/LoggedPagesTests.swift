@@ -22,7 +22,7 @@ import Testing
         }
         for round in 0..<count {
             var write = try database.beginWrite()
-            let tree = try write.tree(named: "rounds", orCreate: .integer)
+            let tree = try write.tree(named: "rounds", orCreate: UInt64.self)
             try write.put([UInt8](repeating: 7, count: 200), for: UInt64(round), in: tree)
             try write.commit()
         }

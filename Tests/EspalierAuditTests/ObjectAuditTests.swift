@@ -161,7 +161,9 @@ import Testing
             let entry = try transaction.entry("unique:Note.text") { key, value in
                 key.count > 12 && (value.u8(2) == 1) == isCut
             }
-            guard let entry, let rows = try transaction.write.tree(named: "rows:Work") else { return false }
+            guard let entry, let rows = try transaction.write.tree(named: "rows:Work", keys: UInt64.self) else {
+                return false
+            }
             let (old, new) = (entry.key.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }, UInt64(90_000))
             guard let row = try transaction.write.get(old, from: rows) else { return false }
             try transaction.write.put(row, for: new, in: rows)

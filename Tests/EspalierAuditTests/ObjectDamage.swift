@@ -38,7 +38,7 @@ struct ObjectDamage: Sendable, CustomStringConvertible {
 
 /// A write transaction that finds things to damage.
 struct DamageTransaction: ~Copyable {
-    typealias Entry = (tree: Tree, key: [UInt8], value: [UInt8])
+    typealias Entry = (tree: AnyTree, key: [UInt8], value: [UInt8])
 
     var write: WriteTransaction
     private var random: SeededGenerator
@@ -59,10 +59,7 @@ struct DamageTransaction: ~Copyable {
             var cursor = try write.cursor(over: summary.tree)
             var isOnEntry = try cursor.first()
             while isOnEntry {
-                let key =
-                    summary.tree.kind == .integer
-                    ? try cursor.integerKey.bigEndianBytes
-                    : try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
+                let key = try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
                 let value = try cursor.value()
                 if fits(key, value) { found.append((summary.tree, key, value)) }
                 isOnEntry = try cursor.next()
@@ -72,24 +69,16 @@ struct DamageTransaction: ~Copyable {
     }
 
     mutating func remove(_ entry: Entry) throws(StorageError) {
-        if entry.tree.kind == .integer {
-            try write.remove(entry.key.bigEndianNumber, from: entry.tree)
-        } else {
-            try write.remove(entry.key, from: entry.tree)
-        }
+        try write.remove(entry.key, from: entry.tree)
     }
 
-    mutating func put(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StorageError) {
-        if tree.kind == .integer {
-            try write.put(value, for: key.bigEndianNumber, in: tree)
-        } else {
-            try write.put(value, for: key, in: tree)
-        }
+    mutating func put(_ value: [UInt8], for key: [UInt8], in tree: AnyTree) throws(StorageError) {
+        try write.put(value, for: key, in: tree)
     }
 
     /// Adds to a counter of the tree `counters`.
     mutating func count(_ change: Int, _ key: UInt64) throws(StorageError) {
-        guard let tree = try write.tree(named: "counters") else { return }
+        guard let tree = try write.tree(named: "counters", keys: UInt64.self) else { return }
         let old = try write.get(key, from: tree) ?? [UInt8](repeating: 0, count: 8)
         let new = old.u64(0) &+ UInt64(bitPattern: Int64(change))
         try write.put(new.bigEndianBytes.reversed(), for: key, in: tree)
@@ -316,7 +305,7 @@ extension ObjectDamage {
             return true
         },
         ObjectDamage("no model", [102]) { transaction throws(StorageError) in
-            guard let tree = try transaction.write.tree(named: "schema") else { return false }
+            guard let tree = try transaction.write.tree(named: "schema", keys: [UInt8].self) else { return false }
             return try transaction.write.remove([UInt8]("model".utf8), from: tree)
         },
         ObjectDamage("a tree is missing", [106]) { transaction throws(StorageError) in
@@ -327,11 +316,11 @@ extension ObjectDamage {
         ObjectDamage("a tree has keys of the other kind", [106]) { transaction throws(StorageError) in
             guard let tree = try transaction.write.tree(named: "index:Work.title") else { return false }
             try transaction.write.dropTree(tree)
-            _ = try transaction.write.createTree(named: "index:Work.title", kind: .integer)
+            _ = try transaction.write.createTree(named: "index:Work.title", keys: UInt64.self)
             return true
         },
         ObjectDamage("a tree too many", [106]) { transaction throws(StorageError) in
-            _ = try transaction.write.createTree(named: "index:Work.year", kind: .bytes)
+            _ = try transaction.write.createTree(named: "index:Work.year", keys: [UInt8].self)
             return true
         },
         ObjectDamage("metadata that are none", [111]) { transaction throws(StorageError) in

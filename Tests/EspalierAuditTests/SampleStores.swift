@@ -54,12 +54,12 @@ enum SampleStores {
 
     static func fill(_ database: Database, round: Int) throws(StorageError) {
         var write = try database.beginWrite()
-        let numbers = try write.tree(named: "numbers", orCreate: .integer)
+        let numbers = try write.tree(named: "numbers", orCreate: UInt64.self)
         for number in 0..<120 {
             let value = [UInt8](repeating: UInt8(number), count: 90 + number % 7)
             try write.put(value, for: UInt64(number * 3 + round), in: numbers)
         }
-        let words = try write.tree(named: "words", orCreate: .bytes)
+        let words = try write.tree(named: "words", orCreate: [UInt8].self)
         for number in 0..<110 {
             let key = [UInt8]("prefix/\(number % 4)/\(number)/\(round)".utf8) + [UInt8](repeating: 7, count: number * 3)
             try write.put([UInt8](repeating: UInt8(number), count: number % 5), for: key, in: words)
@@ -72,11 +72,11 @@ enum SampleStores {
     /// Removes a part, and drops a tree: leaves free pages behind.
     static func thin(_ database: Database) throws(StorageError) {
         var write = try database.beginWrite()
-        let gone = try write.createTree(named: "gone", kind: .integer)
+        let gone = try write.createTree(named: "gone", keys: UInt64.self)
         for key in 0..<20 as Range<UInt64> { try write.put([UInt8](repeating: 1, count: 400), for: key, in: gone) }
         try write.commit()
         write = try database.beginWrite()
-        if let numbers = try write.tree(named: "numbers") {
+        if let numbers = try write.tree(named: "numbers", keys: UInt64.self) {
             for number in 20..<50 { try write.remove(UInt64(number * 3), from: numbers) }
         }
         try write.dropTree(gone)

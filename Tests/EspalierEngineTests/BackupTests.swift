@@ -47,7 +47,7 @@ import Testing
             let database = try Database.open(path, options: RandomChanges.options)
             func write(_ value: UInt8) throws {
                 var write = try database.beginWrite()
-                let tree = try write.tree(named: "t", orCreate: .integer)
+                let tree = try write.tree(named: "t", orCreate: UInt64.self)
                 for key in UInt64(0)..<2500 { try write.put([UInt8](repeating: value, count: 800), for: key, in: tree) }
                 try write.commit()
                 try database.checkpoint(.full)
@@ -175,7 +175,7 @@ import Testing
             let database = try Database.open(path)
             let value = [UInt8](repeating: 7, count: 140 << 20)
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "large", kind: .integer)
+            let tree = try write.createTree(named: "large", keys: UInt64.self)
             try write.put([1], for: 0, in: tree)
             try write.put(value, for: 1, in: tree)
             try write.put([2], for: 2, in: tree)

@@ -69,7 +69,7 @@ import Testing
             try database.backUp(to: path + ".0")
             let feed = try database.changes(after: try BackupPoint(of: path + ".0"))
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             try write.commit(.durable)
             #expect(try feed.next().map(\.point.transactionID) == [1])
             write = try database.beginWrite()
@@ -115,7 +115,7 @@ import Testing
             // More than the cache holds: pages of both are written to the log before their end.
             for isKept in [false, true, false, true] {
                 var write = try database.beginWrite()
-                let tree = try write.tree(named: "t", orCreate: .integer)
+                let tree = try write.tree(named: "t", orCreate: UInt64.self)
                 for key in UInt64(0)..<400 {
                     try write.put([UInt8](repeating: isKept ? 1 : 2, count: 300), for: key, in: tree)
                 }
@@ -139,7 +139,7 @@ import Testing
             // Each takes most of a segment, and a checkpoint would give all but the last one back.
             for key in UInt64(0)..<6 {
                 var write = try database.beginWrite()
-                let tree = try write.tree(named: "t", orCreate: .integer)
+                let tree = try write.tree(named: "t", orCreate: UInt64.self)
                 try write.put([UInt8](repeating: 1, count: 50_000), for: key, in: tree)
                 try write.commit()
                 try database.checkpoint(.full)

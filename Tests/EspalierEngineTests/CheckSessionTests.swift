@@ -17,9 +17,9 @@ import Testing
     /// A store with interior pages and chains of overflow pages.
     private func fill(_ database: Database) throws {
         var write = try database.beginWrite()
-        let numbers = try write.createTree(named: "numbers", kind: .integer)
+        let numbers = try write.createTree(named: "numbers", keys: UInt64.self)
         for key in 0..<UInt64(2000) { try write.put([UInt8](repeating: 1, count: 30), for: key, in: numbers) }
-        let words = try write.createTree(named: "words", kind: .bytes)
+        let words = try write.createTree(named: "words", keys: [UInt8].self)
         for key in 0..<6 {
             try write.put([UInt8](repeating: 2, count: 10_000 * key), for: bytes("word \(key)"), in: words)
         }
@@ -100,7 +100,7 @@ import Testing
         let first = try session.resume(pages: 10)
         #expect(!first.isComplete)
         var write = try database.beginWrite()
-        let numbers = try #require(try write.tree(named: "numbers"))
+        let numbers = try #require(try write.tree(named: "numbers", keys: UInt64.self))
         for key in 0..<UInt64(1500) { try write.remove(key, from: numbers) }
         try write.commit()
         let second = try session.resume(pages: 10)

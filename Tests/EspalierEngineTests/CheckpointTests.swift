@@ -23,14 +23,14 @@ import Testing
         _ round: UInt8, _ keys: Range<UInt64>, in database: Database, _ durability: Durability = .ordered
     ) throws {
         var write = try database.beginWrite()
-        let tree = try write.tree(named: "t", orCreate: .integer)
+        let tree = try write.tree(named: "t", orCreate: UInt64.self)
         for key in keys { try write.put([UInt8](repeating: round, count: 400), for: key, in: tree) }
         try write.commit(durability)
     }
 
     private func value(of key: UInt64, in database: Database) throws -> UInt8? {
         let read = try database.beginRead()
-        guard let tree = try read.tree(named: "t") else { return nil }
+        guard let tree = try read.tree(named: "t", keys: UInt64.self) else { return nil }
         return try read.get(key, from: tree)?.first
     }
 

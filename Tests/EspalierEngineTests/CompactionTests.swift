@@ -13,7 +13,7 @@ import Testing
         var changes = RandomChanges(seed: seed)
         for _ in 0..<60 { try changes.commit(to: database) }
         var write = try database.beginWrite()
-        let filler = try write.createTree(named: "filler", kind: .integer)
+        let filler = try write.createTree(named: "filler", keys: UInt64.self)
         for key in UInt64(0)..<3000 {
             try write.put([UInt8](repeating: 1, count: 500), for: key &* 7919 % 3000, in: filler)
         }
@@ -57,7 +57,7 @@ import Testing
             var write = try database.beginWrite()
             // "filler" had a number above all that are left.
             let highest = expected.treeIDs.values.max() ?? 0
-            #expect(try write.createTree(named: "new", kind: .bytes).id > highest + 1)
+            #expect(try write.createTree(named: "new", keys: [UInt8].self).id > highest + 1)
             try write.commit()
             var changes = RandomChanges(seed: 23)
             for _ in 0..<20 { try changes.commit(to: database) }

@@ -19,9 +19,7 @@ struct StoreImage: Equatable {
             var cursor = try read.cursor(over: summary.tree)
             var isOnEntry = try cursor.first()
             while isOnEntry {
-                let key =
-                    summary.tree.kind == .integer
-                    ? try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) } : try cursor.key
+                let key = try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
                 entries[key] = try cursor.value()
                 isOnEntry = try cursor.next()
             }
@@ -79,19 +77,17 @@ struct RandomChanges {
         let name = ["numbers", "words", "guests"].randomElement(using: &chance) ?? "words"
         let tree = try write.tree(named: name, orCreate: name == "numbers" ? .integer : .bytes)
         let number = UInt64.random(in: 0..<600, using: &chance)
-        let key = Array("word \(number)".utf8)
+        let key =
+            name == "numbers"
+            ? (0..<8).map { UInt8(number >> (56 - 8 * $0) & 255) } : Array("word \(number)".utf8)
         let dice = Int.random(in: 0..<40, using: &chance)
         if dice == 0, name == "guests" { return try write.dropTree(tree) }
         if dice < 12 {
-            if name == "numbers" { try write.remove(number, from: tree) } else { try write.remove(key, from: tree) }
+            try write.remove(key, from: tree)
             return
         }
         let size = [0, 10, 10, 40, 300, 900, 3000, 20_000].randomElement(using: &chance) ?? 0
         let value = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: size)
-        if name == "numbers" {
-            try write.put(value, for: number, in: tree)
-        } else {
-            try write.put(value, for: key, in: tree)
-        }
+        try write.put(value, for: key, in: tree)
     }
 }

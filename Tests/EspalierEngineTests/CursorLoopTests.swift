@@ -11,10 +11,10 @@ import Testing
     }
 
     /// A store with the keys 0, 3, 6 and so on; every 40th value is in overflow pages.
-    private func makeStore(_ count: UInt64 = 500) throws -> (Database, Tree) {
+    private func makeStore(_ count: UInt64 = 500) throws -> (Database, Tree<UInt64>) {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         for number in 0..<count {
             let byteCount = number % 40 == 0 ? 5000 : Int(number % 97)
             try write.put([UInt8](repeating: UInt8(number % 251), count: byteCount), for: number * 3, in: tree)
@@ -23,7 +23,7 @@ import Testing
         return (database, tree)
     }
 
-    private func rest(_ cursor: inout Cursor) throws -> [Entry] {
+    private func rest(_ cursor: inout Cursor<UInt64>) throws -> [Entry] {
         var entries: [Entry] = []
         try cursor.forEachValue { key, value in
             entries.append(Entry(key: key, value: value.loadBytes(at: 0, count: value.byteCount)))
@@ -32,9 +32,9 @@ import Testing
         return entries
     }
 
-    private func stepped(_ cursor: inout Cursor) throws -> [Entry] {
+    private func stepped(_ cursor: inout Cursor<UInt64>) throws -> [Entry] {
         var entries: [Entry] = []
-        repeat { entries.append(Entry(key: try cursor.integerKey, value: try cursor.value())) } while try cursor.next()
+        repeat { entries.append(Entry(key: try cursor.key, value: try cursor.value())) } while try cursor.next()
         return entries
     }
 
@@ -53,7 +53,7 @@ import Testing
             #expect(try loop.seek(start))
             #expect(try rest(&loop) == expected.filter { $0.key >= start })
             #expect(try !loop.next())
-            #expect(try loop.previous() && loop.integerKey == 499 * 3)
+            #expect(try loop.previous() && loop.key == 499 * 3)
         }
         var loop = try write.cursor(over: tree)
         var single = try write.cursor(over: tree)
@@ -73,13 +73,13 @@ import Testing
     }
 
     /// That a loop which ends at entry number `end` of 500 leaves the cursor there.
-    private func expectEnd(_ end: UInt64, _ cursor: consuming Cursor) throws {
+    private func expectEnd(_ end: UInt64, _ cursor: consuming Cursor<UInt64>) throws {
         #expect(try cursor.first())
         try cursor.forEachValue { key, _ in key != end * 3 }
-        #expect(try cursor.isOnEntry && cursor.integerKey == end * 3)
+        #expect(try cursor.isOnEntry && cursor.key == end * 3)
         #expect(try cursor.value().count == (end % 40 == 0 ? 5000 : Int(end % 97)))
         #expect(try cursor.previous() == (end > 0))
-        #expect(try cursor.next() && cursor.integerKey == end * 3)
+        #expect(try cursor.next() && cursor.key == end * 3)
         #expect(try cursor.next() == (end < 499))
     }
 
@@ -117,16 +117,12 @@ import Testing
     @Test func `a loop is refused where a step is`() throws {
         let (database, tree) = try makeStore(3)
         var write = try database.beginWrite()
-        let names = try write.createTree(named: "names", kind: .bytes)
-        try write.put([1], for: bytes("a"), in: names)
         var own = try write.cursor(over: tree)
-        var overBytes = try write.cursor(over: names)
-        #expect(try own.first() && overBytes.first())
+        #expect(try own.first())
         try write.remove(0, from: tree)
 
-        #expect(throws: StorageError.wrongKeyKind(tree: names.id)) { try overBytes.forEachValue { _, _ in true } }
         #expect(throws: StorageError.noEntry) { try own.forEachValue { _, _ in true } }
-        #expect(try own.next() && own.integerKey == 3)
+        #expect(try own.next() && own.key == 3)
         var before = try write.cursor(over: tree)
         #expect(throws: StorageError.noEntry) { try before.forEachValue { _, _ in true } }
         write.rollback()
@@ -136,11 +132,12 @@ import Testing
     @Test func `a damaged page stops a loop with the error, and after the entries, of steps`() throws {
         var store = try ForgedStore { database in
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in UInt64(0)..<300 { try write.put([UInt8](repeating: 1, count: 100), for: key, in: tree) }
             try write.commit()
         }
-        let (tree, root) = (try store.tree("t").tree, try store.tree("t").root)
+        let root = try store.tree("t").root
+        let tree = try #require(try store.tree("t").tree.tree(keys: UInt64.self))
         var leaf: PageNumber = 0
         try store.change(page: root) { leaf = $0.child(3) }
         try store.change(page: leaf) { $0.set($0.integerKey(0), at: TreeLayout.slots + 8) }

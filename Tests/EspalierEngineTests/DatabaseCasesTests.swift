@@ -7,26 +7,26 @@ import Testing
 
 @Suite struct DatabaseCasesTests {
     /// A store in memory with a tree of bytes keys that holds `entries`.
-    private func makeStore(_ entries: [(String, String)]) throws -> (Database, Tree) {
+    private func makeStore(_ entries: [(String, String)]) throws -> (Database, Tree<[UInt8]>) {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .bytes)
+        let tree = try write.createTree(named: "t", keys: [UInt8].self)
         for (key, value) in entries { try write.put(bytes(value), for: bytes(key), in: tree) }
         try write.commit()
         return (database, tree)
     }
 
     /// A store in memory with a tree of the keys 0..<count, 100 bytes each.
-    private func makeNumbers(_ count: UInt64) throws -> (Database, Tree) {
+    private func makeNumbers(_ count: UInt64) throws -> (Database, Tree<UInt64>) {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         for key in 0..<count { try write.put([UInt8](repeating: UInt8(key % 256), count: 100), for: key, in: tree) }
         try write.commit()
         return (database, tree)
     }
 
-    private func put(_ value: String, for key: String, in tree: Tree, of database: Database) throws {
+    private func put(_ value: String, for key: String, in tree: Tree<[UInt8]>, of database: Database) throws {
         var write = try database.beginWrite()
         try write.put(bytes(value), for: bytes(key), in: tree)
         try write.commit()
@@ -35,11 +35,11 @@ import Testing
     private func text(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
     /// All integer keys of a tree.
-    private func keys(of tree: Tree, in database: Database) throws -> [UInt64] {
+    private func keys(of tree: Tree<UInt64>, in database: Database) throws -> [UInt64] {
         let read = try database.beginRead()
         var cursor = try read.cursor(over: tree)
         var keys: [UInt64] = []
-        while try cursor.next() { keys.append(try cursor.integerKey) }
+        while try cursor.next() { keys.append(try cursor.key) }
         return keys
     }
 
@@ -120,7 +120,7 @@ import Testing
         var seen: [UInt64] = []
         var isOnEntry = try cursor.first()
         while isOnEntry {
-            let key = try cursor.integerKey
+            let key = try cursor.key
             seen.append(key)
             if key % 3 != 0 { try write.remove(key, from: tree) }
             // A range that lies ahead goes, too.
@@ -143,9 +143,9 @@ import Testing
         let left = (0..<UInt64(2000)).filter { !removed.contains($0) }
         var cursor = try write.cursor(over: tree)
         #expect(try cursor.first())
-        #expect(try cursor.integerKey == left.first)
+        #expect(try cursor.key == left.first)
         #expect(try cursor.last())
-        #expect(try cursor.integerKey == left.last)
+        #expect(try cursor.key == left.last)
         try write.commit()
 
         #expect(try keys(of: tree, in: database) == left)
@@ -202,10 +202,10 @@ import Testing
         let read = try database.beginRead()
         let copy = try Database.inMemory()
         var target = try copy.beginWrite()
-        let copied = try target.createTree(named: "t", kind: .integer)
+        let copied = try target.createTree(named: "t", keys: UInt64.self)
         var cursor = try read.cursor(over: tree)
         while try cursor.next() {
-            let key = try cursor.integerKey
+            let key = try cursor.key
             try target.put(try cursor.value(), for: key, in: copied)
             if key % 50 == 0 {
                 var write = try database.beginWrite()

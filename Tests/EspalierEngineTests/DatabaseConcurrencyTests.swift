@@ -141,7 +141,7 @@ import Testing
             let perThread = max(commitCount / 5, 10)
             let database = try Database.open(path, in: system, options: DatabaseOptions())
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             try write.commit()
             let before = database.statistics.syncCount
             try onThreads(6) { number in
@@ -276,7 +276,7 @@ import Testing
             var options = tiny
             options.access = .readOnly
             var write = try writing.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             try write.put([0], for: 7, in: tree)
             try write.commit()
             try writing.checkpoint(.truncate)

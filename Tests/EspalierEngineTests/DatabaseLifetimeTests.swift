@@ -12,10 +12,10 @@ import Testing
         try Database.open(path, in: DisguisedFileSystem(device: 1 << 40), options: DatabaseOptions())
     }
 
-    private func makeStore(_ path: String) throws -> (Database, Tree) {
+    private func makeStore(_ path: String) throws -> (Database, Tree<UInt64>) {
         let database = try Database.open(path)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.put([1], for: 1, in: tree)
         try write.commit()
         return (database, tree)
@@ -79,7 +79,7 @@ import Testing
     @Test func `a store whose last handle was dropped closes cleanly with the last transaction`() throws {
         try withStorePath { path in
             var handle: Database?
-            let tree: Tree
+            let tree: Tree<UInt64>
             (handle, tree) = try makeStore(path)
             let read = try #require(handle).beginRead()
             var write = try #require(handle).beginWrite()
@@ -126,7 +126,7 @@ import Testing
     @Test func `a store that is opened again before its last transaction ended stays open`() throws {
         try withStorePath { path in
             var handle: Database?
-            let tree: Tree
+            let tree: Tree<UInt64>
             (handle, tree) = try makeStore(path)
             var cursor = try #require(handle).beginRead().cursor(over: tree)
             let read = try #require(handle).beginRead()
@@ -168,7 +168,7 @@ import Testing
     @Test func `a transaction sees the newest commit also when it uses again what another left`() throws {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.commit()
         for round in UInt8(1)...20 {
             var write = try database.beginWrite()
@@ -191,13 +191,37 @@ import Testing
     @Test func `a cursor does not come to life again with the next transaction`() throws {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.put([1], for: 1, in: tree)
         try write.commit()
         var cursor = try database.beginRead().cursor(over: tree)
         let next = try database.beginRead()
         #expect(throws: StorageError.transactionEnded) { _ = try cursor.next() }
         #expect(try next.get(1, from: tree) == [1])
+    }
+
+    /// A lookup that nothing but itself keeps the pages of.
+    private func lastLookup(_ path: String) throws -> Lookup<UInt64> {
+        let (database, tree) = try makeStore(path)
+        let read = try database.beginRead()
+        var lookup = try read.lookup(in: tree)
+        #expect(try lookup.withValue(of: 1) { _ in })
+        return lookup
+    }
+
+    /// A cursor that nothing but itself keeps the pages of.
+    private func lastCursor(_ path: String) throws -> Cursor<UInt64> {
+        let (database, tree) = try makeStore(path)
+        let read = try database.beginRead()
+        var cursor = try read.cursor(over: tree)
+        #expect(try cursor.first())
+        return cursor
+    }
+
+    @Test func `what is left of a store lets its page go before the memory of all pages`() throws {
+        // The pool asserts at its end that nothing is pinned.
+        try withStorePath { path in _ = try lastCursor(path) }
+        try withStorePath { path in _ = try lastLookup(path) }
     }
 
     @Test func `short transactions on many threads each see one whole commit, not older than their begin`() throws {
@@ -207,7 +231,7 @@ import Testing
         options.checkpointThreshold = 64 << 10
         let database = try Database.inMemory(options: options)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         for key in 0..<UInt64(200) { try write.put(Self.stamp(write.transactionID), for: key, in: tree) }
         try write.commit()
         let rounds = campaignCount("ESPALIER_THREAD_COMMITS", default: 80) * 5

@@ -19,10 +19,10 @@ import Testing
     /// A store of about a hundred pages, open and not yet moved to the store file.
     private func open(
         in system: any FileSystem, _ options: DatabaseOptions
-    ) throws -> (database: Database, tree: Tree) {
+    ) throws -> (database: Database, tree: Tree<UInt64>) {
         let database = try Database.open("store", in: system, options: options)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         for key in UInt64(0)..<80 { try write.put([UInt8](repeating: 1, count: 3000), for: key, in: tree) }
         try write.commit()
         return (database, tree)
@@ -179,7 +179,7 @@ import Testing
             try database.backUp(to: "copy")
             let feed = try database.changes(after: try BackupPoint(of: "copy", in: system))
             var write = try database.beginWrite()
-            _ = try write.createTree(named: "t", kind: .integer)
+            _ = try write.createTree(named: "t", keys: UInt64.self)
             try write.commit()
             var image = try LogImage(system)
             let frames = try image.frames(at: 0)

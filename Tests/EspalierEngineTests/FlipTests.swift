@@ -20,11 +20,11 @@ import Testing
     /// 20 pages: both kinds of keys, interior pages, a value on overflow pages, free pages.
     private static func fill(_ database: Database, round: Int) throws(StorageError) {
         var write = try database.beginWrite()
-        let numbers = try write.tree(named: "numbers", orCreate: .integer)
+        let numbers = try write.tree(named: "numbers", orCreate: UInt64.self)
         for key in 0..<UInt64(560) {
             try write.put([UInt8](repeating: UInt8(key % 251), count: 60), for: key * 2 + UInt64(round), in: numbers)
         }
-        let words = try write.tree(named: "words", orCreate: .bytes)
+        let words = try write.tree(named: "words", orCreate: [UInt8].self)
         for key in 0..<160 { try write.put(bytes("value \(key)"), for: bytes("a word \(key) \(round)"), in: words) }
         try write.put([UInt8](repeating: 5, count: 9000), for: bytes("large \(round)"), in: words)
         try write.commit()
@@ -51,7 +51,7 @@ import Testing
             try database.checkpoint(.full)
             for round in 1..<6 {
                 var write = try database.beginWrite()
-                let numbers = try write.tree(named: "numbers", orCreate: .integer)
+                let numbers = try write.tree(named: "numbers", orCreate: UInt64.self)
                 for key in 0..<UInt64(5) { try write.put([UInt8(round)], for: key * 60, in: numbers) }
                 try write.commit()
                 contents.append(try database.content())
@@ -86,7 +86,7 @@ import Testing
             do throws(StorageError) {
                 let read = try database.beginRead()
                 for (name, tree) in rows {
-                    guard let handle = try read.tree(named: name), handle.kind == .bytes else { continue }
+                    guard case .bytes(let handle) = try read.tree(named: name) else { continue }
                     for (key, value) in tree {
                         // What damage hides is an error; what is found must be right.
                         if let found = try? read.get(key, from: handle), found != value { wrongCount += 1 }

@@ -10,7 +10,7 @@ import Testing
         let system = SimulatedFileSystem(seed: 2)
         let database = try Database.open("store", in: system, options: DatabaseOptions())
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "a", kind: .bytes)
+        let tree = try write.createTree(named: "a", keys: [UInt8].self)
         try write.put([UInt8](repeating: 1, count: 20_000), for: [1], in: tree)
         try write.commit()
         try database.close()
@@ -41,7 +41,7 @@ import Testing
             let system = try store { $0[keyPath: field] = CheckpointSlotLayout.counterEnd - 1 }
             let database = try Database.open("store", in: system, options: DatabaseOptions())
 
-            #expect(try database.beginRead().tree(named: "a") != nil)
+            #expect(try database.beginRead().tree(named: "a", keys: [UInt8].self) != nil)
             #expect(throws: StorageError.diskFull) { _ = try database.beginWrite() }
         }
     }
@@ -51,7 +51,7 @@ import Testing
         let database = try Database.open("store", in: system, options: DatabaseOptions())
         var write = try database.beginWrite()
         var failure: StorageError?
-        do throws(StorageError) { _ = try write.createTree(named: "b", kind: .integer) } catch { failure = error }
+        do throws(StorageError) { _ = try write.createTree(named: "b", keys: UInt64.self) } catch { failure = error }
 
         #expect(failure == .diskFull)
     }
@@ -60,7 +60,7 @@ import Testing
         let system = try store { $0.freeCount = $0.pageCount - 1 }
         let database = try Database.open("store", in: system, options: DatabaseOptions())
         var write = try database.beginWrite()
-        let found = try write.tree(named: "a")
+        let found = try write.tree(named: "a", keys: [UInt8].self)
         let tree = try #require(found)
         var failure: StorageError?
         do throws(StorageError) { try write.remove([1], from: tree) } catch { failure = error }

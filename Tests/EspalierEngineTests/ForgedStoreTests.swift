@@ -12,7 +12,7 @@ import Testing
     private func store(_ count: UInt64, removed: Range<UInt64> = 0..<0) throws -> ForgedStore {
         try ForgedStore { database in
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in 0..<count { try write.put(key == 0 ? long + long : long, for: key, in: tree) }
             try write.commit()
             guard !removed.isEmpty else { return }
@@ -24,9 +24,9 @@ import Testing
 
     /// The error of a write transaction that does `body` in the store.
     private func failure(
-        _ store: ForgedStore, _ body: (inout WriteTransaction, Tree) throws(StorageError) -> Void
+        _ store: ForgedStore, _ body: (inout WriteTransaction, Tree<UInt64>) throws(StorageError) -> Void
     ) throws -> StorageError? {
-        let tree = try store.tree("t").tree
+        let tree = try #require(try store.tree("t").tree.tree(keys: UInt64.self))
         let database = try store.open()
         return thrown { () throws(StorageError) in
             var write = try database.beginWrite()
@@ -37,11 +37,12 @@ import Testing
     @Test func `a child beyond the end of the store is neither read nor changed`() throws {
         var store = try ForgedStore { database in
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in UInt64(0)..<100 { try write.put([UInt8](repeating: 1, count: 300), for: key, in: tree) }
             try write.commit()
         }
-        let (tree, root) = (try store.tree("t").tree, try store.tree("t").root)
+        let root = try store.tree("t").root
+        let tree = try #require(try store.tree("t").tree.tree(keys: UInt64.self))
         try store.change(page: root) { $0.setChild(0, to: 1_000_000) }
         let expected = StorageError.corrupt(.pageBeyondEnd, page: 1_000_000)
         let database = try store.open()
@@ -56,7 +57,7 @@ import Testing
         // The leaf that is to be split is offered as its own right half, and so is the page above it.
         let split = try ForgedStore { database in
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in UInt64(0)..<100 { try write.put([UInt8](repeating: 1, count: 300), for: key * 10, in: tree) }
             try write.commit()
         }

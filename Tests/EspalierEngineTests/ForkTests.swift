@@ -95,7 +95,7 @@ import Testing
                 let database = try Database.open(path, options: options)
                 try database.append(1)
                 var write = try database.beginWrite()
-                let tree = try write.createTree(named: "t", kind: .integer)
+                let tree = try write.createTree(named: "t", keys: UInt64.self)
                 try write.put([7], for: 1, in: tree)
                 let before = try ForkTests.files(path)
                 let parent = getpid()

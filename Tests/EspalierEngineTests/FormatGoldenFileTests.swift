@@ -22,13 +22,13 @@ private enum GoldenContent {
     /// Fills `database`: two trees that stay, and one that is dropped so that there are free pages.
     static func write(to database: Database) throws {
         var first = try database.beginWrite()
-        let dropped = try first.createTree(named: "dropped", kind: .integer)
+        let dropped = try first.createTree(named: "dropped", keys: UInt64.self)
         for key in 0..<40 { try first.put([UInt8](repeating: 1, count: 700), for: UInt64(key), in: dropped) }
-        let objects = try first.createTree(named: "objects", kind: .integer)
+        let objects = try first.createTree(named: "objects", keys: UInt64.self)
         for entry in integers { try first.put(entry.value, for: entry.key, in: objects) }
         try first.commit()
         var second = try database.beginWrite()
-        let index = try second.createTree(named: "index of names", kind: .bytes)
+        let index = try second.createTree(named: "index of names", keys: [UInt8].self)
         for entry in names { try second.put(entry.value, for: entry.key, in: index) }
         try second.dropTree(dropped)
         try second.commit()
@@ -41,10 +41,10 @@ private enum GoldenContent {
         #expect(report.findings.isEmpty)
         let read = try database.beginRead()
         #expect(try read.trees().map(\.tree.name) == ["index of names", "objects"])
-        let objects = try #require(try read.tree(named: "objects"))
+        let objects = try #require(try read.tree(named: "objects", keys: UInt64.self))
         #expect(try read.count(of: objects) == UInt64(integers.count))
         for entry in integers { #expect(try read.get(entry.key, from: objects) == entry.value) }
-        let index = try #require(try read.tree(named: "index of names"))
+        let index = try #require(try read.tree(named: "index of names", keys: [UInt8].self))
         var cursor = try read.cursor(over: index)
         for entry in names {
             try #require(try cursor.next())

@@ -10,7 +10,7 @@ import Testing
         var chance = SeededGenerator(seed: testSeed(default: 12))
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.commit()
         var lengths: [UInt64: Int] = [:]
         for round in 0..<40 {
@@ -47,10 +47,10 @@ import Testing
     }
 
     /// A store in memory with so many values of 40,000 bytes, under keys from 0 on.
-    private func makeStore(values count: UInt64) throws -> (Database, Tree) {
+    private func makeStore(values count: UInt64) throws -> (Database, Tree<UInt64>) {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         for key in 0..<count { try write.put([UInt8](repeating: 1, count: 40_000), for: key, in: tree) }
         try write.commit()
         return (database, tree)
@@ -110,7 +110,7 @@ import Testing
         try withStorePath { path in
             let created = try Database.open(path)
             var write = try created.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             try write.commit()
             try created.close()
             // The file ends just before the border, with pages that nobody uses.

@@ -49,7 +49,7 @@ import Testing
         try withStorePath { path in
             let database = try Database.open(path)
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in UInt64(0)..<20_000 { try write.put([UInt8](repeating: 1, count: 100), for: key, in: tree) }
             try write.commit()
             try database.backUp(to: path + ".0")
@@ -172,7 +172,7 @@ import Testing
             let database = try Database.open(path)
             func put(_ value: UInt8) throws {
                 var write = try database.beginWrite()
-                try write.put([value], for: 1, in: try write.tree(named: "t", orCreate: .integer))
+                try write.put([value], for: 1, in: try write.tree(named: "t", orCreate: UInt64.self))
                 try write.commit()
             }
             try put(1)

@@ -9,7 +9,7 @@ import Testing
     private func makeStore() throws -> ForgedStore {
         try ForgedStore { database in
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in UInt64(0)..<40 { try write.put([UInt8](repeating: 1, count: 3000), for: key, in: tree) }
             try write.commit()
             var second = try database.beginWrite()
@@ -66,8 +66,8 @@ import Testing
     @Test func `two trees with one number are found`() throws {
         var store = try ForgedStore { database in
             var write = try database.beginWrite()
-            _ = try write.createTree(named: "a", kind: .integer)
-            _ = try write.createTree(named: "b", kind: .integer)
+            _ = try write.createTree(named: "a", keys: UInt64.self)
+            _ = try write.createTree(named: "b", keys: UInt64.self)
             try write.commit()
         }
         let (a, b) = (try store.tree("a"), try store.tree("b"))
@@ -158,7 +158,8 @@ import Testing
 
     @Test func `a page whose checksum is right and whose content is not is refused when it is read`() throws {
         var store = try makeStore()
-        let (tree, root) = (try store.tree("t").tree, try store.tree("t").root)
+        let root = try store.tree("t").root
+        let tree = try #require(try store.tree("t").tree.tree(keys: UInt64.self))
         try store.change(page: root) { $0.set($0.integerKey(0), at: TreeLayout.slots + 8) }
         let damaged = try store.open()
         let failure = thrown { () throws(StorageError) in _ = try damaged.beginRead().get(3, from: tree) }

@@ -38,7 +38,7 @@ import Testing
         let before = try peakByteCount()
         let count = UInt64(mebibytes) << 10
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         // A part that is undone comes first: its log is given back at once.
         #expect(throws: Refusal.self) {
             try write.nested { write in
@@ -67,7 +67,7 @@ import Testing
         let database = try Database.open(path, options: options)
         let count = UInt64(mebibytes) << 10
         var first = try database.beginWrite()
-        let tree = try first.createTree(named: "t", kind: .integer)
+        let tree = try first.createTree(named: "t", keys: UInt64.self)
         for key in 0..<UInt64(2000) { try first.put(value(key), for: key, in: tree) }
         try first.commit()
         let (before, live) = (try peakByteCount(), database.statistics.logLiveByteCount)
@@ -116,7 +116,7 @@ import Testing
         var chance = SeededGenerator(seed: seed)
         let database = try Database.inMemory(options: LargeValues.options(seed: seed))
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         let values = [LargeValues.value(&chance), LargeValues.largest(3), LargeValues.value(&chance)]
         for (key, value) in values.enumerated() { try write.put(value, for: UInt64(key), in: tree) }
         try write.remove(0, from: tree)

@@ -25,7 +25,7 @@ import Testing
 
         let database = try Database.open("store", in: system, options: options())
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "a", kind: .integer)
+        let tree = try write.createTree(named: "a", keys: UInt64.self)
         try write.put([1], for: 1, in: tree)
         try write.commit()
 

@@ -13,7 +13,7 @@ import Testing
         let commitCount = 12
         for round in 0..<UInt64(commitCount) {
             var write = try database.beginWrite()
-            let tree = try write.tree(named: "t", orCreate: .integer)
+            let tree = try write.tree(named: "t", orCreate: UInt64.self)
             for key in 0..<UInt64(30) {
                 try write.put([UInt8](repeating: UInt8(round), count: 500), for: round * 30 + key, in: tree)
             }
@@ -30,7 +30,7 @@ import Testing
         let database = try Database.open("store", in: system, options: .small)
         #expect(try database.check().isOK)
         let read = try database.beginRead()
-        guard let tree = try read.tree(named: "t") else { return 0 }
+        guard let tree = try read.tree(named: "t", keys: UInt64.self) else { return 0 }
         let count = Int(try read.count(of: tree))
         #expect(count % 30 == 0)
         return count / 30
@@ -83,7 +83,7 @@ import Testing
         let database = try Database.open("store", in: system, options: .small)
         for round in UInt64(0)..<6 {
             var write = try database.beginWrite()
-            let tree = try write.tree(named: "t", orCreate: .integer)
+            let tree = try write.tree(named: "t", orCreate: UInt64.self)
             try write.put([UInt8](repeating: 1, count: 5000), for: round, in: tree)
             try write.commit()
             if round == 2 { try database.checkpoint(.passive) }
@@ -107,7 +107,7 @@ import Testing
         image.replaceContents(of: "store-wal", with: log)
         let whole = try Database.open("store", in: image, options: .small)
         let read = try whole.beginRead()
-        let tree = try #require(try read.tree(named: "t"))
+        let tree = try #require(try read.tree(named: "t", keys: UInt64.self))
         #expect(try read.count(of: tree) == 6)
     }
 }

@@ -42,7 +42,7 @@ struct LogImage {
         let database = try Database.open("store", in: system, options: Self.options)
         for key in 0..<UInt64(commits) {
             var write = try database.beginWrite()
-            let tree = try write.tree(named: "t", orCreate: .integer)
+            let tree = try write.tree(named: "t", orCreate: UInt64.self)
             try write.put([UInt8](repeating: UInt8(key), count: byteCount), for: key, in: tree)
             try write.commit()
         }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct LogPressureTests {
     /// A store in memory whose log warns at 256 KiB of live bytes and ends at 1 MiB.
-    private func makeStore(_ tell: (@Sendable (LogPressure) -> Void)? = nil) throws -> (Database, Tree) {
+    private func makeStore(_ tell: (@Sendable (LogPressure) -> Void)? = nil) throws -> (Database, Tree<UInt64>) {
         var options = DatabaseOptions()
         options.logSegmentByteCount = 64 << 10
         options.checkpointThreshold = 64 << 10
@@ -16,13 +16,13 @@ import Testing
         options.onLogPressure = tell
         let database = try Database.inMemory(options: options)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.commit()
         return (database, tree)
     }
 
     /// Commits about 20 KiB of log.
-    private func commit(_ round: UInt64, in database: Database, _ tree: Tree) throws {
+    private func commit(_ round: UInt64, in database: Database, _ tree: Tree<UInt64>) throws {
         var write = try database.beginWrite()
         let value = [UInt8](repeating: UInt8(round % 251), count: 400)
         for key in 0..<UInt64(40) { try write.put(value, for: key, in: tree) }
@@ -67,7 +67,7 @@ import Testing
 
     @Test func `who ends its old snapshots when it is told has none given up`() throws {
         let isTold = Shared(Atomic(false))
-        let known = Shared(Mutex<(Database, Tree)?>(nil))
+        let known = Shared(Mutex<(Database, Tree<UInt64>)?>(nil))
         let (database, tree) = try makeStore { _ in
             // No lock of the engine is held: reading, writing and asking for numbers work.
             if let (database, tree) = known.value.withLock({ $0 }) {

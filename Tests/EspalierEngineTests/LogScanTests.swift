@@ -72,7 +72,7 @@ import Testing
         let database = try Database.open("store", in: system, options: LogImage.options)
         for (key, durability) in [Durability.durable, .ordered, .ordered, .durable].enumerated() {
             var write = try database.beginWrite()
-            let tree = try write.tree(named: "t", orCreate: .integer)
+            let tree = try write.tree(named: "t", orCreate: UInt64.self)
             try write.put([1], for: UInt64(key), in: tree)
             try write.commit(durability)
         }
@@ -145,7 +145,7 @@ import Testing
         options.cacheByteCount = 0
         let database = try Database.open("store", in: system, options: options)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         for key in UInt64(0)..<200 { try write.put([UInt8](repeating: 1, count: 400), for: key, in: tree) }
         try write.commit()
         var given = try database.beginWrite()
@@ -169,7 +169,7 @@ import Testing
         options.cacheByteCount = 0
         let database = try Database.open("store", in: system, options: options)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.put([1], for: 1, in: tree)
         try write.commit()
         // Its frames take several segments, and no checkpoint ever comes as far.
@@ -195,7 +195,7 @@ import Testing
         let system = SimulatedFileSystem(seed: 77)
         let database = try Database.open("store", in: system, options: LogImage.options)
         var write = try database.beginWrite()
-        _ = try write.createTree(named: "t", kind: .integer)
+        _ = try write.createTree(named: "t", keys: UInt64.self)
         try write.commit()
         var image = try LogImage(system)
         image.log = other.log

@@ -16,7 +16,7 @@ import Testing
             path = folder.appending(path: "torn.espalier").path
             let database = try Database.open(path)
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in 0..<UInt64(100) { try write.put([UInt8](repeating: 7, count: 100), for: key, in: tree) }
             try write.commit()
             try database.close()
@@ -41,7 +41,7 @@ import Testing
             options.access = .readOnly
             let database = try Database.open(path, options: options)
             let read = try database.beginRead()
-            return try read.tree(named: "t").flatMap { try read.get(50, from: $0) }
+            return try read.tree(named: "t", keys: UInt64.self).flatMap { try read.get(50, from: $0) }
         }
 
         /// How long it takes until the damage is believed.
@@ -94,7 +94,7 @@ import Testing
         let machine = SimulatedFileSystem(seed: 4)
         let made = try Database.open("store", in: machine, options: DatabaseOptions())
         var write = try made.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.put([7], for: 1, in: tree)
         try write.commit()
         let root = Int(try #require(try made.beginRead().trees().first).root)
@@ -122,7 +122,7 @@ import Testing
         // The files as they are after one checkpoint and another, each with commits in the log.
         let images = try imagesBeforeCheckpoints(6) { write, number in
             try write.put(
-                [UInt8](repeating: number, count: 20_000), for: 1, in: write.tree(named: "t", orCreate: .integer))
+                [UInt8](repeating: number, count: 20_000), for: 1, in: write.tree(named: "t", orCreate: UInt64.self))
         }
         let machine = images[0].machine
         let hooked = HookedFileSystem(over: machine)
@@ -143,7 +143,7 @@ import Testing
         let read = try reader.beginRead()
 
         #expect(next.value.load(ordering: .relaxed) >= images.count)
-        let tree = try #require(try read.tree(named: "t"))
+        let tree = try #require(try read.tree(named: "t", keys: UInt64.self))
         #expect(try read.get(1, from: tree) == [UInt8](repeating: 5, count: 20_000))
     }
 
@@ -167,7 +167,7 @@ import Testing
     private func outrunReader(limit: Int) throws -> (reader: Database, walkCount: () -> Int) {
         // Two checkpoints by turns stand for a writer that makes one after the other.
         let images = try imagesBeforeCheckpoints(2) { write, _ in
-            _ = try write.tree(named: "t", orCreate: .integer)
+            _ = try write.tree(named: "t", orCreate: UInt64.self)
         }
         let machine = images[0].machine
         let hooked = HookedFileSystem(over: machine)
@@ -198,6 +198,6 @@ import Testing
         #expect(throws: StorageError.snapshotExpired) { _ = try outrun.reader.beginRead().transactionID }
         #expect(outrun.walkCount() == 1000)
         // The writer does nothing more: the next snapshot is whole.
-        #expect(try outrun.reader.beginRead().tree(named: "t") != nil)
+        #expect(try outrun.reader.beginRead().tree(named: "t", keys: UInt64.self) != nil)
     }
 }

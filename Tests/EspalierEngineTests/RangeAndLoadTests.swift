@@ -5,23 +5,23 @@ import TestSupport
 import Testing
 
 @Suite struct RangeAndLoadTests {
-    private func makeStore(_ kind: KeyKind) throws -> (Database, Tree) {
+    private func makeStore<Key>(_ keys: Key.Type) throws -> (Database, Tree<Key>) {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: kind)
+        let tree = try write.createTree(named: "t", keys: keys)
         try write.commit()
         return (database, tree)
     }
 
-    private func integers(_ tree: Tree, _ write: borrowing WriteTransaction) throws -> [UInt64] {
+    private func integers(_ tree: Tree<UInt64>, _ write: borrowing WriteTransaction) throws -> [UInt64] {
         var cursor = try write.cursor(over: tree)
         var keys: [UInt64] = []
-        while try cursor.next() { keys.append(try cursor.integerKey) }
+        while try cursor.next() { keys.append(try cursor.key) }
         return keys
     }
 
     @Test func `an interval of integer keys has the ends it says`() throws {
-        let (database, tree) = try makeStore(.integer)
+        let (database, tree) = try makeStore(UInt64.self)
         let all: [UInt64] = [0, 1, 5, 6, 7, .max - 1, .max]
         let cases: [(KeyRange<UInt64>, gone: [UInt64])] = [
             (KeyRange(5..<7), [5, 6]), (KeyRange(5...7), [5, 6, 7]), (KeyRange(2..<2), []),
@@ -41,14 +41,11 @@ import Testing
             write.rollback()
         }
         var write = try database.beginWrite()
-        #expect(throws: StorageError.wrongKeyKind(tree: tree.id)) {
-            try write.removeAll(KeyRange(prefix: bytes("a")), from: tree)
-        }
         #expect(try write.removeAll(1..<2, from: tree) + write.removeAll(1...2, from: tree) == 0)
     }
 
     @Test func `an interval of bytes keys has the ends it says`() throws {
-        let (database, tree) = try makeStore(.bytes)
+        let (database, tree) = try makeStore([UInt8].self)
         let all: [[UInt8]] =
             [[], [0], [0, 0]] + [bytes("a"), bytes("a") + [0], bytes("ab"), bytes("b")] + [[255], [255, 255]]
         let long = [UInt8](repeating: 97, count: 9000)
@@ -74,10 +71,10 @@ import Testing
     }
 
     @Test func `a loaded tree has what was given, in fewer pages than one that was filled by and by`() throws {
-        let (database, tree) = try makeStore(.bytes)
+        let (database, tree) = try makeStore([UInt8].self)
         let entries = (0..<20_000).map { (bytes("key \(100_000 + $0)"), bytes("value \($0)")) }
         var write = try database.beginWrite()
-        let other = try write.createTree(named: "other", kind: .bytes)
+        let other = try write.createTree(named: "other", keys: [UInt8].self)
         #expect(try write.load(entries, into: tree) == 20_000)
         for number in 0..<20_000 {
             let entry = entries[number * 7919 % 20_000]
@@ -100,7 +97,7 @@ import Testing
     }
 
     @Test func `a load that cannot be leaves an empty tree and a transaction that goes on`() throws {
-        let (database, tree) = try makeStore(.integer)
+        let (database, tree) = try makeStore(UInt64.self)
         let pages = database.statistics.pageCount
         let value = [UInt8](repeating: 1, count: 5000)
         var write = try database.beginWrite()
@@ -110,8 +107,6 @@ import Testing
             #expect(throws: StorageError.keysNotAscending) { try write.load(entries, into: tree) }
             #expect(try integers(tree, write) == [])
         }
-        let words = [(bytes("a"), value)]
-        #expect(throws: StorageError.wrongKeyKind(tree: tree.id)) { try write.load(words, into: tree) }
         try write.put([1], for: 1, in: tree)
         #expect(throws: StorageError.treeNotEmpty(tree.id)) {
             try write.load([(UInt64(2), value)], into: tree)
@@ -125,7 +120,7 @@ import Testing
     }
 
     @Test func `a tree that was emptied can be loaded`() throws {
-        let (database, tree) = try makeStore(.integer)
+        let (database, tree) = try makeStore(UInt64.self)
         var write = try database.beginWrite()
         for key in 0..<UInt64(20_000) { try write.put([UInt8](repeating: 1, count: 50), for: key, in: tree) }
         for key in 0..<UInt64(20_000) { try write.remove(key, from: tree) }
@@ -140,28 +135,20 @@ import Testing
 
     @Test(arguments: [KeyKind.integer, .bytes])
     func `after a load into a tree that was emptied, insertions and removals go on`(kind: KeyKind) throws {
-        let (database, tree) = try makeStore(kind)
         func key(_ number: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) } }
+        let database = try Database.inMemory()
+        var write = try database.beginWrite()
+        let tree = try write.createTree(named: "t", kind: kind)
         func put(_ number: UInt64, _ write: inout WriteTransaction) throws {
-            if kind == .integer {
-                try write.put([9], for: number, in: tree)
-            } else {
-                try write.put([9], for: key(number), in: tree)
-            }
+            try write.put([9], for: key(number), in: tree)
         }
         func remove(_ number: UInt64, _ write: inout WriteTransaction) throws -> Bool {
-            kind == .integer ? try write.remove(number, from: tree) : try write.remove(key(number), from: tree)
+            try write.remove(key(number), from: tree)
         }
-        var write = try database.beginWrite()
         // Neighbours that come and go leave hints at the one leaf, which is the root; the load makes it a parent.
         for number in 0..<4 as Range<UInt64> { try put(number, &write) }
         for number in 0..<4 as Range<UInt64> { #expect(try remove(number, &write)) }
-        let loaded = (0..<20_000 as Range<UInt64>).lazy.map { $0 * 2 }
-        if kind == .integer {
-            try write.load(loaded.map { ($0, [1]) }, into: tree)
-        } else {
-            try write.load(loaded.map { (key($0), [1]) }, into: tree)
-        }
+        try write.load((0..<20_000 as Range<UInt64>).map { (key($0 * 2), [1]) }, into: tree)
         try put(1, &write)
         #expect(try remove(0, &write) && remove(1, &write) && remove(2, &write) && !remove(3, &write))
         #expect(try write.count(of: tree) == 19_998)
@@ -170,7 +157,7 @@ import Testing
     }
 
     @Test func `a run of removals goes on after the root was split`() throws {
-        let (database, tree) = try makeStore(.integer)
+        let (database, tree) = try makeStore(UInt64.self)
         var write = try database.beginWrite()
         for number in 0..<20 as Range<UInt64> { try write.put([1], for: number, in: tree) }
         for number in 0..<3 as Range<UInt64> { #expect(try write.remove(number, from: tree)) }
@@ -181,7 +168,7 @@ import Testing
     }
 
     @Test func `a run of removals gives the leaves back that it empties`() throws {
-        let (database, tree) = try makeStore(.integer)
+        let (database, tree) = try makeStore(UInt64.self)
         var write = try database.beginWrite()
         for number in 0..<20_000 as Range<UInt64> { try write.put([1, 2, 3, 4], for: number, in: tree) }
         let before = try #require(try write.trees().first).leafPageCount
@@ -199,7 +186,7 @@ import Testing
         let seed = testSeed(default: 71)
         var random = SeededGenerator(seed: seed)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         var expected = Set<UInt64>()
         for _ in 0..<40 {
             for _ in 0..<500 {

@@ -65,22 +65,20 @@ import Testing
         }
     }
 
-    @Test func `keys of the other kind, and writing where only reading was asked for, are refused`() throws {
+    @Test func `trees of other keys, and writing where only reading was asked for, are refused`() throws {
         try withStorePath { path in
             let database = try Database.open(path)
             var write = try database.beginWrite()
-            let numbers = try write.createTree(named: "numbers", kind: .integer)
-            let words = try write.createTree(named: "words", kind: .bytes)
+            let numbers = try write.createTree(named: "numbers", keys: UInt64.self)
+            let words = try write.createTree(named: "words", keys: [UInt8].self)
             try write.commit()
             try database.backUp(to: path + ".0")
             let read = try database.beginRead()
             #expect(throws: StorageError.wrongKeyKind(tree: words.id)) {
-                var cursor = try read.cursor(over: words)
-                _ = try cursor.seek(UInt64(1))
+                _ = try read.tree(named: "words", keys: UInt64.self)
             }
             #expect(throws: StorageError.wrongKeyKind(tree: numbers.id)) {
-                var cursor = try read.cursor(over: numbers)
-                _ = try cursor.seek([1])
+                _ = try read.tree(named: "numbers", keys: [UInt8].self)
             }
             var options = DatabaseOptions()
             options.access = .readOnly
@@ -98,7 +96,7 @@ import Testing
             let database = try Database.open(path)
             try database.backUp(to: path + ".0")
             var write = try database.beginWrite()
-            _ = try write.createTree(named: "t", kind: .integer)
+            _ = try write.createTree(named: "t", keys: UInt64.self)
             try write.commit()
             try database.backUpChanges(since: try BackupPoint(of: path + ".0"), to: path + ".1")
             try database.close()
@@ -170,7 +168,7 @@ import Testing
         var write = try database.beginWrite()
 
         #expect(throws: StorageError.corrupt(.freeCountWrong, page: 1, byteOffset: BitmapLayout.freeCount)) {
-            _ = try write.createTree(named: "t", kind: .integer)
+            _ = try write.createTree(named: "t", keys: UInt64.self)
         }
         // What failed half-way must not be committed.
         do throws(StorageError) {
@@ -185,7 +183,7 @@ import Testing
         let system = SimulatedFileSystem(seed: 3)
         let database = try Database.open("store", in: system, options: LogImage.options)
         var write = try database.beginWrite()
-        _ = try write.createTree(named: "t", kind: .integer)
+        _ = try write.createTree(named: "t", keys: UInt64.self)
         try write.commit()
         let image = try LogImage(system)
         let machine = image.machine

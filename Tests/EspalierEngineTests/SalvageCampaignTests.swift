@@ -13,8 +13,8 @@ import Testing
         var rowCount = 0
         while database.statistics.pageCount < pageCount {
             var write = try database.beginWrite()
-            let numbers = try write.tree(named: "numbers", orCreate: .integer)
-            let words = try write.tree(named: "words", orCreate: .bytes)
+            let numbers = try write.tree(named: "numbers", orCreate: UInt64.self)
+            let words = try write.tree(named: "words", orCreate: [UInt8].self)
             for _ in 0..<1000 {
                 let key = UInt64(rowCount) &* 0x9E37_79B9_7F4A_7C15 >> 20
                 try write.put(value(key), for: key, in: numbers)
@@ -68,11 +68,12 @@ import Testing
                 let database = try Database.open(new)
                 #expect(try database.check().isOK)
                 let read = try database.beginRead()
-                for tree in report.trees where tree.tree.kind == .integer {
-                    var cursor = try read.cursor(over: tree.tree)
+                for salvaged in report.trees {
+                    guard case .integers(let tree) = salvaged.tree else { continue }
+                    var cursor = try read.cursor(over: tree)
                     var wrongCount = 0
                     while try cursor.next() {
-                        if try cursor.value() != value(try cursor.integerKey) { wrongCount += 1 }
+                        if try cursor.value() != value(try cursor.key) { wrongCount += 1 }
                     }
                     #expect(wrongCount == 0)
                 }

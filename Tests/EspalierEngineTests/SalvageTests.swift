@@ -24,20 +24,20 @@ import Testing
     /// Trees of both kinds, values in overflow pages, and pages that a dropped tree and removed rows left free.
     fileprivate func fill(_ database: Database) throws {
         var write = try database.beginWrite()
-        let gone = try write.createTree(named: "gone", kind: .integer)
+        let gone = try write.createTree(named: "gone", keys: UInt64.self)
         for key in 0..<UInt64(200) { try write.put([1, 2, 3], for: key, in: gone) }
-        let numbers = try write.createTree(named: "numbers", kind: .integer)
+        let numbers = try write.createTree(named: "numbers", keys: UInt64.self)
         for key in 0..<Self.numberCount {
             try write.put([UInt8](repeating: UInt8(key % 251), count: Int(key % 50)), for: key * 3, in: numbers)
         }
-        let words = try write.createTree(named: "words", kind: .bytes)
+        let words = try write.createTree(named: "words", keys: [UInt8].self)
         for key in 0..<800 {
             try write.put(bytes("value \(key)"), for: bytes("a word \(key * 7919 % 800)"), in: words)
         }
         for key in 0..<5 {
             try write.put([UInt8](repeating: UInt8(key), count: 9000 + key), for: bytes("large \(key)"), in: words)
         }
-        _ = try write.createTree(named: "empty", kind: .bytes)
+        _ = try write.createTree(named: "empty", keys: [UInt8].self)
         try write.commit()
         var second = try database.beginWrite()
         try second.dropTree(gone)
@@ -127,7 +127,7 @@ import Testing
         func facts(_ trees: [TreeSummary]) -> [String] { trees.map { "\($0.tree.name) \($0.tree.id) \($0.tree.kind)" } }
         #expect(facts(oldTrees) == facts(newTrees))
         var write = try new.beginWrite()
-        #expect(try write.createTree(named: "next", kind: .bytes).id == 6)
+        #expect(try write.createTree(named: "next", keys: [UInt8].self).id == 6)
     }
 
     @Test func `an existing file is never replaced, and a failure leaves none behind`() throws {
@@ -277,7 +277,7 @@ import Testing
         let old = try #require(system.contents(of: "store"))
         // The pages that are free now are used again.
         var write = try database.beginWrite()
-        let later = try write.createTree(named: "later", kind: .integer)
+        let later = try write.createTree(named: "later", keys: UInt64.self)
         for key in 0..<UInt64(500) { try write.put([UInt8](repeating: 3, count: 30), for: key, in: later) }
         try write.commit()
         try database.close()
@@ -295,7 +295,7 @@ import Testing
         let system = SimulatedFileSystem(seed: 5)
         let database = try Database.open("store", in: system, options: options())
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         // The long value first, so that none of the pages beside its own become free with them.
         try write.put([UInt8](repeating: 5, count: 9000), for: 50, in: tree)
         for key in UInt64(0)..<100 where key != 50 {
@@ -368,7 +368,7 @@ import Testing
         try database.checkpoint(.full)
         for round in 0..<6 {
             var write = try database.beginWrite()
-            let numbers = try #require(try write.tree(named: "numbers"))
+            let numbers = try #require(try write.tree(named: "numbers", keys: UInt64.self))
             for key in 0..<UInt64(20) { try write.put([UInt8(round)], for: key * 450 + UInt64(round), in: numbers) }
             if round == 3 {
                 let value = [UInt8](repeating: 9, count: 90)

@@ -28,35 +28,26 @@ extension SavepointRun {
     }
 
     /// Turns every bit of a value over, where it lies.
-    private mutating func change(_ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction) throws {
-        let existed =
-            tree.kind == .integer
-            ? try write.withMutableValue(of: Self.integer(key), in: tree) { $0.flip() }
-            : try write.withMutableValue(of: key, in: tree) { $0.flip() }
+    private mutating func change(_ key: [UInt8], _ tree: AnyTree, _ write: inout WriteTransaction) throws {
+        let existed = try write.withMutableValue(of: key, in: tree) { $0.flip() }
         #expect(existed == (content[tree.name]?[key] != nil))
         if let value = content[tree.name]?[key] { content[tree.name]?[key] = value.map { ~$0 } }
     }
 
-    private mutating func put(_ value: [UInt8], _ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction) throws {
-        let replaced =
-            tree.kind == .integer
-            ? try write.put(value, for: Self.integer(key), in: tree) : try write.put(value, for: key, in: tree)
+    private mutating func put(_ value: [UInt8], _ key: [UInt8], _ tree: AnyTree, _ write: inout WriteTransaction) throws
+    {
+        let replaced = try write.put(value, for: key, in: tree)
         #expect(replaced == (content[tree.name]?.updateValue(value, forKey: key) != nil))
     }
 
-    private mutating func remove(_ key: [UInt8], _ tree: Tree, _ write: inout WriteTransaction) throws {
-        let existed =
-            tree.kind == .integer
-            ? try write.remove(Self.integer(key), from: tree) : try write.remove(key, from: tree)
+    private mutating func remove(_ key: [UInt8], _ tree: AnyTree, _ write: inout WriteTransaction) throws {
+        let existed = try write.remove(key, from: tree)
         #expect(existed == (content[tree.name]?.removeValue(forKey: key) != nil))
     }
 
-    private mutating func removeRange(_ tree: Tree, _ write: inout WriteTransaction) throws {
+    private mutating func removeRange(_ tree: AnyTree, _ write: inout WriteTransaction) throws {
         let (low, high) = (bound(tree.kind), bound(tree.kind))
-        let removed =
-            tree.kind == .integer
-            ? try write.removeAll(KeyRange(from: Self.integer(low), to: Self.integer(high)), from: tree)
-            : try write.removeAll(KeyRange(from: low, to: high), from: tree)
+        let removed = try write.removeAll(KeyRange(from: low, to: high), from: tree)
         let gone = (content[tree.name] ?? [:]).keys.filter { key in
             let isAbove =
                 switch low {
@@ -83,7 +74,7 @@ extension SavepointRun {
     }
 
     /// Loads sorted entries, sometimes into a tree that has entries, sometimes with two that are not in order.
-    private mutating func load(_ tree: Tree, _ write: inout WriteTransaction) throws {
+    private mutating func load(_ tree: AnyTree, _ write: inout WriteTransaction) throws {
         if number(3) > 0 {
             #expect(try write.removeAll(from: tree) == UInt64(content[tree.name]?.count ?? 0))
             content[tree.name] = [:]
@@ -95,10 +86,7 @@ extension SavepointRun {
         if !isSorted { keys.swapAt(keys.count - 1, keys.count / 2 - 1) }
         let entries = keys.map { ($0, makeValue()) }
         do throws(StorageError) {
-            let count =
-                kind == .integer
-                ? try write.load(entries.lazy.map { (Self.integer($0.0), $0.1) }, into: tree)
-                : try write.load(entries, into: tree)
+            let count = try write.load(entries, into: tree)
             #expect(isEmpty && isSorted && count == UInt64(entries.count))
             for (key, value) in entries { content[tree.name]?[key] = value }
         } catch .treeNotEmpty(let id) {
@@ -125,16 +113,6 @@ extension SavepointRun {
         let number = UInt64(number(2000))
         if kind == .bytes { return bytes("\(number % 7) key \(number)") }
         return (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
-    }
-
-    static func integer(_ key: [UInt8]) -> UInt64 { key.reduce(0) { $0 << 8 | UInt64($1) } }
-
-    static func integer(_ bound: KeyBound<[UInt8]>) -> KeyBound<UInt64> {
-        switch bound {
-        case .unbounded: .unbounded
-        case .including(let key): .including(integer(key))
-        case .excluding(let key): .excluding(integer(key))
-        }
     }
 
     private mutating func makeValue() -> [UInt8] {

@@ -149,7 +149,7 @@ struct SavepointRun {
     }
 
     private static func expect(
-        _ content: ModelTrees, _ trees: [Tree], _ cursor: (Tree) throws(StorageError) -> Cursor
+        _ content: ModelTrees, _ trees: [AnyTree], _ cursor: (AnyTree) throws(StorageError) -> Cursor<AnyKey>
     ) throws {
         #expect(trees.map(\.name) == content.keys.sorted())
         for tree in trees {

@@ -8,22 +8,22 @@ import Testing
     struct Refusal: Error {}
 
     /// A store in memory with a tree of the keys 0..<count.
-    private func makeStore(_ count: UInt64 = 100, cacheByteCount: Int = 32 << 20) throws -> (Database, Tree) {
+    private func makeStore(_ count: UInt64 = 100, cacheByteCount: Int = 32 << 20) throws -> (Database, Tree<UInt64>) {
         var options = DatabaseOptions()
         options.cacheByteCount = cacheByteCount
         options.logSegmentByteCount = 64 << 10
         let database = try Database.inMemory(options: options)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         for key in 0..<count { try write.put([UInt8](repeating: UInt8(key % 256), count: 100), for: key, in: tree) }
         try write.commit()
         return (database, tree)
     }
 
-    private func keys(_ tree: Tree, _ write: borrowing WriteTransaction) throws -> [UInt64] {
+    private func keys(_ tree: Tree<UInt64>, _ write: borrowing WriteTransaction) throws -> [UInt64] {
         var cursor = try write.cursor(over: tree)
         var keys: [UInt64] = []
-        while try cursor.next() { keys.append(try cursor.integerKey) }
+        while try cursor.next() { keys.append(try cursor.key) }
         return keys
     }
 
@@ -106,15 +106,15 @@ import Testing
         var write = try database.beginWrite()
         let savepoint = try write.savepoint()
         try write.dropTree(tree)
-        let made = try write.createTree(named: "made", kind: .integer)
+        let made = try write.createTree(named: "made", keys: UInt64.self)
         try write.put([1], for: 1, in: made)
         try write.rollback(to: savepoint)
 
-        #expect(try write.trees().map(\.tree) == [tree])
+        #expect(try write.trees().map(\.tree) == [.integers(tree)])
         #expect(try keys(tree, write) == Array(0..<2000))
         #expect(throws: StorageError.noSuchTree(made.id)) { _ = try write.get(1, from: made) }
         // The number of the tree that is gone is not given out again, so its handle cannot name another tree.
-        let other = try write.createTree(named: "other", kind: .integer)
+        let other = try write.createTree(named: "other", keys: UInt64.self)
         #expect(other.id != made.id)
         #expect(throws: StorageError.noSuchTree(made.id)) { try write.put([1], for: 1, in: made) }
         try write.commit()
@@ -124,10 +124,10 @@ import Testing
     @Test func `a handle of a tree that was never committed names no other tree`() throws {
         let database = try Database.inMemory()
         var first = try database.beginWrite()
-        let ghost = try first.createTree(named: "ghost", kind: .integer)
+        let ghost = try first.createTree(named: "ghost", keys: UInt64.self)
         first.rollback()
         var second = try database.beginWrite()
-        let real = try second.createTree(named: "real", kind: .integer)
+        let real = try second.createTree(named: "real", keys: UInt64.self)
 
         #expect(throws: StorageError.noSuchTree(ghost.id)) { try second.put([1], for: 1, in: ghost) }
         #expect(try second.count(of: real) == 0)
@@ -137,7 +137,7 @@ import Testing
         let (database, tree) = try makeStore(1000)
         var write = try database.beginWrite()
         let savepoint = try write.savepoint()
-        let made = try write.createTree(named: "made", kind: .integer)
+        let made = try write.createTree(named: "made", keys: UInt64.self)
         for key in UInt64(0)..<2000 { try write.put([5], for: key, in: made) }
         for key in UInt64(300)..<1500 { try write.put([7], for: key, in: tree) }
         var cursor = try write.cursor(over: tree)
@@ -148,9 +148,9 @@ import Testing
 
         #expect(try cursor.value() == [UInt8](repeating: 244, count: 100))
         #expect(try cursor.next())
-        #expect(try cursor.integerKey == 501)
+        #expect(try cursor.key == 501)
         #expect(try cursor.last())
-        #expect(try cursor.integerKey == 999)
+        #expect(try cursor.key == 999)
         #expect(throws: StorageError.noSuchTree(made.id)) { _ = try lost.next() }
         #expect(throws: StorageError.noSuchTree(made.id)) { _ = try lost.value() }
         try write.dropTree(tree)
@@ -188,7 +188,7 @@ import Testing
         options.logSegmentByteCount = 64 << 10
         let database = try Database.open("store", in: system, options: options)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         for key in 0..<UInt64(100) { try write.put([UInt8](repeating: 1, count: 300), for: key, in: tree) }
         system.limitSpace(to: 200_000)
         #expect(throws: StorageError.diskFull) {
@@ -223,7 +223,7 @@ import Testing
         options.logByteCountMax = 1 << 20
         let database = try Database.inMemory(options: options)
         var first = try database.beginWrite()
-        let tree = try first.createTree(named: "t", kind: .integer)
+        let tree = try first.createTree(named: "t", keys: UInt64.self)
         try first.commit()
         let value = [UInt8](repeating: 3, count: 1000)
         for _ in 0..<3 {

@@ -21,7 +21,7 @@ extension Database {
     private func makeSparseStore(at path: String, fillerCount: UInt64 = 2000) throws -> Database {
         let database = try Database.open(path, options: RandomChanges.options)
         var write = try database.beginWrite()
-        let filler = try write.createTree(named: "filler", kind: .integer)
+        let filler = try write.createTree(named: "filler", keys: UInt64.self)
         for key in 0..<fillerCount { try write.put([UInt8](repeating: 1, count: 800), for: key, in: filler) }
         try write.commit()
         var changes = RandomChanges(seed: testSeed(default: 61))
@@ -84,7 +84,7 @@ extension Database {
             try database.checkpoint(.passive)
 
             #expect(try byteCount(of: path) >= size)
-            let words = try #require(try read.tree(named: "words"))
+            let words = try #require(try read.tree(named: "words", keys: [UInt8].self))
             var cursor = try read.cursor(over: words)
             var entries: [[UInt8]: [UInt8]] = [:]
             while try cursor.next() { entries[try cursor.key] = try cursor.value() }
@@ -133,7 +133,7 @@ extension Database {
             #expect(try StoreImage(of: database) == expected)
 
             write = try database.beginWrite()
-            let words = try #require(try write.tree(named: "words"))
+            let words = try #require(try write.tree(named: "words", keys: [UInt8].self))
             let savepoint = try write.savepoint()
             for _ in 0..<2 {
                 let receipt = try write.shrink()
@@ -159,14 +159,14 @@ extension Database {
         try withStorePath { path in
             let database = try makeSparseStore(at: path)
             var write = try database.beginWrite()
-            let words = try #require(try write.tree(named: "words"))
-            let root = try #require(try write.trees().first { $0.tree == words }).root
+            let words = try #require(try write.tree(named: "words", keys: [UInt8].self))
+            let root = try #require(try write.trees().first { $0.tree == .bytes(words) }).root
             let count = try write.count(of: words)
             var cursor = try write.cursor(over: words)
             #expect(try cursor.next())
             let savepoint = try write.savepoint()
             try write.shrink()
-            #expect(try #require(try write.trees().first { $0.tree == words }).root < root)
+            #expect(try #require(try write.trees().first { $0.tree == .bytes(words) }).root < root)
             var seen: UInt64 = 1
             while try cursor.next() { seen += 1 }
             #expect(seen == count)
@@ -186,7 +186,7 @@ extension Database {
     @Test func `a long value of which only the end moves stays whole`() throws {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         for key in UInt64(0)..<2 { try write.put([UInt8](repeating: 1, count: 20_000), for: key, in: tree) }
         try write.commit()
         write = try database.beginWrite()
@@ -207,7 +207,7 @@ extension Database {
         try withStorePath { path in
             let database = try makeSparseStore(at: path)
             var write = try database.beginWrite()
-            let words = try #require(try write.tree(named: "words"))
+            let words = try #require(try write.tree(named: "words", keys: [UInt8].self))
             for number in UInt8(0)..<20 {
                 try write.put([number], for: [255, number], in: words)
                 if number == 9 { #expect(try write.shrink().pagesMoved > 0) }
@@ -253,7 +253,7 @@ extension Database {
         (options.pageSize, options.cacheByteCount) = (pageSize, 0)
         let database = try Database.inMemory(options: options)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         let byteCount = max(40 * pageSize, 100_000)
         let values = [UInt8](1...2).map { byte in (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 / 997) &+ byte } }
         for (key, value) in values.enumerated() { try write.put(value, for: UInt64(key), in: tree) }
@@ -277,7 +277,7 @@ extension Database {
         let database = try Database.inMemory(options: LargeValues.options(seed: seed))
         var values: [UInt64: [UInt8]] = [:]
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.commit()
         for round in 0..<campaignCount("ESPALIER_LARGE_TRANSACTIONS", default: 2) * 2 {
             var write = try database.beginWrite()
@@ -307,7 +307,7 @@ extension Database {
             options.access = .readOnly
             let reader = try Database.open(path, in: DisguisedFileSystem(device: 1 << 41), options: options)
             let read = try reader.beginRead()
-            let words = try #require(try read.tree(named: "words"))
+            let words = try #require(try read.tree(named: "words", keys: [UInt8].self))
             try database.shrink()
             try database.checkpoint(.full)
             #expect(throws: StorageError.snapshotExpired) {
@@ -332,9 +332,9 @@ extension Database {
             let value = [UInt8](repeating: 7, count: 150 << 20)
             for _ in 0..<2 {
                 var write = try database.beginWrite()
-                let tree = try write.tree(named: "large", orCreate: .integer)
+                let tree = try write.tree(named: "large", orCreate: UInt64.self)
                 try write.put(value, for: 1, in: tree)
-                _ = try write.tree(named: "late", orCreate: .bytes)
+                _ = try write.tree(named: "late", orCreate: [UInt8].self)
                 try write.put([UInt8](repeating: 8, count: 1 << 20), for: 2, in: tree)
                 try write.commit()
                 write = try database.beginWrite()

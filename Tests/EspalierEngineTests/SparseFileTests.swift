@@ -34,7 +34,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         var store = try ForgedStore { database in
             var write = try database.beginWrite()
-            _ = try write.createTree(named: "t", kind: .integer)
+            _ = try write.createTree(named: "t", keys: UInt64.self)
             try write.commit()
         }
         try store.changeSlot { $0.pageCount = Self.pageCount }
@@ -53,9 +53,9 @@ import Testing
             let database = try Database.open(path + ".live")
             var write = try database.beginWrite()
             // Pages that are given back before the commit are in no file: what `t` keeps lies after them.
-            let gone = try write.createTree(named: "gone", kind: .integer)
+            let gone = try write.createTree(named: "gone", keys: UInt64.self)
             for key in UInt64(0)..<50 { try write.put([UInt8](repeating: 6, count: 3000), for: key, in: gone) }
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in UInt64(0)..<50 { try write.put([UInt8](repeating: 7, count: 3000), for: key, in: tree) }
             try write.dropTree(gone)
             try write.commit()
@@ -74,7 +74,7 @@ import Testing
 
             #expect(report.damagedPageCount == 0)
             let saved = try Database.open(path + ".saved")
-            let found = try saved.beginRead().tree(named: "t")
+            let found = try saved.beginRead().tree(named: "t", keys: UInt64.self)
             #expect(try saved.beginRead().count(of: try #require(found)) == 50)
             try saved.close()
         }

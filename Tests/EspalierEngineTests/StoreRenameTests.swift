@@ -268,7 +268,7 @@ import Testing
             let (path, moved) = (folder.path + "/x.esp", folder.path + "/moved.esp")
             var database = try Database.open(path)
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "numbers", kind: .integer)
+            let tree = try write.createTree(named: "numbers", keys: UInt64.self)
             for number in 0..<20_000 as Range<UInt64> {
                 try write.put([UInt8](repeating: 1, count: 100), for: number, in: tree)
             }

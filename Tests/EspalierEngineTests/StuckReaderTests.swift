@@ -25,7 +25,7 @@ import Testing
             options.onLogPressure = { _ in warnings.value.add(1, ordering: .relaxed) }
             let database = try Database.open(path, options: options)
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in 0..<UInt64(4000) { try write.put([UInt8](repeating: 0, count: 200), for: key, in: tree) }
             try write.commit()
 

@@ -18,7 +18,7 @@ import Testing
         let database = try Database.open("store", in: system, options: options())
         for key in 0..<UInt64(commitCount) {
             var write = try database.beginWrite()
-            try write.put([UInt8(key)], for: key, in: try write.tree(named: "t", orCreate: .integer))
+            try write.put([UInt8(key)], for: key, in: try write.tree(named: "t", orCreate: UInt64.self))
             try write.commit()
         }
         if closes {
@@ -39,7 +39,7 @@ import Testing
     private func rowCount(_ system: SimulatedFileSystem, _ access: DatabaseOptions.Access) throws -> UInt64 {
         let database = try Database.open("store", in: system, options: options(access))
         let read = try database.beginRead()
-        let tree = try #require(try read.tree(named: "t"))
+        let tree = try #require(try read.tree(named: "t", keys: UInt64.self))
         return try read.count(of: tree)
     }
 

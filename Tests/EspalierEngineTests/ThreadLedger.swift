@@ -18,15 +18,15 @@ struct Ledger: Sendable {
     static let opening: UInt64 = 1000
 
     let database: Database
-    let accounts: Tree
-    let stamps: Tree
+    let accounts: Tree<UInt64>
+    let stamps: Tree<[UInt8]>
 
     /// Fills an empty store with the first commit.
     init(filling database: Database) throws {
         self.database = database
         var write = try database.beginWrite()
-        accounts = try write.createTree(named: "accounts", kind: .integer)
-        stamps = try write.createTree(named: "stamps", kind: .bytes)
+        accounts = try write.createTree(named: "accounts", keys: UInt64.self)
+        stamps = try write.createTree(named: "stamps", keys: [UInt8].self)
         for account in 0..<Self.accountCount {
             try write.put(Self.balance(Self.opening), for: account, in: accounts)
         }
@@ -45,8 +45,8 @@ struct Ledger: Sendable {
     init(opening database: Database) throws {
         self.database = database
         let read = try database.beginRead()
-        accounts = try #require(try read.tree(named: "accounts"))
-        stamps = try #require(try read.tree(named: "stamps"))
+        accounts = try #require(try read.tree(named: "accounts", keys: UInt64.self))
+        stamps = try #require(try read.tree(named: "stamps", keys: [UInt8].self))
     }
 
     private static func balance(_ amount: UInt64) -> [UInt8] {
@@ -101,13 +101,13 @@ struct Ledger: Sendable {
             let amount = Self.number(try cursor.value())
             sum += amount
             count += 1
-            digest = (digest ^ amount) &* 0x9E37_79B9_7F4A_7C15 &+ (try cursor.integerKey)
+            digest = (digest ^ amount) &* 0x9E37_79B9_7F4A_7C15 &+ (try cursor.key)
         }
         let transaction = read.transactionID
         var stampCount = 0
-        cursor = try read.cursor(over: stamps)
-        while try cursor.next() {
-            let value = try cursor.value()
+        var stampCursor = try read.cursor(over: stamps)
+        while try stampCursor.next() {
+            let value = try stampCursor.value()
             let isWhole = stride(from: 0, to: value.count, by: 8).allSatisfy {
                 Self.number(value, at: $0) == transaction
             }

@@ -30,7 +30,7 @@ private final class Carried: @unchecked Sendable {
             let database = try Database.open(path)
             let same = try Database.open(path)
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "t", kind: .integer)
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
 
             #expect(failure { () throws(StorageError) in _ = try database.beginWrite() } == .alreadyWriting)
             #expect(failure { () throws(StorageError) in _ = try same.beginWrite() } == .alreadyWriting)
@@ -82,7 +82,7 @@ private final class Carried: @unchecked Sendable {
     {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         let carried = Carried(consume write)
         let waited = Atomic(false)
 

@@ -15,11 +15,12 @@ import Testing
     private func store(_ fixture: StoreFixture) throws -> BTreeStore { try #require(fixture.store as? BTreeStore) }
 
     /// Changes a tree of the store behind its back.
-    private func damage(
-        _ fixture: StoreFixture, _ name: String, _ change: (inout WriteTransaction, Tree) throws -> Void
+    private func damage<Key>(
+        _ fixture: StoreFixture, _ name: String, _ keys: Key.Type,
+        _ change: (inout WriteTransaction, Tree<Key>) throws -> Void
     ) throws {
         var transaction = try store(fixture).database.beginWrite()
-        let tree = try #require(try transaction.tree(named: name))
+        let tree = try #require(try transaction.tree(named: name, keys: keys))
         try change(&transaction, tree)
         try transaction.commit()
     }
@@ -31,7 +32,7 @@ import Testing
     /// The number that the store gave to an entity.
     private func number(of entity: String, _ fixture: StoreFixture) throws -> UInt16 {
         let read = try store(fixture).database.beginRead()
-        let schema = try #require(try read.tree(named: "schema"))
+        let schema = try #require(try read.tree(named: "schema", keys: [UInt8].self))
         for number in 1..<100 as Range<UInt16> {
             if try read.get(Array("entity:\(number)".utf8), from: schema) == Array(entity.utf8) { return number }
         }
@@ -43,7 +44,7 @@ import Testing
         let fixture = try StoreFixture(.treeInFile)
         _ = try fixture.insert("Song", ["title": .string(Self.longTitle)])
         let index = try #require(try store(fixture).database.beginRead().tree(named: "index:Media.title"))
-        try damage(fixture, "counters") { transaction, tree in
+        try damage(fixture, "counters", UInt64.self) { transaction, tree in
             let counter = 3 << 32 | UInt64(index.id)
             #expect(try transaction.get(counter, from: tree) == littleEndian(1))
             if let counted {
@@ -65,7 +66,7 @@ import Testing
     @Test func `one wrong entry is found, whatever hashes a check draws`() throws {
         let fixture = try StoreFixture(.treeInMemory)
         _ = try fixture.insert("Song", ["title": .string("one")])
-        try damage(fixture, "index:Media.title") { transaction, tree in
+        try damage(fixture, "index:Media.title", [UInt8].self) { transaction, tree in
             var cursor = try transaction.cursor(over: tree)
             #expect(try cursor.next())
             let (key, value) = (try cursor.key, try cursor.value())
@@ -86,7 +87,7 @@ import Testing
             (rows, [1, 2, 3]), (rows, [1, 0, 0, 0, 0, 0, 0, 0, 0]), (5 << 32 | 1, littleEndian(0)),
             (1 << 32 | 900, littleEndian(0)), (2 << 32, littleEndian(0)), (0, littleEndian(0)),
         ] as [(UInt64, [UInt8])] {
-            try damage(fixture, "counters") { transaction, tree in
+            try damage(fixture, "counters", UInt64.self) { transaction, tree in
                 _ = try transaction.put(bytes, for: counter, in: tree)
             }
 
@@ -103,7 +104,7 @@ import Testing
     @Test func `metadata that are none are found, and a rebuild leaves them`() throws {
         let fixture = try StoreFixture(.treeInFile)
         try store(fixture).setMetadata(["kept": .string("as it is")])
-        try damage(fixture, "metadata") { transaction, tree in
+        try damage(fixture, "metadata", [UInt8].self) { transaction, tree in
             let value = try #require(try transaction.get(Array("kept".utf8), from: tree))
             _ = try transaction.put([1, 2, 3], for: Array("cut".utf8), in: tree)
             _ = try transaction.put(value, for: [0xFF, 0xFE], in: tree)
@@ -125,7 +126,7 @@ import Testing
         let fixture = try StoreFixture(.treeInFile)
         for name in ["an application's", prefix + "Song.nothing"] {
             var transaction = try store(fixture).database.beginWrite()
-            _ = try transaction.createTree(named: name, kind: .bytes)
+            _ = try transaction.createTree(named: name, keys: [UInt8].self)
             try transaction.commit()
         }
 
@@ -136,7 +137,7 @@ import Testing
 
     @Test func `a record of the schema that means nothing is found`() throws {
         let fixture = try StoreFixture(.treeInFile)
-        try damage(fixture, "schema") { transaction, tree in
+        try damage(fixture, "schema", [UInt8].self) { transaction, tree in
             _ = try transaction.put([1], for: Array("layout:x".utf8), in: tree)
         }
 
@@ -149,7 +150,7 @@ import Testing
     @Test func `bytes that are no value of their type are found`() throws {
         let fixture = try StoreFixture(.treeInFile)
         let book = try fixture.insert("Book", ["isbn": .string("one"), "pages": .integer(1)])
-        try damage(fixture, "rows:Media") { transaction, tree in
+        try damage(fixture, "rows:Media", UInt64.self) { transaction, tree in
             var row = try #require(try transaction.get(book.key, from: tree))
             let text = try #require(row.firstIndex(of: UInt8(ascii: "o")))
             row[text] = 0xFF
@@ -169,7 +170,7 @@ import Testing
         // The row that it leads to then is there.
         #expect(person.key == album.key)
         let (persons, albums) = (try number(of: "Person", fixture), try number(of: "Album", fixture))
-        try damage(fixture, "rows:Media") { transaction, tree in
+        try damage(fixture, "rows:Media", UInt64.self) { transaction, tree in
             var row = try #require(try transaction.get(song.key, from: tree))
             let reference = [UInt8(albums), UInt8(album.key), 0]
             let place = try #require(

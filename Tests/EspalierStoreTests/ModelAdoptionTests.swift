@@ -115,9 +115,9 @@ import Testing
             #expect(try treeNames(store).isDisjoint(with: ["index:Person.name", "index:Person.byBirth"]))
             #expect(try find(store, "Person", "born == 1 AND name == '\(long)2'") == [2])
             let transaction = try store.database.beginRead()
-            let counters = try #require(try transaction.tree(named: "counters"))
+            let counters = try #require(try transaction.tree(named: "counters", keys: UInt64.self))
             var cursor = try transaction.cursor(over: counters)
-            while try cursor.next() { #expect(try cursor.integerKey >> 32 < 3) }
+            while try cursor.next() { #expect(try cursor.key >> 32 < 3) }
             #expect(try store.check().isOK && store.database.check().isOK)
         }
     }

@@ -98,7 +98,7 @@ import Testing
     private func giveOutKeys(after lastKey: UInt64, ofEntity name: String, _ fixture: StoreFixture) throws {
         let database = try #require(fixture.store as? BTreeStore).database
         var transaction = try database.beginWrite()
-        let counters = try #require(try transaction.tree(named: "counters"))
+        let counters = try #require(try transaction.tree(named: "counters", keys: UInt64.self))
         let number = UInt64(try fixture.entity(name).index + 1)
         let bytes = (0..<8).map { UInt8(truncatingIfNeeded: lastKey >> (8 * $0)) }
         let isReplaced = try transaction.put(bytes, for: 2 << 32 | number, in: counters)

@@ -19,12 +19,13 @@ import Testing
     }
 
     /// Changes a tree of the store behind its back.
-    private func damage(
-        _ fixture: StoreFixture, _ name: String, _ change: (inout WriteTransaction, Tree) throws -> Void
+    private func damage<Key>(
+        _ fixture: StoreFixture, _ name: String, _ keys: Key.Type,
+        _ change: (inout WriteTransaction, Tree<Key>) throws -> Void
     ) throws {
         let database = try #require(fixture.store as? BTreeStore).database
         var transaction = try database.beginWrite()
-        let tree = try #require(try transaction.tree(named: name))
+        let tree = try #require(try transaction.tree(named: name, keys: keys))
         try change(&transaction, tree)
         try transaction.commit()
     }
@@ -46,7 +47,7 @@ import Testing
     @Test func `every prefix and every changed byte of a row is read or reported, never a trap`() throws {
         let (fixture, _, _, songs) = try library()
         let database = try #require(fixture.store as? BTreeStore).database
-        let tree = try #require(try database.beginRead().tree(named: "rows:Media"))
+        let tree = try #require(try database.beginRead().tree(named: "rows:Media", keys: UInt64.self))
         let row = try #require(try database.beginRead().get(songs[0].key, from: tree))
         var damaged = (0..<row.count).map { Array(row.prefix($0)) }
         for offset in row.indices {
@@ -58,7 +59,7 @@ import Testing
         damaged.append(row + [0])
 
         for bytes in damaged {
-            try damage(fixture, "rows:Media") { _ = try $0.put(bytes, for: songs[0].key, in: $1) }
+            try damage(fixture, "rows:Media", UInt64.self) { _ = try $0.put(bytes, for: songs[0].key, in: $1) }
             do {
                 let snapshots = try fixture.store.fetch(fixture.request("Song", sort: [SortKey("title")]))
                 for snapshot in snapshots {
@@ -75,7 +76,7 @@ import Testing
 
     @Test func `a lost index entry is found`() throws {
         let (fixture, _, _, songs) = try library()
-        try damage(fixture, "index:Media.title") { transaction, tree in
+        try damage(fixture, "index:Media.title", [UInt8].self) { transaction, tree in
             var key: [UInt8] = []
             KeyCoding.append(.string("one"), as: .string, to: &key)
             let wasThere = try transaction.remove(key + bigEndian(songs[0].key), from: tree)
@@ -90,7 +91,7 @@ import Testing
 
     @Test func `an entry without row, and one that is no entry, are found`() throws {
         let (fixture, _, _, _) = try library()
-        try damage(fixture, "index:Media.title") { transaction, tree in
+        try damage(fixture, "index:Media.title", [UInt8].self) { transaction, tree in
             var key: [UInt8] = []
             KeyCoding.append(.string("ghost"), as: .string, to: &key)
             _ = try transaction.put([2, 0, 0], for: key + bigEndian(99), in: tree)
@@ -107,13 +108,13 @@ import Testing
 
     @Test func `a list that contradicts its rows is found, in both directions`() throws {
         let (fixture, person, album, songs) = try library()
-        try damage(fixture, "links:Album.songs") { transaction, tree in
+        try damage(fixture, "links:Album.songs", [UInt8].self) { transaction, tree in
             // A list begins in the middle of all positions.
             let first = bigEndian(album.key) + bigEndian(1 << 62) + bigEndian(songs[0].key)
             let wasThere = try transaction.remove(first, from: tree)
             #expect(wasThere)
         }
-        try damage(fixture, "owners:Person.favourites") { transaction, tree in
+        try damage(fixture, "owners:Person.favourites", [UInt8].self) { transaction, tree in
             _ = try transaction.remove(bigEndian(songs[1].key) + bigEndian(person.key), from: tree)
         }
 
@@ -127,11 +128,11 @@ import Testing
     @Test func `values that must be unique and are there twice are found`() throws {
         let (fixture, person, _, _) = try library()
         let bob = try fixture.insert("Person", ["name": .string("Bob")])
-        try damage(fixture, "rows:Person") { transaction, tree in
+        try damage(fixture, "rows:Person", UInt64.self) { transaction, tree in
             let row = try #require(try transaction.get(person.key, from: tree))
             _ = try transaction.put(row, for: bob.key, in: tree)
         }
-        try damage(fixture, "unique:Person.name") { transaction, tree in
+        try damage(fixture, "unique:Person.name", [UInt8].self) { transaction, tree in
             var (ada, old): ([UInt8], [UInt8]) = ([], [])
             KeyCoding.append(.string("Ada"), as: .string, to: &ada)
             KeyCoding.append(.string("Bob"), as: .string, to: &old)
@@ -150,12 +151,12 @@ import Testing
 
     @Test func `wrong counters are found`() throws {
         let (fixture, _, _, _) = try library()
-        try damage(fixture, "counters") { transaction, tree in
+        try damage(fixture, "counters", UInt64.self) { transaction, tree in
             var cursor = try transaction.cursor(over: tree)
             var keys: [UInt64] = []
             var isOnEntry = try cursor.first()
             while isOnEntry {
-                keys.append(try cursor.integerKey)
+                keys.append(try cursor.key)
                 isOnEntry = try cursor.next()
             }
             for key in keys { _ = try transaction.put([0, 0, 0, 0, 0, 0, 0, 0], for: key, in: tree) }
@@ -171,7 +172,7 @@ import Testing
     func `a lost or damaged schema record keeps the store closed, with a reason`(record: String) throws {
         for bytes in [nil, [], [1, 2, 3]] as [[UInt8]?] {
             let (fixture, _, _, _) = try library()
-            try damage(fixture, "schema") { transaction, tree in
+            try damage(fixture, "schema", [UInt8].self) { transaction, tree in
                 if let bytes {
                     _ = try transaction.put(bytes, for: Array(record.utf8), in: tree)
                 } else {
@@ -196,7 +197,7 @@ import Testing
         _ format: UInt16
     ) throws {
         let (fixture, _, _, _) = try library()
-        try damage(fixture, "schema") { transaction, tree in
+        try damage(fixture, "schema", [UInt8].self) { transaction, tree in
             let bytes = [UInt8(truncatingIfNeeded: format), UInt8(format >> 8)]
             _ = try transaction.put(bytes, for: Array("format".utf8), in: tree)
         }

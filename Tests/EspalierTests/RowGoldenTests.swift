@@ -214,7 +214,7 @@ enum GoldenRows {
         let database = try Database.open(path)
         defer { try? database.close() }
         var transaction = try database.beginWrite()
-        let tree = try #require(try transaction.tree(named: "rows:Thing"))
+        let tree = try #require(try transaction.tree(named: "rows:Thing", keys: UInt64.self))
         _ = try transaction.put(row, for: key, in: tree)
         try transaction.commit()
     }
@@ -224,7 +224,7 @@ enum GoldenRows {
         let database = try Database.open(path)
         defer { try? database.close() }
         let read = try database.beginRead()
-        let tree = try #require(try read.tree(named: "rows:Thing"))
+        let tree = try #require(try read.tree(named: "rows:Thing", keys: UInt64.self))
         return try (1...UInt64(GoldenRows.count)).map { try #require(try read.get($0, from: tree)) }
     }
 }

@@ -115,7 +115,7 @@ struct CopySource {
         let system = SimulatedFileSystem(seed: testSeed(default: 3050))
         let database = try Database.open("store", in: system, options: DatabaseOptions())
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.commit(.durable)
         write = try database.beginWrite()
         try write.put([1], for: 1, in: tree)

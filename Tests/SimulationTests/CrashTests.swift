@@ -72,7 +72,7 @@ final class CrashExaminer: Sendable {
     /// The recovered store can be written, closed and opened again.
     private func goOn(_ database: Database, label: String) throws(StorageError) {
         var write = try database.beginWrite()
-        let tree = try write.tree(named: "after", orCreate: .integer)
+        let tree = try write.tree(named: "after", orCreate: UInt64.self)
         try write.put([1, 2, 3], for: 7, in: tree)
         try write.commit()
         let check = try database.check()

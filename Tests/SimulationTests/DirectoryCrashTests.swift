@@ -162,7 +162,7 @@ private struct DirectoryRun {
     /// A durable transaction of some entries.
     private mutating func commit(_ database: Database, removing: Bool = false) throws(StorageError) {
         var write = try database.beginWrite()
-        let tree = try write.tree(named: "t", orCreate: .integer)
+        let tree = try write.tree(named: "t", orCreate: UInt64.self)
         var entries = content["t"] ?? [:]
         if removing {
             try write.removeAll(UInt64(2)..<100, from: tree)

@@ -22,7 +22,7 @@ import Testing
     ) -> StorageError? {
         do throws(StorageError) {
             var write = try database.beginWrite()
-            let tree = try write.tree(named: "t", orCreate: .integer)
+            let tree = try write.tree(named: "t", orCreate: UInt64.self)
             try write.put([UInt8](repeating: UInt8(key), count: byteCount), for: key, in: tree)
             try write.commit(durability)
         } catch {
@@ -35,11 +35,11 @@ import Testing
     private func keys(_ system: SimulatedFileSystem) throws -> [UInt64] {
         let database = try Database.open("store", in: system, options: options)
         let read = try database.beginRead()
-        guard let tree = try read.tree(named: "t") else { return [] }
+        guard let tree = try read.tree(named: "t", keys: UInt64.self) else { return [] }
         var keys: [UInt64] = []
         var cursor = try read.cursor(over: tree)
         while try cursor.next() {
-            let key = try cursor.integerKey
+            let key = try cursor.key
             #expect(try cursor.value().allSatisfy { $0 == UInt8(key) })
             keys.append(key)
         }
@@ -176,7 +176,7 @@ import Testing
         #expect(commit(database, 1, 3000) == nil)
         // Pages at the end that no frame of the log holds: taken and given back by one transaction.
         var write = try database.beginWrite()
-        let tree = try write.tree(named: "t", orCreate: .integer)
+        let tree = try write.tree(named: "t", orCreate: UInt64.self)
         try write.put([UInt8](repeating: 2, count: 100_000), for: 2, in: tree)
         try write.remove(2, from: tree)
         try write.commit()
@@ -240,7 +240,7 @@ import Testing
         let reopened = try Database.open("store", in: killed, options: options)
 
         let read = try reopened.beginRead()
-        let tree = try #require(try read.tree(named: "t"))
+        let tree = try #require(try read.tree(named: "t", keys: UInt64.self))
         #expect(try read.get(1, from: tree) == [UInt8](repeating: 1, count: 100_000))
         #expect(try reopened.check().isOK)
         #expect(killed.violations == [])

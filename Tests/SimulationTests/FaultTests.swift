@@ -121,7 +121,7 @@ import Testing
         let options = Workload.options(seed: 2)
         let database = try Database.open("store", in: system, options: options)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.put([1], for: 1, in: tree)
         try write.commit()
 
@@ -157,7 +157,7 @@ import Testing
         let system = SimulatedFileSystem(seed: 4)
         let database = try Database.open("store", in: system, options: Workload.options(seed: 1))
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.put([1], for: 1, in: tree)
         try write.commit()
         var second = try database.beginWrite()

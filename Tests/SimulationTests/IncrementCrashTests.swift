@@ -184,7 +184,7 @@ import Testing
 
     private func scribble(_ database: Database, _ chance: inout SeededGenerator) throws(StorageError) {
         var write = try database.beginWrite()
-        let tree = try write.tree(named: "t", orCreate: .integer)
+        let tree = try write.tree(named: "t", orCreate: UInt64.self)
         for _ in 0..<Int.random(in: 1..<30, using: &chance) {
             let key = UInt64.random(in: 0..<100, using: &chance)
             let size = [5, 100, 900, 6000].randomElement(using: &chance) ?? 0

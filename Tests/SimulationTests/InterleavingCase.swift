@@ -143,7 +143,7 @@ struct InterleavingRun: Sendable {
         step("begin write")
         var write = try database.beginWrite()
         let number = write.transactionID
-        let tree = try write.tree(named: "t", orCreate: .integer)
+        let tree = try write.tree(named: "t", orCreate: UInt64.self)
         if number > 1 {
             let before = try write.get(0, from: tree).map(Self.number) ?? 0
             if before != number - 1 { ledger.report("transaction \(number) builds on \(before)") }
@@ -178,7 +178,7 @@ struct InterleavingRun: Sendable {
 
     /// Expects that a snapshot shows its commit, and nothing else.
     func compare(_ read: borrowing ReadTransaction) throws(StorageError) {
-        guard let tree = try read.tree(named: "t") else {
+        guard let tree = try read.tree(named: "t", keys: UInt64.self) else {
             if read.transactionID > 0 { ledger.report("the tree is gone") }
             return
         }

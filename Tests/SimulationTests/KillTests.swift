@@ -16,7 +16,7 @@ import Testing
         try acknowledged.seekToEnd()
         while true {
             var write = try database.beginWrite()
-            let tree = try write.tree(named: "batches", orCreate: .integer)
+            let tree = try write.tree(named: "batches", orCreate: UInt64.self)
             let batch = try write.count(of: tree) / 20
             for entry in 0..<UInt64(20) {
                 try write.put(
@@ -48,7 +48,7 @@ import Testing
             let read = try database.beginRead()
             let acknowledged = try FileHandle(forReadingFrom: URL(fileURLWithPath: path + ".acknowledged")).readToEnd()
             let commits = UInt64(acknowledged?.count ?? 0)
-            guard let tree = try read.tree(named: "batches") else {
+            guard let tree = try read.tree(named: "batches", keys: UInt64.self) else {
                 #expect(commits == 0)
                 continue
             }
@@ -77,7 +77,7 @@ import Testing
         let path = folder.appendingPathComponent("shared.espalier").path
         let database = try Database.open(path)
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: "t", kind: .integer)
+        let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.put([1], for: 1, in: tree)
         try write.commit()
         let pid = getpid()
@@ -87,7 +87,7 @@ import Testing
             var options = DatabaseOptions()
             options.access = .readOnly
             let reader = try Database.open(path, options: options)
-            let found = try #require(try reader.beginRead().tree(named: "t"))
+            let found = try #require(try reader.beginRead().tree(named: "t", keys: UInt64.self))
             #expect(try reader.beginRead().get(1, from: found) == [1])
             #expect(try reader.check().isOK)
         }

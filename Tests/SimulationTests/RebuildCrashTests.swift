@@ -37,13 +37,13 @@ import Testing
             let tree = try #require(try write.tree(named: name))
             try write.removeAll(from: tree)
         }
-        let counters = try #require(try write.tree(named: "counters"))
+        let counters = try #require(try write.tree(named: "counters", keys: UInt64.self))
         try write.removeAll(from: counters)
     }
 
     /// Lists every album of an artist a second time, at the end.
     private func repeatAlbums(_ write: inout WriteTransaction) throws {
-        let tree = try #require(try write.tree(named: "links:Artist.albums"))
+        let tree = try #require(try write.tree(named: "links:Artist.albums", keys: [UInt8].self))
         var entries: [(key: [UInt8], value: [UInt8])] = []
         var cursor = try write.cursor(over: tree)
         while try cursor.next() { entries.append((try cursor.key, try cursor.value())) }
@@ -148,7 +148,7 @@ import Testing
             try Database.open(Self.path, in: system, options: .small), path: nil, model: nil)
         // So little that no checkpoint comes after it, which would make it durable.
         var write = try store.database.beginWrite()
-        let tree = try #require(try write.tree(named: "index:Album.title"))
+        let tree = try #require(try write.tree(named: "index:Album.title", keys: [UInt8].self))
         var cursor = try write.cursor(over: tree)
         #expect(try cursor.next())
         try write.remove(try cursor.key, from: tree)

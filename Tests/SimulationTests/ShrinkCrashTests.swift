@@ -12,9 +12,9 @@ import Testing
     private func makeSparse(_ source: CopySource) throws(StorageError) -> (Database, StoreContent) {
         let database = try Database.open(Workload.path, in: source.system, options: source.options)
         var write = try database.beginWrite()
-        let filler = try write.createTree(named: "filler", kind: .integer)
+        let filler = try write.createTree(named: "filler", keys: UInt64.self)
         for key in UInt64(0)..<150 { try write.put([UInt8](repeating: 1, count: 800), for: key, in: filler) }
-        let late = try write.createTree(named: "late", kind: .bytes)
+        let late = try write.createTree(named: "late", keys: [UInt8].self)
         for key in UInt8(0)..<6 { try write.put([UInt8](repeating: key, count: 9000), for: [key], in: late) }
         try write.commit()
         write = try database.beginWrite()
@@ -66,9 +66,9 @@ import Testing
         let source = try CopySource(seed: testSeed(default: 3550) + seed, profile: .large, transactions: 0)
         let database = try Database.open(Workload.path, in: source.system, options: source.options)
         var write = try database.beginWrite()
-        let early = try write.createTree(named: "early", kind: .integer)
+        let early = try write.createTree(named: "early", keys: UInt64.self)
         try write.put(LargeValues.largest(5), for: 1, in: early)
-        let late = try write.createTree(named: "late", kind: .bytes)
+        let late = try write.createTree(named: "late", keys: [UInt8].self)
         for key in UInt8(0)..<2 { try write.put(LargeValues.largest(key), for: [key], in: late) }
         try write.commit()
         write = try database.beginWrite()

@@ -30,12 +30,12 @@ extension Workload {
     private mutating func putLarge(
         _ value: [UInt8], for number: UInt64, _ write: inout WriteTransaction
     ) throws(StorageError) {
-        try write.put(value, for: number, in: try write.tree(named: "films", orCreate: .integer))
+        try write.put(value, for: number, in: try write.tree(named: "films", orCreate: UInt64.self))
         content["films", default: [:]][Self.bytes(of: number)] = value
     }
 
     private mutating func removeLarge(_ number: UInt64, _ write: inout WriteTransaction) throws(StorageError) {
-        try write.remove(number, from: try write.tree(named: "films", orCreate: .integer))
+        try write.remove(number, from: try write.tree(named: "films", orCreate: UInt64.self))
         content["films", default: [:]][Self.bytes(of: number)] = nil
     }
 

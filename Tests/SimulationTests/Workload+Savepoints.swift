@@ -25,18 +25,15 @@ extension Workload {
     }
 
     /// Removes the entries from key `number` on, a few or many.
-    mutating func removeRange(_ number: UInt64, _ tree: Tree, _ write: inout WriteTransaction) throws(StorageError) {
+    mutating func removeRange(_ number: UInt64, _ tree: AnyTree, _ write: inout WriteTransaction) throws(StorageError) {
         let count = UInt64([3, 30, 300].randomElement(using: &chance) ?? 3)
         let name = tree.name
         let (low, high): ([UInt8], [UInt8])
-        let removed: UInt64
-        if tree.kind == .integer {
-            (low, high) = (Self.bytes(of: number), Self.bytes(of: number + count))
-            removed = try write.removeAll(number..<number + count, from: tree)
-        } else {
-            (low, high) = ([UInt8]("song \(number)".utf8), [UInt8]("song \(number + count)".utf8))
-            removed = try write.removeAll(KeyRange(from: .including(low), to: .excluding(high)), from: tree)
+        switch tree.kind {
+        case .integer: (low, high) = (Self.bytes(of: number), Self.bytes(of: number + count))
+        case .bytes: (low, high) = ([UInt8]("song \(number)".utf8), [UInt8]("song \(number + count)".utf8))
         }
+        let removed = try write.removeAll(KeyRange(from: .including(low), to: .excluding(high)), from: tree)
         let gone = (content[name] ?? [:]).keys.filter { key in
             !key.lexicographicallyPrecedes(low) && key.lexicographicallyPrecedes(high)
         }

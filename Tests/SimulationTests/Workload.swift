@@ -143,16 +143,12 @@ struct Workload {
             content[name] = nil
         case 1: try removeRange(number, tree, &write)
         case 2...5:
-            let existed = kind == .integer ? try write.remove(number, from: tree) : try write.remove(key, from: tree)
+            let existed = try write.remove(key, from: tree)
             let expected = content[name]?.removeValue(forKey: key) != nil
             precondition(existed == expected, "removing answered \(existed)")
         default:
             let value = makeValue()
-            if kind == .integer {
-                try write.put(value, for: number, in: tree)
-            } else {
-                try write.put(value, for: key, in: tree)
-            }
+            try write.put(value, for: key, in: tree)
             content[name]?[key] = value
         }
     }
@@ -176,7 +172,7 @@ struct Workload {
             var cursor = try read.cursor(over: summary.tree)
             var isOnEntry = try cursor.first()
             while isOnEntry {
-                let key = summary.tree.kind == .integer ? bytes(of: try cursor.integerKey) : try cursor.key
+                let key = try cursor.withKey { $0.loadBytes(at: 0, count: $0.byteCount) }
                 entries[key] = try cursor.value()
                 isOnEntry = try cursor.next()
             }

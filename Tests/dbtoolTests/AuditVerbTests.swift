@@ -11,7 +11,7 @@ import Testing
 @Suite struct AuditVerbTests {
     private static func fill(_ database: Database, from first: UInt64, through last: UInt64) throws {
         var write = try database.beginWrite()
-        let tree = try write.tree(named: "numbers", orCreate: .integer)
+        let tree = try write.tree(named: "numbers", orCreate: UInt64.self)
         for key in first...last { try write.put([UInt8](repeating: 1, count: Int(key % 90)), for: key, in: tree) }
         try write.put([UInt8](repeating: 2, count: 9000), for: 0, in: tree)
         try write.commit()

@@ -23,7 +23,7 @@ import Testing
             let full = ToolRun("backup", path, path + ".0", "--json")
             let database = try Database.open(path)
             var write = try database.beginWrite()
-            _ = try write.createTree(named: "later", kind: .integer)
+            _ = try write.createTree(named: "later", keys: UInt64.self)
             try write.commit()
             try database.close()
             let increment = ToolRun("backup", path, path + ".1", "--since", path + ".0")
@@ -42,7 +42,7 @@ import Testing
         try withStore { path in
             let database = try Database.open(path)
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "in the log", kind: .integer)
+            let tree = try write.createTree(named: "in the log", keys: UInt64.self)
             try write.put([1, 2, 3], for: 7, in: tree)
             try write.commit()
 
@@ -75,9 +75,9 @@ import Testing
             let before = dump(path)
             let database = try Database.open(path)
             var write = try database.beginWrite()
-            let ballast = try write.createTree(named: "ballast", kind: .integer)
+            let ballast = try write.createTree(named: "ballast", keys: UInt64.self)
             for key in UInt64(0)..<500 { try write.put([UInt8](repeating: 3, count: 900), for: key, in: ballast) }
-            _ = try write.createTree(named: "late", kind: .integer)
+            _ = try write.createTree(named: "late", keys: UInt64.self)
             try write.commit()
             write = try database.beginWrite()
             try write.dropTree(ballast)

@@ -51,7 +51,7 @@ import Testing
             let (path, link) = (folder.path + "/real.espalier", folder.path + "/link.espalier")
             let database = try Database.open(path)
             var write = try database.beginWrite()
-            _ = try write.createTree(named: "numbers", kind: .integer)
+            _ = try write.createTree(named: "numbers", keys: UInt64.self)
             try write.commit()
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "real.espalier")
 
@@ -93,7 +93,7 @@ import Testing
             let path = folder.appendingPathComponent("short.espalier").path
             let database = try Database.open(path)
             var write = try database.beginWrite()
-            let tree = try write.createTree(named: "numbers", kind: .integer)
+            let tree = try write.createTree(named: "numbers", keys: UInt64.self)
             for key in 1...2000 as ClosedRange<UInt64> { try write.put([1, 2, 3, 4], for: key, in: tree) }
             try write.commit()
             try database.close()
@@ -127,7 +127,7 @@ import Testing
             let database = try Database.open(path)
             defer { try? database.close() }
             var write = try database.beginWrite()
-            _ = try write.createTree(named: "fresh", kind: .bytes)
+            _ = try write.createTree(named: "fresh", keys: [UInt8].self)
             try write.commit()
 
             for verb in ["info", "check", "pages"] {

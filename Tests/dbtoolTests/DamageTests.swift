@@ -12,16 +12,16 @@ import Testing
     private static func makeStore(at path: String) throws {
         let database = try Database.open(path)
         var write = try database.beginWrite()
-        let numbers = try write.createTree(named: "numbers", kind: .integer)
+        let numbers = try write.createTree(named: "numbers", keys: UInt64.self)
         for key in 1...900 as ClosedRange<UInt64> {
             try write.put([UInt8](repeating: UInt8(key % 251), count: Int(key % 40)), for: key, in: numbers)
         }
-        let words = try write.createTree(named: "words", kind: .bytes)
+        let words = try write.createTree(named: "words", keys: [UInt8].self)
         for key in 0..<600 {
             try write.put(Array("value \(key)".utf8), for: Array("word \(key * 7919)".utf8), in: words)
         }
         try write.put([UInt8](repeating: 7, count: 20_000), for: Array("large".utf8), in: words)
-        let gone = try write.createTree(named: "gone", kind: .integer)
+        let gone = try write.createTree(named: "gone", keys: UInt64.self)
         for key in 1...200 as ClosedRange<UInt64> { try write.put([1, 2, 3], for: key, in: gone) }
         try write.commit()
         var drop = try database.beginWrite()

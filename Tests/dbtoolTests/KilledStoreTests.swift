@@ -15,7 +15,7 @@ import Testing
             let database = try Database.open(path)
             for round in 0..<80 {
                 var write = try database.beginWrite()
-                let tree = try write.tree(named: "numbers", orCreate: .integer)
+                let tree = try write.tree(named: "numbers", orCreate: UInt64.self)
                 for key in 0..<20 as Range<UInt64> {
                     try write.put([UInt8](repeating: 7, count: 200), for: UInt64(round) * 20 + key, in: tree)
                 }

@@ -27,8 +27,8 @@ import Testing
             func used(_ valueByteCount: Int) throws -> Int {
                 let database = try Database.open(path)
                 var transaction = try database.beginWrite()
-                let found = try transaction.tree(named: "rows")
-                let tree = try found ?? transaction.createTree(named: "rows", kind: .integer)
+                let found = try transaction.tree(named: "rows", keys: UInt64.self)
+                let tree = try found ?? transaction.createTree(named: "rows", keys: UInt64.self)
                 let value = [UInt8](repeating: 1, count: valueByteCount)
                 for key in 1...30 { try transaction.put(value, for: UInt64(key), in: tree) }
                 try transaction.commit()

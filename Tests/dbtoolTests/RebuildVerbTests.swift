@@ -86,7 +86,7 @@ import Testing
 
     @Test func `rows that share a unique value are listed by check and rebuild, and stay`() throws {
         try withStore({ transaction, _ in
-            let found = try transaction.tree(named: "rows:Artist")
+            let found = try transaction.tree(named: "rows:Artist", keys: UInt64.self)
             let rows = try #require(found)
             let row = try transaction.get(1, from: rows)
             try transaction.put(try #require(row), for: 2, in: rows)
@@ -103,7 +103,7 @@ import Testing
 
     @Test func `a store that lost a whole derived tree is mended, and check says what is wrong before`() throws {
         try withStore({ transaction, _ in
-            let found = try transaction.tree(named: "links:Album.labels")
+            let found = try transaction.tree(named: "links:Album.labels", keys: [UInt8].self)
             try transaction.dropTree(try #require(found))
         }) { path in
             let check = ToolRun("check", path)

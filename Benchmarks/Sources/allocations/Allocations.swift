@@ -43,10 +43,10 @@ struct Allocations {
         if !isClean { exit(1) }
     }
 
-    static func fill(_ database: Database) throws -> (integers: Tree, names: Tree) {
+    static func fill(_ database: Database) throws -> (integers: Tree<UInt64>, names: Tree<[UInt8]>) {
         var write = try database.beginWrite()
-        let integers = try write.createTree(named: "a tree of integer keys", kind: .integer)
-        let names = try write.createTree(named: "a tree of bytes keys", kind: .bytes)
+        let integers = try write.createTree(named: "a tree of integer keys", keys: UInt64.self)
+        let names = try write.createTree(named: "a tree of bytes keys", keys: [UInt8].self)
         for number in 0..<operationCount {
             let value = [UInt8](repeating: UInt8(number % 256), count: 100)
             try write.put(value, for: number, in: integers)

@@ -6,7 +6,7 @@ final class EspalierContender: KeyValueContender {
     static let name = "espalier"
     private let path: String
     private let database: Database
-    private let tree: Tree
+    private let tree: AnyTree
     private let durability: Durability
 
     convenience init(folder: String, shape: KeyShape, sync: Sync, cacheByteCount: Int) throws {
@@ -26,10 +26,10 @@ final class EspalierContender: KeyValueContender {
     }
 
     /// The tree, made if it is not there: who only reads must not begin to write.
-    private static func tree(of database: Database, _ shape: KeyShape) throws -> Tree {
+    private static func tree(of database: Database, _ shape: KeyShape) throws -> AnyTree {
         if let tree = try database.beginRead().tree(named: "bench") { return tree }
         var transaction = try database.beginWrite()
-        let tree = try transaction.tree(named: "bench", orCreate: shape == .integer ? .integer : .bytes)
+        let tree = try transaction.createTree(named: "bench", kind: shape == .integer ? .integer : .bytes)
         try transaction.commit()
         return tree
     }
@@ -40,13 +40,13 @@ final class EspalierContender: KeyValueContender {
         while index < keys.count {
             var transaction = try database.beginWrite()
             let end = min(index + batch, keys.count)
-            switch tree.kind {
-            case .integer:
+            switch tree {
+            case .integers(let tree):
                 while index < end {
                     try transaction.put(bytes, for: keys[index], in: tree)
                     index += 1
                 }
-            case .bytes:
+            case .bytes(let tree):
                 while index < end {
                     let key: InlineArray<2, UInt64> = [keyBytes(keys[index]).0, keyBytes(keys[index]).1]
                     try transaction.put(bytes, for: key.span.bytes, in: tree)
@@ -63,9 +63,9 @@ final class EspalierContender: KeyValueContender {
             var transaction = try database.beginWrite()
             let end = min(index + batch, keys.count)
             while index < end {
-                switch tree.kind {
-                case .integer: try transaction.remove(keys[index], from: tree)
-                case .bytes:
+                switch tree {
+                case .integers(let tree): try transaction.remove(keys[index], from: tree)
+                case .bytes(let tree):
                     let key: InlineArray<2, UInt64> = [keyBytes(keys[index]).0, keyBytes(keys[index]).1]
                     try transaction.remove(key.span.bytes, from: tree)
                 }
@@ -84,10 +84,11 @@ final class EspalierContender: KeyValueContender {
 
     private func get(_ keys: ArraySlice<UInt64>, in transaction: borrowing ReadTransaction) throws -> UInt64 {
         var sum: UInt64 = 0
-        for key in keys {
-            switch tree.kind {
-            case .integer: sum &+= try transaction.withValue(of: key, in: tree) { first($0) } ?? 0
-            case .bytes:
+        switch tree {
+        case .integers(let tree):
+            for key in keys { sum &+= try transaction.withValue(of: key, in: tree) { first($0) } ?? 0 }
+        case .bytes(let tree):
+            for key in keys {
                 let bytes: InlineArray<2, UInt64> = [keyBytes(key).0, keyBytes(key).1]
                 sum &+= try transaction.withValue(of: bytes.span.bytes, in: tree) { first($0) } ?? 0
             }
@@ -96,6 +97,7 @@ final class EspalierContender: KeyValueContender {
     }
 
     func getLarge(_ keys: [UInt64]) throws -> UInt64 {
+        guard case .integers(let tree) = tree else { return 0 }
         let transaction = try database.beginRead()
         var sum: UInt64 = 0
         for key in keys {
@@ -121,22 +123,29 @@ final class EspalierContender: KeyValueContender {
 
     func seek(_ keys: [UInt64], length: Int) throws -> UInt64 {
         let transaction = try database.beginRead()
-        var cursor = try transaction.cursor(over: tree)
         var sum: UInt64 = 0
-        for key in keys {
-            var isOnEntry: Bool
-            switch tree.kind {
-            case .integer: isOnEntry = try cursor.seek(key)
-            case .bytes:
+        switch tree {
+        case .integers(let tree):
+            var cursor = try transaction.cursor(over: tree)
+            for key in keys { sum &+= try walk(&cursor, length, isOnEntry: try cursor.seek(key)) }
+        case .bytes(let tree):
+            var cursor = try transaction.cursor(over: tree)
+            for key in keys {
                 let bytes: InlineArray<2, UInt64> = [keyBytes(key).0, keyBytes(key).1]
-                isOnEntry = try cursor.seek(bytes.span.bytes)
+                sum &+= try walk(&cursor, length, isOnEntry: try cursor.seek(bytes.span.bytes))
             }
-            var left = length
-            while isOnEntry && left > 0 {
-                sum &+= try cursor.withValue { first($0) }
-                left -= 1
-                if left > 0 { isOnEntry = try cursor.next() }
-            }
+        }
+        return sum
+    }
+
+    /// Reads the entry of `cursor` and those that follow, `length` in all.
+    @inline(__always)
+    private func walk<Key>(_ cursor: inout Cursor<Key>, _ length: Int, isOnEntry: Bool) throws -> UInt64 {
+        var (sum, left, isOnEntry): (UInt64, Int, Bool) = (0, length, isOnEntry)
+        while isOnEntry && left > 0 {
+            sum &+= try cursor.withValue { first($0) }
+            left -= 1
+            if left > 0 { isOnEntry = try cursor.next() }
         }
         return sum
     }

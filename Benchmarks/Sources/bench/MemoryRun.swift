@@ -41,12 +41,12 @@ struct MemoryRun {
     }
 
     /// Rows in blocks of neighbours, the blocks in random order: faster than row by row, and not a mere append.
-    private func load(_ count: UInt64, into database: Database) throws -> Tree {
+    private func load(_ count: UInt64, into database: Database) throws -> Tree<UInt64> {
         var generator = SplitMix64(state: 11)
         let block: UInt64 = 1000
         let value = [UInt8](repeating: 7, count: Self.valueByteCount)
         var transaction = try database.beginWrite()
-        let tree = try transaction.tree(named: "rows", orCreate: .integer)
+        let tree = try transaction.tree(named: "rows", orCreate: UInt64.self)
         try transaction.commit()
         for first in Array(stride(from: 0, to: count, by: Int(block))).shuffled(using: &generator) {
             var transaction = try database.beginWrite()
@@ -56,7 +56,7 @@ struct MemoryRun {
         return tree
     }
 
-    private func readAtRandom(_ reads: Int, of count: UInt64, _ tree: Tree, in database: Database) throws {
+    private func readAtRandom(_ reads: Int, of count: UInt64, _ tree: Tree<UInt64>, in database: Database) throws {
         var generator = SplitMix64(state: 12)
         let transaction = try database.beginRead()
         for _ in 0..<reads {
@@ -67,7 +67,7 @@ struct MemoryRun {
         }
     }
 
-    private func scan(_ tree: Tree, expecting count: UInt64, in database: Database) throws {
+    private func scan(_ tree: Tree<UInt64>, expecting count: UInt64, in database: Database) throws {
         let transaction = try database.beginRead()
         var cursor = try transaction.cursor(over: tree)
         var found = 0
@@ -75,7 +75,7 @@ struct MemoryRun {
         guard found == Int(count) else { throw WrongResult(expected: Int(count), found: found) }
     }
 
-    private func overwrite(_ writes: Int, of count: UInt64, _ tree: Tree, in database: Database) throws {
+    private func overwrite(_ writes: Int, of count: UInt64, _ tree: Tree<UInt64>, in database: Database) throws {
         var generator = SplitMix64(state: 13)
         let value = [UInt8](repeating: 8, count: Self.valueByteCount)
         for _ in 0..<writes / 100 {

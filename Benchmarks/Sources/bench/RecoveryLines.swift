@@ -77,7 +77,7 @@ struct RecoveryLines {
     /// Opening a store that was closed cleanly, and reading one value.
     private func clean(_ mebibytes: Int) -> Line {
         let place = folder.appendingPathComponent("clean-\(mebibytes)").path
-        var filled: Tree?
+        var filled: Tree<UInt64>?
         return Line(
             "open clean store of \(mebibytes) MiB", note: "open, one get, close; values of 64 KiB", operationCount: 1,
             contenders: [
@@ -99,10 +99,11 @@ struct RecoveryLines {
     }
 
     /// Makes a store of `count` rows, cleanly closed.
-    private func fill(_ place: String, count: UInt64, value: [UInt8], _ options: DatabaseOptions) throws -> Tree {
+    private func fill(_ place: String, count: UInt64, value: [UInt8], _ options: DatabaseOptions) throws -> Tree<UInt64>
+    {
         let database = try Database.open(place, options: options)
         var write = try database.beginWrite()
-        let tree = try write.tree(named: "rows", orCreate: .integer)
+        let tree = try write.tree(named: "rows", orCreate: UInt64.self)
         let batch = UInt64(max(64 << 20, value.count) / value.count)
         for key in 0..<count {
             try write.put(value, for: key, in: tree)

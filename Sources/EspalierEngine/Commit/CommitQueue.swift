@@ -35,8 +35,10 @@ package final class CommitQueue: @unchecked Sendable {
     /// Begins anew behind a recovered store.
     package func reset(to lsn: UInt64) {
         monitor.withLock {
+            assert(pending.isEmpty && !isSyncing, "no commit waits before the store is recovered")
             appendedLSN = lsn
             durableLSN = lsn
+            assert(checkInvariants())
         }
     }
 
@@ -51,8 +53,10 @@ package final class CommitQueue: @unchecked Sendable {
     /// The caller holds the writer gate.
     package func enqueue(_ state: StoreState, index: LogIndex, wallClock: UInt64, needsSync: Bool) {
         monitor.withLock {
+            assert(state.commitLSN > appendedLSN, "invariant 1: commits come in the order they were appended")
             pending.append(Pending(state: state, index: index, wallClock: wallClock, needsSync: needsSync))
             appendedLSN = state.commitLSN
+            assert(checkInvariants())
         }
     }
 
@@ -99,12 +103,14 @@ package final class CommitQueue: @unchecked Sendable {
         }
         try syncs.sync(log.file)
         monitor.withLock {
+            assert(isSyncing && target <= appendedLSN, "invariant 2: the leader syncs what was appended")
             durableLSN = max(durableLSN, target)
             publishReady()
         }
     }
 
     private func isVisible(_ lsn: UInt64) -> Bool {
+        assert(lsn <= appendedLSN, "a commit at \(lsn) of \(appendedLSN) is waited for")
         guard let first = pending.first else { return true }
         return first.state.commitLSN > lsn
     }
@@ -117,5 +123,19 @@ package final class CommitQueue: @unchecked Sendable {
         guard let last = ready.last else { return }
         board.publish(last.state, index: last.index, at: last.wallClock)
         pending.removeFirst(ready.count)
+        assert(checkInvariants())
+    }
+
+    /// Asserts what the header says of commits that wait; to be called in `assert`, with the monitor held.
+    ///
+    /// O(commits that wait).
+    private func checkInvariants() -> Bool {
+        assert(durableLSN <= appendedLSN, "\(durableLSN) is durable, \(appendedLSN) was appended")
+        for (commit, next) in zip(pending, pending.dropFirst()) {
+            assert(commit.state.commitLSN < next.state.commitLSN, "invariant 1: commits wait in their order")
+        }
+        if let last = pending.last { assert(last.state.commitLSN == appendedLSN, "the newest commit waits last") }
+        if let first = pending.first { assert(first.state.commitLSN > board.state.commitLSN, "a commit that waits") }
+        return true
     }
 }

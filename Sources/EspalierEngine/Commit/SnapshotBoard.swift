@@ -34,6 +34,21 @@ package final class SnapshotBoard: Sendable {
 
         /// Snapshots in use.
         var liveMarks: some Sequence<SnapshotMark> { marks.lazy.compactMap(\.self).filter(\.isLive) }
+
+        /// Asserts that marks and vacant places fit together; to be called in `assert`.
+        ///
+        /// O(snapshots), up to 64 of them.
+        func checkInvariants() -> Bool {
+            assert(writerCount >= 0, "\(writerCount) writers")
+            assert(vacant.count <= marks.count, "\(vacant.count) of \(marks.count) places are vacant")
+            guard marks.count <= 64 else { return true }
+            for (slot, mark) in marks.enumerated() {
+                assert(mark == nil || mark?.slot == slot, "the mark in place \(slot) is of another place")
+            }
+            assert(vacant.allSatisfy { marks[$0] == nil }, "a place in use is called vacant")
+            assert(marks.count { $0 == nil } == vacant.count && Set(vacant).count == vacant.count, "vacant places")
+            return true
+        }
     }
 
     private let shared: Mutex<Shared>
@@ -65,8 +80,10 @@ package final class SnapshotBoard: Sendable {
             if slot == shared.marks.count {
                 shared.marks.append(mark)
             } else {
+                assert(shared.marks[slot] == nil, "place \(slot) is vacant")
                 shared.marks[slot] = mark
             }
+            assert(shared.checkInvariants())
             return (shared.index, mark)
         }
     }
@@ -94,8 +111,10 @@ package final class SnapshotBoard: Sendable {
     /// Takes a snapshot off the board.
     package func end(_ mark: SnapshotMark) {
         shared.withLock { shared in
+            assert(shared.marks[mark.slot] === mark, "a snapshot is ended once, on the board that listed it")
             shared.marks[mark.slot] = nil
             shared.vacant.append(mark.slot)
+            assert(shared.checkInvariants())
         }
     }
 
@@ -112,7 +131,12 @@ package final class SnapshotBoard: Sendable {
     }
 
     /// Counts a writer out.
-    package func endWriter() { shared.withLock { $0.writerCount -= 1 } }
+    package func endWriter() {
+        shared.withLock { shared in
+            assert(shared.writerCount > 0 && !shared.isClosed, "a writer is counted out once")
+            shared.writerCount -= 1
+        }
+    }
 
     /// Lets no transaction begin any more, unless one is open.
     ///
@@ -125,6 +149,7 @@ package final class SnapshotBoard: Sendable {
             let open = shared.liveMarks.reduce(shared.writerCount) { count, _ in count + 1 }
             guard open == 0 else { throw .transactionsOpen(count: UInt32(open)) }
             shared.isClosed = true
+            assert(shared.checkInvariants())
         }
     }
 
@@ -136,9 +161,11 @@ package final class SnapshotBoard: Sendable {
     package func publish(_ state: StoreState, index: LogIndex, at time: UInt64) {
         shared.withLock { shared in
             precondition(state.commitLSN >= shared.state.commitLSN, "commits are published in order")
+            assert(state.pageCount > 0 && state.freeCount < state.pageCount, "a store of \(state.pageCount) pages")
             shared.state = state
             shared.index = index
             edition.add(1, ordering: .sequentiallyConsistent)
+            assert(shared.checkInvariants())
             for case let mark? in shared.marks where mark.state.commitLSN < state.commitLSN {
                 mark.fallBehind(at: time)
             }
@@ -172,6 +199,7 @@ package final class SnapshotBoard: Sendable {
         shared.withLock { shared in
             var target = shared.state
             for mark in shared.liveMarks where mark.state.commitLSN < target.commitLSN { target = mark.state }
+            assert(target.commitLSN <= shared.state.commitLSN, "invariant 2: no checkpoint goes beyond what is shown")
             return target
         }
     }
@@ -185,6 +213,7 @@ package final class SnapshotBoard: Sendable {
                 count += 1
                 if mark.state.commitLSN < oldest?.state.commitLSN ?? .max { oldest = mark }
             }
+            assert((oldest == nil) == (count == 0), "\(count) snapshots do not see the newest commit")
             return oldest.map { ($0, count) }
         }
     }

@@ -30,6 +30,7 @@ package final class SnapshotMark: Sendable {
     private let behindSince = Atomic<UInt64>(0)
 
     init(slot: Int, state: StoreState, edition: UInt64, label: String?) {
+        assert(slot >= 0, "place \(slot)")
         self.slot = slot
         self.state = state
         self.edition = edition
@@ -48,12 +49,16 @@ package final class SnapshotMark: Sendable {
 
     /// Says that the snapshot is in use again.
     @inline(__always)
-    func announce() { use.store(.live, ordering: .sequentiallyConsistent) }
+    func announce() {
+        assert(use.load(ordering: .relaxed) == .resting, "invariant 1: only its owner takes a resting snapshot up")
+        use.store(.live, ordering: .sequentiallyConsistent)
+    }
 
     /// Lets a live snapshot rest; `false` if it was given up.
     @inline(__always)
     func rest() -> Bool {
-        use.compareExchange(expected: .live, desired: .resting, ordering: .sequentiallyConsistent).exchanged
+        assert(use.load(ordering: .relaxed) != .resting, "invariant 1: only its owner lets a snapshot rest")
+        return use.compareExchange(expected: .live, desired: .resting, ordering: .sequentiallyConsistent).exchanged
     }
 
     /// Gives a live snapshot up; `false` if it is not in use.

@@ -27,6 +27,7 @@ package final class WriterGate: @unchecked Sendable {
             let ticket = nextTicket
             nextTicket += 1
             while serving != ticket { monitor.wait() }
+            assert(owner == 0 && serving < nextTicket, "invariant 1: one writer is inside")
             owner = thread
         }
     }
@@ -36,6 +37,7 @@ package final class WriterGate: @unchecked Sendable {
     /// May be called on another thread than `enter`.
     package func leave() {
         monitor.withLock {
+            assert(serving < nextTicket, "a writer is inside")
             serving += 1
             owner = 0
             monitor.wakeAll()

@@ -4,112 +4,43 @@
 ///
 /// Every move returns whether the cursor stands on an entry afterwards. A cursor over a write transaction goes on
 /// working after changes of that transaction: it stays at its key.
-public struct Cursor: ~Copyable {
-    private let cursor: TreeCursor<CursorPages>
-    private let pages: CursorPages
-    private let tree: Tree
-    /// How often trees of the transaction had gone or moved when this cursor was made.
-    private let treeChangeCount: UInt64
+public struct Cursor<Key>: ~Copyable {
+    @usableFromInline let base: AnyCursor
 
-    init(over pages: CursorPages, _ tree: Tree, _ record: TreeRecord) {
-        self.pages = pages
-        self.tree = tree
-        treeChangeCount = pages.treeChangeCount
-        cursor = TreeCursor(pages, record)
-        pages.countCursor(by: 1)
-    }
-
-    deinit { pages.countCursor(by: -1) }
+    @inlinable
+    init(_ base: consuming AnyCursor) { self.base = base }
 
     // MARK: Moving
 
     /// Moves to the first entry.
-    public mutating func first() throws(StorageError) -> Bool {
-        try checkUsable()
-        return try cursor.first()
-    }
+    @inlinable
+    public mutating func first() throws(StorageError) -> Bool { try base.first() }
 
     /// Moves to the last entry.
-    public mutating func last() throws(StorageError) -> Bool {
-        try checkUsable()
-        return try cursor.last()
-    }
+    @inlinable
+    public mutating func last() throws(StorageError) -> Bool { try base.last() }
 
     /// Moves to the next entry; from before the first entry to the first.
-    public mutating func next() throws(StorageError) -> Bool {
-        try checkUsable()
-        return try cursor.next()
-    }
+    @inlinable
+    public mutating func next() throws(StorageError) -> Bool { try base.next() }
 
     /// Moves to the previous entry; from after the last entry to the last.
-    public mutating func previous() throws(StorageError) -> Bool {
-        try checkUsable()
-        return try cursor.previous()
-    }
-
-    /// Moves to the first entry whose key is not less than `key`; `isExact` then tells whether it is equal.
-    ///
-    /// - Throws: `wrongKeyKind` for a tree of bytes keys.
-    public mutating func seek(_ key: UInt64) throws(StorageError) -> Bool {
-        try checkUsable()
-        guard cursor.kind == .integer else { throw .wrongKeyKind(tree: tree.id) }
-        return try cursor.seek(TreeKey(key))
-    }
-
-    /// Moves to the first entry whose key is not less than `key`; `isExact` then tells whether it is equal.
-    ///
-    /// - Throws: `wrongKeyKind` for a tree of integer keys.
-    public mutating func seek(_ key: RawSpan) throws(StorageError) -> Bool {
-        try checkUsable()
-        guard cursor.kind == .bytes else { throw .wrongKeyKind(tree: tree.id) }
-        // SAFETY: the key is used only within the closure.
-        return unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
-            try cursor.seek(TreeKey(unsafe ByteString(bytes)))
-        }
-    }
-
-    /// Moves to the first entry whose key is not less than `key`; `isExact` then tells whether it is equal.
-    public mutating func seek(_ key: [UInt8]) throws(StorageError) -> Bool {
-        // SAFETY: the array outlives the call.
-        unsafe try seek(key.span.bytes)
-    }
+    @inlinable
+    public mutating func previous() throws(StorageError) -> Bool { try base.previous() }
 
     // MARK: The entry
 
     /// Whether the last `seek` found the very key it was given.
-    public var isExact: Bool { cursor.isExact }
+    @inlinable public var isExact: Bool { base.isExact }
 
     /// Whether the cursor stands on an entry.
-    public var isOnEntry: Bool { cursor.isOnEntry }
-
-    /// The key of the entry, in a tree of integer keys.
-    ///
-    /// - Throws: `wrongKeyKind` for a tree of bytes keys; `noEntry` if the cursor stands on none.
-    public var integerKey: UInt64 {
-        get throws(StorageError) {
-            guard cursor.kind == .integer else { throw .wrongKeyKind(tree: tree.id) }
-            guard isOnEntry else { throw .noEntry }
-            return cursor.integerKey
-        }
-    }
-
-    /// A copy of the key of the entry, in a tree of bytes keys.
-    ///
-    /// - Throws: `wrongKeyKind` for a tree of integer keys; `noEntry` if the cursor stands on none.
-    public var key: [UInt8] {
-        get throws(StorageError) {
-            guard cursor.kind == .bytes else { throw .wrongKeyKind(tree: tree.id) }
-            guard isOnEntry else { throw .noEntry }
-            return cursor.bytesKey
-        }
-    }
+    @inlinable public var isOnEntry: Bool { base.isOnEntry }
 
     /// A copy of the value of the entry.
     ///
     /// - Throws: `noEntry` if the cursor stands on none; what reading throws.
-    public func value() throws(StorageError) -> [UInt8] {
-        try withValue { bytes in bytes.loadBytes(at: 0, count: bytes.byteCount) }
-    }
+    @inlinable
+    public func value() throws(StorageError) -> [UInt8] { try base.value() }
 
     /// Calls `body` with the key's bytes (integer keys: 8 bytes, big-endian).
     ///
@@ -117,9 +48,185 @@ public struct Cursor: ~Copyable {
     @inlinable
     public func withKey<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
         var result: R?
-        try visitKey { result = body($0) }
+        try base.visitKey { result = body($0) }
         guard let result else { throw .noEntry }
         return result
+    }
+
+    /// Calls `body` with the value's bytes, where they lie if the value is in a leaf.
+    ///
+    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
+    @inlinable
+    public func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
+        var result: R?
+        try base.visitValue { result = body($0) }
+        guard let result else { throw .noEntry }
+        return result
+    }
+
+    /// Calls `body` with the key's and the value's bytes, where they lie if they are in a leaf.
+    ///
+    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
+    @inlinable
+    public func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) -> Void) throws(StorageError) {
+        try base.withEntry(body)
+    }
+}
+
+extension Cursor where Key == UInt64 {
+    /// Moves to the first entry whose key is not less than `key`; `isExact` then tells whether it is equal.
+    @inlinable
+    public mutating func seek(_ key: UInt64) throws(StorageError) -> Bool { try base.seek(key) }
+
+    /// The key of the entry.
+    ///
+    /// - Throws: `noEntry` if the cursor stands on none.
+    public var key: UInt64 {
+        @inlinable get throws(StorageError) { try base.integerKey }
+    }
+
+    /// Calls `body` with keys and values, from the entry of the cursor on and where they lie, until it returns `false`.
+    ///
+    /// Afterwards the cursor stands on the entry for which `body` returned `false`, or after the last one. That the
+    /// transaction still stands is asked once for each leaf of a snapshot: a loop of `next` and `withValue` does four
+    /// times the work.
+    ///
+    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
+    @inlinable
+    public mutating func forEachValue(_ body: (_ key: UInt64, _ value: RawSpan) -> Bool) throws(StorageError) {
+        repeat {
+            guard let cells = try base.cellsFromEntry() else {
+                // A transaction that writes may change the tree at every entry.
+                guard try base.visitEntry(body) else { return }
+                continue
+            }
+            var index = cells.range.lowerBound
+            while index < cells.range.upperBound {
+                let goesOn: Bool
+                // SAFETY: the cursor keeps its leaf pinned, and stays in it meanwhile.
+                if let value = unsafe cells.inlineValue(index) {
+                    goesOn = unsafe body(cells.key(index), value.bytes)
+                } else {
+                    base.stand(at: index)
+                    goesOn = try base.visitEntry(body)
+                }
+                guard goesOn else { return base.stand(at: index) }
+                index &+= 1
+            }
+            base.stand(at: cells.range.upperBound &- 1)
+        } while try base.next()
+    }
+}
+
+extension Cursor where Key == [UInt8] {
+    /// Moves to the first entry whose key is not less than `key`; `isExact` then tells whether it is equal.
+    @inlinable
+    public mutating func seek(_ key: RawSpan) throws(StorageError) -> Bool { try base.seek(key) }
+
+    /// Moves to the first entry whose key is not less than `key`; `isExact` then tells whether it is equal.
+    public mutating func seek(_ key: [UInt8]) throws(StorageError) -> Bool {
+        // SAFETY: the array outlives the call.
+        unsafe try base.seek(key.span.bytes)
+    }
+
+    /// A copy of the key of the entry.
+    ///
+    /// - Throws: `noEntry` if the cursor stands on none.
+    public var key: [UInt8] {
+        @inlinable get throws(StorageError) { try base.bytesKey }
+    }
+}
+
+/// The keys of a tree of which only the store knows what they are: a cursor gives their bytes.
+public enum AnyKey {}
+
+/// A cursor over a tree of either kind of keys: what all cursors have in common, and other modules need not specialize.
+@usableFromInline
+struct AnyCursor: ~Copyable {
+    private let cursor: TreeCursor<CursorPages>
+    private let pages: CursorPages
+    private let tree: TreeHandle
+    /// How often trees of the transaction had gone or moved when this cursor was made.
+    private let treeChangeCount: UInt64
+
+    init(over pages: CursorPages, _ tree: TreeHandle, _ record: TreeRecord) {
+        self.pages = pages
+        self.tree = tree
+        treeChangeCount = pages.treeChangeCount
+        assert(tree.id == record.treeID, "the record of tree \(tree.id) is of tree \(record.treeID)")
+        cursor = TreeCursor(pages, record)
+        pages.countCursor(by: 1)
+    }
+
+    deinit { pages.countCursor(by: -1) }
+
+    @usableFromInline
+    func first() throws(StorageError) -> Bool {
+        try checkUsable()
+        return try cursor.first()
+    }
+
+    @usableFromInline
+    func last() throws(StorageError) -> Bool {
+        try checkUsable()
+        return try cursor.last()
+    }
+
+    @usableFromInline
+    func next() throws(StorageError) -> Bool {
+        try checkUsable()
+        return try cursor.next()
+    }
+
+    @usableFromInline
+    func previous() throws(StorageError) -> Bool {
+        try checkUsable()
+        return try cursor.previous()
+    }
+
+    @usableFromInline
+    func seek(_ key: UInt64) throws(StorageError) -> Bool {
+        try checkUsable()
+        assert(cursor.kind == .integer, "tree \(tree.id) has other keys")
+        return try cursor.seek(TreeKey(key))
+    }
+
+    @usableFromInline
+    func seek(_ key: RawSpan) throws(StorageError) -> Bool {
+        try checkUsable()
+        assert(cursor.kind == .bytes, "tree \(tree.id) has other keys")
+        // SAFETY: the key is used only within the closure.
+        return unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
+            try cursor.seek(TreeKey(unsafe ByteString(bytes)))
+        }
+    }
+
+    @usableFromInline var isExact: Bool { cursor.isExact }
+    @usableFromInline var isOnEntry: Bool { cursor.isOnEntry }
+
+    @usableFromInline var integerKey: UInt64 {
+        get throws(StorageError) {
+            assert(cursor.kind == .integer, "tree \(tree.id) has other keys")
+            guard isOnEntry else { throw .noEntry }
+            return cursor.integerKey
+        }
+    }
+
+    @usableFromInline var bytesKey: [UInt8] {
+        get throws(StorageError) {
+            assert(cursor.kind == .bytes, "tree \(tree.id) has other keys")
+            guard isOnEntry else { throw .noEntry }
+            return cursor.bytesKey
+        }
+    }
+
+    @usableFromInline
+    func value() throws(StorageError) -> [UInt8] {
+        try checkUsable()
+        guard isOnEntry, let value = try cursor.withValue({ $0.loadBytes(at: 0, count: $0.byteCount) }) else {
+            throw .noEntry
+        }
+        return value
     }
 
     /// Calls `body` with the key's bytes: what is generic asks for the metadata of its results at each call.
@@ -130,67 +237,18 @@ public struct Cursor: ~Copyable {
         cursor.withKey(body)
     }
 
-    /// Calls `body` with the value's bytes, where they lie if the value is in a leaf.
-    ///
-    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
-    @inlinable
-    public func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
-        var result: R?
-        try visitValue { result = body($0) }
-        guard let result else { throw .noEntry }
-        return result
-    }
-
-    /// `withValue` for one type: callers in other modules specialize only the wrapper.
+    /// Calls `body` with the value's bytes, as `visitKey` does with the key's.
     @usableFromInline
     func visitValue(_ body: (RawSpan) -> Void) throws(StorageError) {
         try checkUsable()
         guard isOnEntry, try cursor.withValue(body) != nil else { throw .noEntry }
     }
 
-    /// Calls `body` with the key's and the value's bytes, where they lie if they are in a leaf.
-    ///
-    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
-    public func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) -> Void) throws(StorageError) {
+    @usableFromInline
+    func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) -> Void) throws(StorageError) {
         try checkUsable()
         guard isOnEntry else { throw .noEntry }
         guard try cursor.withValue({ value in cursor.withKey { body($0, value) } }) != nil else { throw .noEntry }
-    }
-
-    // MARK: Many entries
-
-    /// Calls `body` with keys and values of a tree of integer keys, from the entry of the cursor on and where they lie,
-    /// until it returns `false`.
-    ///
-    /// Afterwards the cursor stands on the entry for which `body` returned `false`, or after the last one. That the
-    /// transaction still stands is asked once for each leaf of a snapshot: a loop of `next` and `withValue` does four
-    /// times the work.
-    ///
-    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; `wrongKeyKind` for a tree of
-    ///   bytes keys; what reading throws.
-    @inlinable
-    public mutating func forEachValue(_ body: (_ key: UInt64, _ value: RawSpan) -> Bool) throws(StorageError) {
-        repeat {
-            guard let cells = try cellsFromEntry() else {
-                // A transaction that writes may change the tree at every entry.
-                guard try visitEntry(body) else { return }
-                continue
-            }
-            var index = cells.range.lowerBound
-            while index < cells.range.upperBound {
-                let goesOn: Bool
-                // SAFETY: the cursor keeps its leaf pinned, and stays in it meanwhile.
-                if let value = unsafe cells.inlineValue(index) {
-                    goesOn = unsafe body(cells.key(index), value.bytes)
-                } else {
-                    stand(at: index)
-                    goesOn = try visitEntry(body)
-                }
-                guard goesOn else { return stand(at: index) }
-                index &+= 1
-            }
-            stand(at: cells.range.upperBound &- 1)
-        } while try next()
     }
 
     /// The cells of the leaf from the entry on; `nil` in a transaction that writes.
@@ -198,7 +256,7 @@ public struct Cursor: ~Copyable {
     func cellsFromEntry() throws(StorageError) -> LeafCells? {
         try checkUsable()
         guard isOnEntry else { throw .noEntry }
-        guard cursor.kind == .integer else { throw .wrongKeyKind(tree: tree.id) }
+        assert(cursor.kind == .integer, "tree \(tree.id) has other keys")
         return cursor.cellsFromEntry
     }
 
@@ -278,7 +336,10 @@ enum CursorPages: PageSource {
     /// Tells pages that can rest after their transaction that a cursor over them begins or ends.
     @inline(__always)
     func countCursor(by change: Int) {
-        if case .reading(let pages) = self { pages.cursorCount += change }
+        if case .reading(let pages) = self {
+            pages.cursorCount += change
+            assert(pages.cursorCount >= 0, "\(pages.cursorCount) cursors")
+        }
     }
 
     /// Throws `transactionEnded` or `snapshotExpired`.
@@ -294,7 +355,7 @@ enum CursorPages: PageSource {
     ///
     /// - Throws: `noSuchTree` if it is not there any more.
     @inline(never)
-    func follow(_ tree: Tree, with cursor: TreeCursor<CursorPages>) throws(StorageError) {
+    func follow(_ tree: TreeHandle, with cursor: TreeCursor<CursorPages>) throws(StorageError) {
         guard case .writing(let pages) = self else { return }
         // SAFETY: read at once.
         cursor.follow(unsafe try pages.trees.record(of: tree, in: pages).pointee)

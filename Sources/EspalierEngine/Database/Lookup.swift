@@ -9,11 +9,52 @@
 ///
 /// Costs nothing to make, unlike a cursor, and goes in one direction only: each call says where it begins. Those of a
 /// write transaction go on working after its changes.
-public struct Lookup: ~Copyable {
+public struct Lookup<Key: StoredKey>: ~Copyable {
+    private var base: AnyLookup
+
+    init(_ base: consuming AnyLookup) { self.base = base }
+}
+
+extension Lookup where Key == UInt64 {
+    /// Calls `body` with the value of `key` where it lies; returns whether the key exists.
+    ///
+    /// - Throws: what reading throws.
+    public mutating func withValue(of key: UInt64, _ body: (RawSpan) -> Void) throws(StorageError) -> Bool {
+        try base.withValue(of: key, body)
+    }
+}
+
+extension Lookup where Key == [UInt8] {
+    /// Calls `body` with keys and values, where they lie and from `key` on, until it returns `false`.
+    ///
+    /// - Throws: what reading throws.
+    public mutating func forEachEntry(
+        from key: RawSpan, _ body: (_ key: RawSpan, _ value: RawSpan) -> Bool
+    ) throws(StorageError) {
+        try base.forEachEntry(from: key, body)
+    }
+
+    /// How many entries are from `lower` on and below `upper`, or `limit` if there are more.
+    ///
+    /// - Parameter upper: `nil` for all entries from `lower` on.
+    /// - Throws: what reading throws.
+    /// - Complexity: O(log n + leaves of the range). Pages above the leaves have no counts.
+    public mutating func countEntries(
+        from lower: [UInt8], below upper: [UInt8]?, limit: Int = .max
+    ) throws(StorageError) -> Int {
+        try base.countEntries(from: lower, below: upper, limit: limit)
+    }
+}
+
+/// A lookup in a tree of either kind of keys, for other modules to call without specializing it.
+@usableFromInline
+struct AnyLookup: ~Copyable {
+    /// The first property, and so the first that goes: a lookup may be the last that holds the pages, and a pin must go
+    /// before their memory.
+    private var leaf: PagePin?
     /// The operations on the pages, made once: making one retains them.
     private let operations: BTree<CursorPages>
-    private let tree: Tree
-    private var leaf: PagePin?
+    private let tree: TreeHandle
     /// The view of `leaf`, at hand without unwrapping it.
     private var view: PageView?
     /// Where in the leaf the last key was, or the walk ended.
@@ -21,7 +62,7 @@ public struct Lookup: ~Copyable {
     /// The change count of the pages when the leaf was pinned.
     private var changeCount: UInt64 = 0
 
-    init(over pages: CursorPages, _ tree: Tree) {
+    init(over pages: CursorPages, _ tree: TreeHandle) {
         (operations, self.tree) = (BTree(pages), tree)
         pages.countCursor(by: 1)
     }
@@ -33,11 +74,9 @@ public struct Lookup: ~Copyable {
         _read { yield operations.source }
     }
 
-    /// Calls `body` with the value of `key` where it lies, in a tree of integer keys; returns whether the key exists.
-    ///
-    /// - Throws: `wrongKeyKind` for a tree of bytes keys; what reading throws.
-    public mutating func withValue(of key: UInt64, _ body: (RawSpan) -> Void) throws(StorageError) -> Bool {
+    mutating func withValue(of key: UInt64, _ body: (RawSpan) -> Void) throws(StorageError) -> Bool {
         try check(.integer)
+        assert(view == nil || isLeafPinned, "invariant 1: the leaf of the last key is pinned")
         let isExact: Bool
         if let view, changeCount == pages.changeCount, view.fencesContain(TreeKey(key)) {
             let position = view.position(ofInteger: key)
@@ -50,11 +89,7 @@ public struct Lookup: ~Copyable {
         return true
     }
 
-    /// Calls `body` with keys and values of a tree of bytes keys, where they lie and from `key` on, until it returns
-    /// `false`.
-    ///
-    /// - Throws: `wrongKeyKind` for a tree of integer keys; what reading throws.
-    public mutating func forEachEntry(
+    mutating func forEachEntry(
         from key: RawSpan, _ body: (_ key: RawSpan, _ value: RawSpan) -> Bool
     ) throws(StorageError) {
         try check(.bytes)
@@ -78,13 +113,8 @@ public struct Lookup: ~Copyable {
         }
     }
 
-    /// How many entries of a tree of bytes keys are from `lower` on and below `upper`, or `limit` if there are more.
-    ///
-    /// - Parameter upper: `nil` for all entries from `lower` on.
-    /// - Throws: `wrongKeyKind` for a tree of integer keys; what reading throws.
-    /// - Complexity: O(log n + leaves of the range). Pages above the leaves have no counts.
-    public mutating func countEntries(
-        from lower: [UInt8], below upper: [UInt8]?, limit: Int = .max
+    mutating func countEntries(
+        from lower: [UInt8], below upper: [UInt8]?, limit: Int
     ) throws(StorageError) -> Int {
         try check(.bytes)
         if let upper, !lower.lexicographicallyPrecedes(upper) { return 0 }
@@ -101,6 +131,7 @@ public struct Lookup: ~Copyable {
             count += view.cellCount - index
             guard count < limit, try crossToNextLeaf(after: view) else { break }
         }
+        assert(count >= 0, "\(count) entries")
         return max(0, min(count, limit))
     }
 
@@ -112,6 +143,7 @@ public struct Lookup: ~Copyable {
         // The old leaf stays pinned until its fence was compared.
         let old = leaf.take()
         _ = try descend(to: TreeKey(view.highFence))
+        assert(isLeafPinned, "invariant 1: the next leaf is pinned")
         guard let next = self.view, next.follows(view) else {
             throw .corrupt(.fencesOfChild, page: view.storedNumber, tree: view.treeID)
         }
@@ -120,9 +152,11 @@ public struct Lookup: ~Copyable {
         return true
     }
 
+    private var isLeafPinned: Bool { leaf != nil }
+
     private func check(_ kind: KeyKind) throws(StorageError) {
+        assert(tree.kind == kind, "tree \(tree.id) has other keys")
         try pages.checkUsable()
-        guard tree.kind == kind else { throw .wrongKeyKind(tree: tree.id) }
     }
 
     /// Goes to the first entry of a tree of bytes keys that is not below `key`, or to the end of the leaf of `key`.
@@ -140,6 +174,7 @@ public struct Lookup: ~Copyable {
         let found = try operations.locate(key, in: pages.record(of: tree))
         (index, view, changeCount) = (found.index, found.pin.view, pages.changeCount)
         let isExact = found.isExact
+        assert(index >= 0 && index <= found.pin.view.cellCount, "entry \(index) of \(found.pin.view.cellCount)")
         let pin = found.pin
         leaf = consume pin
         return isExact
@@ -156,7 +191,7 @@ public struct Lookup: ~Copyable {
 
 extension CursorPages {
     /// The record of `tree` as it is now.
-    fileprivate func record(of tree: Tree) throws(StorageError) -> TreeRecord {
+    fileprivate func record(of tree: TreeHandle) throws(StorageError) -> TreeRecord {
         // SAFETY: read at once.
         switch self {
         case .reading(let pages): unsafe try pages.trees.record(of: tree, in: pages).pointee
@@ -179,6 +214,7 @@ extension PageView {
             let whole = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
             whole.copy(prefix, to: 0)
             whole.copy(suffix, to: prefix.count)
+            assert(whole.byteCount == prefix.count + suffix.count, "a key of \(whole.byteCount) bytes")
             return whole.bytes(0, memory.count).withSpan(body)
         }
     }

@@ -19,7 +19,17 @@ public struct ReadTransaction: ~Copyable {
     public var transactionID: UInt64 { pages.versions.state.transactionID }
 
     /// The tree called `name`, or `nil`.
-    public func tree(named name: String) throws(StorageError) -> Tree? { try pages.tree(named: name) }
+    public func tree(named name: String) throws(StorageError) -> AnyTree? {
+        try pages.tree(named: name).map(AnyTree.init)
+    }
+
+    /// The tree called `name`, or `nil`.
+    ///
+    /// - Throws: `wrongKeyKind` if its keys are others than `keys`.
+    public func tree<Key>(named name: String, keys: Key.Type) throws(StorageError) -> Tree<Key>? {
+        guard let handle = try pages.tree(named: name) else { return nil }
+        return try Tree(handle)
+    }
 
     /// All trees, in the order of their names' UTF-8 bytes.
     public func trees() throws(StorageError) -> [TreeSummary] { try pages.listTrees() }
@@ -27,27 +37,32 @@ public struct ReadTransaction: ~Copyable {
     /// How many entries `tree` has.
     ///
     /// - Complexity: O(1).
-    public func count(of tree: Tree) throws(StorageError) -> UInt64 { try pages.count(of: tree) }
+    public func count<Key>(of tree: Tree<Key>) throws(StorageError) -> UInt64 { try pages.count(of: tree.handle) }
+
+    /// How many entries `tree` has.
+    ///
+    /// - Complexity: O(1).
+    public func count(of tree: AnyTree) throws(StorageError) -> UInt64 { try pages.count(of: tree.handle) }
 
     /// The value of `key`, or `nil`.
-    public func get(_ key: UInt64, from tree: Tree) throws(StorageError) -> [UInt8]? {
+    public func get(_ key: UInt64, from tree: Tree<UInt64>) throws(StorageError) -> [UInt8]? {
         try pages.value(of: key, in: tree)
     }
 
     /// The value of `key`, or `nil`.
-    public func get(_ key: RawSpan, from tree: Tree) throws(StorageError) -> [UInt8]? {
+    public func get(_ key: RawSpan, from tree: Tree<[UInt8]>) throws(StorageError) -> [UInt8]? {
         try pages.value(of: key, in: tree)
     }
 
     /// The value of `key`, or `nil`.
-    public func get(_ key: [UInt8], from tree: Tree) throws(StorageError) -> [UInt8]? {
+    public func get(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StorageError) -> [UInt8]? {
         // SAFETY: the array outlives the call.
         unsafe try pages.value(of: key.span.bytes, in: tree)
     }
 
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
     @inlinable
-    public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
+    public func withValue<R>(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
         var result: R?
         try visitValue(of: key, in: tree) { result = body($0) }
         return result
@@ -55,13 +70,14 @@ public struct ReadTransaction: ~Copyable {
 
     /// `withValue` for one type: callers in other modules specialize only the wrapper.
     @usableFromInline
-    func visitValue(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> Void) throws(StorageError) {
+    func visitValue(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> Void) throws(StorageError) {
         _ = try pages.withValue(of: key, in: tree, body)
     }
 
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
     @inlinable
-    public func withValue<R>(of key: RawSpan, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
+    public func withValue<R>(of key: RawSpan, in tree: Tree<[UInt8]>, _ body: (RawSpan) -> R) throws(StorageError) -> R?
+    {
         var result: R?
         try visitValue(of: key, in: tree) { result = body($0) }
         return result
@@ -69,7 +85,7 @@ public struct ReadTransaction: ~Copyable {
 
     /// `withValue` for one type: callers in other modules specialize only the wrapper.
     @usableFromInline
-    func visitValue(of key: RawSpan, in tree: Tree, _ body: (RawSpan) -> Void) throws(StorageError) {
+    func visitValue(of key: RawSpan, in tree: Tree<[UInt8]>, _ body: (RawSpan) -> Void) throws(StorageError) {
         _ = try pages.withValue(of: key, in: tree, body)
     }
 
@@ -80,7 +96,7 @@ public struct ReadTransaction: ~Copyable {
     ///
     /// - Returns: whether the key exists.
     public func forEachPart(
-        ofValueOf key: UInt64, in tree: Tree, _ body: (RawSpan) -> Void
+        ofValueOf key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> Void
     ) throws(StorageError) -> Bool {
         try pages.forEachPart(ofValueOf: key, in: tree, body)
     }
@@ -92,21 +108,33 @@ public struct ReadTransaction: ~Copyable {
     ///
     /// - Returns: whether the key exists.
     public func forEachPart(
-        ofValueOf key: RawSpan, in tree: Tree, _ body: (RawSpan) -> Void
+        ofValueOf key: RawSpan, in tree: Tree<[UInt8]>, _ body: (RawSpan) -> Void
     ) throws(StorageError) -> Bool {
         try pages.forEachPart(ofValueOf: key, in: tree, body)
     }
 
     /// A way to look up keys of `tree` that are wanted together.
-    public func lookup(in tree: Tree) throws(StorageError) -> Lookup {
+    public func lookup<Key>(in tree: Tree<Key>) throws(StorageError) -> Lookup<Key> {
         try pages.checkUsable()
-        return Lookup(over: .reading(pages), tree)
+        return Lookup(AnyLookup(over: .reading(pages), tree.handle))
     }
 
     /// A cursor before the first entry of `tree`.
-    public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
+    @inlinable
+    public func cursor<Key>(over tree: Tree<Key>) throws(StorageError) -> Cursor<Key> {
+        Cursor(try cursor(of: tree.handle))
+    }
+
+    /// A cursor before the first entry of `tree`, which gives keys as bytes.
+    public func cursor(over tree: AnyTree) throws(StorageError) -> Cursor<AnyKey> {
+        Cursor(try cursor(of: tree.handle))
+    }
+
+    /// `cursor` for one type: callers in other modules specialize only the wrapper.
+    @usableFromInline
+    func cursor(of tree: TreeHandle) throws(StorageError) -> AnyCursor {
         try pages.checkUsable()
         // SAFETY: read at once.
-        return Cursor(over: .reading(pages), tree, unsafe try pages.trees.record(of: tree, in: pages).pointee)
+        return AnyCursor(over: .reading(pages), tree, unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }
 }

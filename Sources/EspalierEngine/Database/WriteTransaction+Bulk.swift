@@ -5,11 +5,10 @@ extension WriteTransaction {
 
     /// Removes the entries whose keys are in `keys`; returns how many there were.
     ///
-    /// - Throws: `wrongKeyKind` for a tree of bytes keys.
     /// - Complexity: O(log n) for each leaf page that is touched.
     @discardableResult
-    public mutating func removeAll(_ keys: KeyRange<UInt64>, from tree: Tree) throws(StorageError) -> UInt64 {
-        try changing(tree, .integer) { operations, record throws(StorageError) in
+    public mutating func removeAll(_ keys: KeyRange<UInt64>, from tree: Tree<UInt64>) throws(StorageError) -> UInt64 {
+        try changing(tree) { operations, record throws(StorageError) in
             guard let (low, end) = keys.limits else { return 0 }
             return try operations.removeRange(from: TreeKey(low), to: end.map { TreeKey($0) }, in: &record)
         }
@@ -17,29 +16,27 @@ extension WriteTransaction {
 
     /// Removes the entries whose keys are in `keys`; returns how many there were.
     ///
-    /// - Throws: `wrongKeyKind` for a tree of bytes keys.
     /// - Complexity: O(log n) for each leaf page that is touched.
     @discardableResult
-    public mutating func removeAll(_ keys: Range<UInt64>, from tree: Tree) throws(StorageError) -> UInt64 {
+    public mutating func removeAll(_ keys: Range<UInt64>, from tree: Tree<UInt64>) throws(StorageError) -> UInt64 {
         try removeAll(KeyRange(keys), from: tree)
     }
 
     /// Removes the entries whose keys are in `keys`; returns how many there were.
     ///
-    /// - Throws: `wrongKeyKind` for a tree of bytes keys.
     /// - Complexity: O(log n) for each leaf page that is touched.
     @discardableResult
-    public mutating func removeAll(_ keys: ClosedRange<UInt64>, from tree: Tree) throws(StorageError) -> UInt64 {
+    public mutating func removeAll(_ keys: ClosedRange<UInt64>, from tree: Tree<UInt64>) throws(StorageError) -> UInt64
+    {
         try removeAll(KeyRange(keys), from: tree)
     }
 
     /// Removes the entries whose keys are in `keys`; returns how many there were.
     ///
-    /// - Throws: `wrongKeyKind` for a tree of integer keys.
     /// - Complexity: O(log n) for each leaf page that is touched.
     @discardableResult
-    public mutating func removeAll(_ keys: KeyRange<[UInt8]>, from tree: Tree) throws(StorageError) -> UInt64 {
-        try changing(tree, .bytes) { operations, record throws(StorageError) in
+    public mutating func removeAll(_ keys: KeyRange<[UInt8]>, from tree: Tree<[UInt8]>) throws(StorageError) -> UInt64 {
+        try changing(tree) { operations, record throws(StorageError) in
             guard let (low, end) = keys.limits else { return 0 }
             let lowKey = OwnedKey(low)
             guard let end else { return try operations.removeRange(from: lowKey.key, to: nil, in: &record) }
@@ -52,9 +49,20 @@ extension WriteTransaction {
     ///
     /// - Complexity: O(pages of the tree).
     @discardableResult
-    public mutating func removeAll(from tree: Tree) throws(StorageError) -> UInt64 {
-        try changing(tree, tree.kind) { operations, record throws(StorageError) in
+    public mutating func removeAll<Key>(from tree: Tree<Key>) throws(StorageError) -> UInt64 {
+        try changing(tree) { operations, record throws(StorageError) in
             try operations.removeAll(from: &record)
+        }
+    }
+
+    /// Removes all entries of `tree`, which stays; returns how many there were.
+    ///
+    /// - Complexity: O(pages of the tree).
+    @discardableResult
+    public mutating func removeAll(from tree: AnyTree) throws(StorageError) -> UInt64 {
+        switch tree {
+        case .integers(let tree): try removeAll(from: tree)
+        case .bytes(let tree): try removeAll(from: tree)
         }
     }
 
@@ -66,13 +74,13 @@ extension WriteTransaction {
     /// taken one by one, so a lazy sequence need not fit into memory. After an error the tree is empty, the
     /// transaction as it was before, and usable.
     ///
-    /// - Throws: `treeNotEmpty`; `keysNotAscending` if a key is not above the one before it; `wrongKeyKind`,
+    /// - Throws: `treeNotEmpty`; `keysNotAscending` if a key is not above the one before it;
     ///   `valueTooLarge`; what writing throws.
     /// - Complexity: O(entries).
     @inlinable
     @discardableResult
     public mutating func load<Entries: Sequence>(
-        _ entries: Entries, into tree: Tree
+        _ entries: Entries, into tree: Tree<UInt64>
     ) throws(StorageError) -> UInt64 where Entries.Element == (UInt64, [UInt8]) {
         var iterator = entries.makeIterator()
         return try loadIntegers(into: tree) { iterator.next() }
@@ -84,13 +92,13 @@ extension WriteTransaction {
     /// taken one by one, so a lazy sequence need not fit into memory. After an error the tree is empty, the
     /// transaction as it was before, and usable.
     ///
-    /// - Throws: `treeNotEmpty`; `keysNotAscending` if a key is not above the one before it; `wrongKeyKind`,
+    /// - Throws: `treeNotEmpty`; `keysNotAscending` if a key is not above the one before it;
     ///   `keyTooLong`, `valueTooLarge`; what writing throws.
     /// - Complexity: O(entries).
     @inlinable
     @discardableResult
     public mutating func load<Entries: Sequence>(
-        _ entries: Entries, into tree: Tree
+        _ entries: Entries, into tree: Tree<[UInt8]>
     ) throws(StorageError) -> UInt64 where Entries.Element == ([UInt8], [UInt8]) {
         var iterator = entries.makeIterator()
         return try loadBytes(into: tree) { iterator.next() }
@@ -99,9 +107,9 @@ extension WriteTransaction {
     /// `load` for one type: callers in other modules specialize only the wrapper.
     @usableFromInline
     mutating func loadIntegers(
-        into tree: Tree, _ next: () -> (UInt64, [UInt8])?
+        into tree: Tree<UInt64>, _ next: () -> (UInt64, [UInt8])?
     ) throws(StorageError) -> UInt64 {
-        try loading(tree, .integer) { load throws(StorageError) in
+        try loading(tree) { load throws(StorageError) in
             guard let (key, value) = next() else { return false }
             // SAFETY: the array outlives the closure.
             return unsafe try value.span.bytes.withUnsafeBytes { bytes throws(StorageError) in
@@ -114,9 +122,9 @@ extension WriteTransaction {
     /// `load` for one type: callers in other modules specialize only the wrapper.
     @usableFromInline
     mutating func loadBytes(
-        into tree: Tree, _ next: () -> ([UInt8], [UInt8])?
+        into tree: Tree<[UInt8]>, _ next: () -> ([UInt8], [UInt8])?
     ) throws(StorageError) -> UInt64 {
-        try loading(tree, .bytes) { load throws(StorageError) in
+        try loading(tree) { load throws(StorageError) in
             guard let (key, value) = next() else { return false }
             // SAFETY: the arrays outlive the closures.
             return unsafe try key.span.bytes.withUnsafeBytes { key throws(StorageError) in
@@ -131,12 +139,12 @@ extension WriteTransaction {
     }
 
     /// Loads what `step` appends, until it says `false`, or changes nothing.
-    private mutating func loading(
-        _ tree: Tree, _ kind: KeyKind,
+    private mutating func loading<Key>(
+        _ tree: Tree<Key>,
         _ step: (inout BulkLoad<WritePages>) throws(StorageError) -> Bool
     ) throws(StorageError) -> UInt64 {
         try nested { transaction throws(StorageError) in
-            try transaction.changing(tree, kind) { operations, record throws(StorageError) in
+            try transaction.changing(tree) { operations, record throws(StorageError) in
                 guard record.entryCount == 0 else { throw .treeNotEmpty(tree.id) }
                 // Entries that were removed may have left empty pages behind.
                 if record.height > 1 { _ = try operations.removeAll(from: &record) }

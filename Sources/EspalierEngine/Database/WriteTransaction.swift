@@ -22,7 +22,17 @@ public struct WriteTransaction: ~Copyable {
     // MARK: Reading
 
     /// The tree called `name`, or `nil`.
-    public func tree(named name: String) throws(StorageError) -> Tree? { try pages.tree(named: name) }
+    public func tree(named name: String) throws(StorageError) -> AnyTree? {
+        try pages.tree(named: name).map(AnyTree.init)
+    }
+
+    /// The tree called `name`, or `nil`.
+    ///
+    /// - Throws: `wrongKeyKind` if its keys are others than `keys`.
+    public func tree<Key>(named name: String, keys: Key.Type) throws(StorageError) -> Tree<Key>? {
+        guard let handle = try pages.tree(named: name) else { return nil }
+        return try Tree(handle)
+    }
 
     /// All trees, in the order of their names' UTF-8 bytes.
     public func trees() throws(StorageError) -> [TreeSummary] {
@@ -34,27 +44,32 @@ public struct WriteTransaction: ~Copyable {
     /// How many entries `tree` has.
     ///
     /// - Complexity: O(1).
-    public func count(of tree: Tree) throws(StorageError) -> UInt64 { try pages.count(of: tree) }
+    public func count<Key>(of tree: Tree<Key>) throws(StorageError) -> UInt64 { try pages.count(of: tree.handle) }
+
+    /// How many entries `tree` has.
+    ///
+    /// - Complexity: O(1).
+    public func count(of tree: AnyTree) throws(StorageError) -> UInt64 { try pages.count(of: tree.handle) }
 
     /// The value of `key`, or `nil`.
-    public func get(_ key: UInt64, from tree: Tree) throws(StorageError) -> [UInt8]? {
+    public func get(_ key: UInt64, from tree: Tree<UInt64>) throws(StorageError) -> [UInt8]? {
         try pages.value(of: key, in: tree)
     }
 
     /// The value of `key`, or `nil`.
-    public func get(_ key: RawSpan, from tree: Tree) throws(StorageError) -> [UInt8]? {
+    public func get(_ key: RawSpan, from tree: Tree<[UInt8]>) throws(StorageError) -> [UInt8]? {
         try pages.value(of: key, in: tree)
     }
 
     /// The value of `key`, or `nil`.
-    public func get(_ key: [UInt8], from tree: Tree) throws(StorageError) -> [UInt8]? {
+    public func get(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StorageError) -> [UInt8]? {
         // SAFETY: the array outlives the call.
         unsafe try pages.value(of: key.span.bytes, in: tree)
     }
 
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
     @inlinable
-    public func withValue<R>(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
+    public func withValue<R>(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
         var result: R?
         try visitValue(of: key, in: tree) { result = body($0) }
         return result
@@ -62,13 +77,14 @@ public struct WriteTransaction: ~Copyable {
 
     /// `withValue` for one type: callers in other modules specialize only the wrapper.
     @usableFromInline
-    func visitValue(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> Void) throws(StorageError) {
+    func visitValue(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> Void) throws(StorageError) {
         _ = try pages.withValue(of: key, in: tree, body)
     }
 
     /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
     @inlinable
-    public func withValue<R>(of key: RawSpan, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
+    public func withValue<R>(of key: RawSpan, in tree: Tree<[UInt8]>, _ body: (RawSpan) -> R) throws(StorageError) -> R?
+    {
         var result: R?
         try visitValue(of: key, in: tree) { result = body($0) }
         return result
@@ -76,23 +92,35 @@ public struct WriteTransaction: ~Copyable {
 
     /// `withValue` for one type: callers in other modules specialize only the wrapper.
     @usableFromInline
-    func visitValue(of key: RawSpan, in tree: Tree, _ body: (RawSpan) -> Void) throws(StorageError) {
+    func visitValue(of key: RawSpan, in tree: Tree<[UInt8]>, _ body: (RawSpan) -> Void) throws(StorageError) {
         _ = try pages.withValue(of: key, in: tree, body)
     }
 
     /// A cursor before the first entry of `tree`.
     ///
     /// It goes on working after changes of this transaction, and after going back to a savepoint.
-    public func cursor(over tree: Tree) throws(StorageError) -> Cursor {
+    @inlinable
+    public func cursor<Key>(over tree: Tree<Key>) throws(StorageError) -> Cursor<Key> {
+        Cursor(try cursor(of: tree.handle))
+    }
+
+    /// A cursor before the first entry of `tree`, which gives keys as bytes.
+    public func cursor(over tree: AnyTree) throws(StorageError) -> Cursor<AnyKey> {
+        Cursor(try cursor(of: tree.handle))
+    }
+
+    /// `cursor` for one type: callers in other modules specialize only the wrapper.
+    @usableFromInline
+    func cursor(of tree: TreeHandle) throws(StorageError) -> AnyCursor {
         try pages.checkUsable()
         // SAFETY: read at once.
-        return Cursor(over: .writing(pages), tree, unsafe try pages.trees.record(of: tree, in: pages).pointee)
+        return AnyCursor(over: .writing(pages), tree, unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }
 
     /// A way to look up keys of `tree` that are wanted together.
-    public func lookup(in tree: Tree) throws(StorageError) -> Lookup {
+    public func lookup<Key>(in tree: Tree<Key>) throws(StorageError) -> Lookup<Key> {
         try pages.checkUsable()
-        return Lookup(over: .writing(pages), tree)
+        return Lookup(AnyLookup(over: .writing(pages), tree.handle))
     }
 
     // MARK: Trees
@@ -101,7 +129,19 @@ public struct WriteTransaction: ~Copyable {
     ///
     /// - Throws: `treeExists` if the name is taken; `emptyName`; `keyTooLong` if it is longer than a key may be;
     ///   `diskFull` if all 2^32 tree numbers were given out.
-    public mutating func createTree(named name: String, kind: KeyKind) throws(StorageError) -> Tree {
+    public mutating func createTree<Key>(named name: String, keys: Key.Type) throws(StorageError) -> Tree<Key> {
+        try Tree(try create(name, Key.keyKind))
+    }
+
+    /// Makes a new, empty tree.
+    ///
+    /// - Throws: `treeExists` if the name is taken; `emptyName`; `keyTooLong` if it is longer than a key may be;
+    ///   `diskFull` if all 2^32 tree numbers were given out.
+    public mutating func createTree(named name: String, kind: KeyKind) throws(StorageError) -> AnyTree {
+        AnyTree(try create(name, kind))
+    }
+
+    private mutating func create(_ name: String, _ kind: KeyKind) throws(StorageError) -> TreeHandle {
         if let existing = try tree(named: name) { throw .treeExists(existing.id) }
         let maximum = StoreGeometry(pageSize: pages.pageSize).keyByteCountMax
         guard !name.isEmpty else { throw .emptyName }
@@ -114,9 +154,10 @@ public struct WriteTransaction: ~Copyable {
             let record = try BTree(pages).createTree(
                 id, kind: kind, rootTag: Catalog<WritePages>.rootTag(of: name),
                 transaction: pages.versions.state.transactionID + 1)
+            assert(record.treeID == id && record.entryCount == 0 && record.height == 1, "tree \(id) is empty")
             pages.writes.state.nextTreeID += 1
             try Catalog(pages).store(record, as: name)
-            let tree = Tree(name: name, id: id, kind: kind, store: pages.trees.store)
+            let tree = TreeHandle(name: name, id: id, kind: kind, store: pages.trees.store)
             pages.trees.add(tree, record)
             return tree
         }
@@ -124,15 +165,19 @@ public struct WriteTransaction: ~Copyable {
 
     /// The tree called `name`, made if it does not exist.
     ///
-    /// - Throws: `wrongKeyKind` if it exists with the other kind.
-    public mutating func tree(named name: String, orCreate kind: KeyKind) throws(StorageError) -> Tree {
-        guard let existing = try tree(named: name) else { return try createTree(named: name, kind: kind) }
-        guard existing.kind == kind else { throw .wrongKeyKind(tree: existing.id) }
-        return existing
+    /// - Throws: `wrongKeyKind` if it exists with other keys than `keys`.
+    public mutating func tree<Key>(named name: String, orCreate keys: Key.Type) throws(StorageError) -> Tree<Key> {
+        if let existing = try tree(named: name, keys: keys) { return existing }
+        return try createTree(named: name, keys: keys)
     }
 
     /// Removes `tree` with all its entries.
-    public mutating func dropTree(_ tree: Tree) throws(StorageError) {
+    public mutating func dropTree<Key>(_ tree: Tree<Key>) throws(StorageError) { try drop(tree.handle) }
+
+    /// Removes `tree` with all its entries.
+    public mutating func dropTree(_ tree: AnyTree) throws(StorageError) { try drop(tree.handle) }
+
+    private mutating func drop(_ tree: TreeHandle) throws(StorageError) {
         try guarding { pages throws(StorageError) in
             // SAFETY: read at once.
             let record = unsafe try pages.trees.record(of: tree, in: pages).pointee
@@ -147,31 +192,31 @@ public struct WriteTransaction: ~Copyable {
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
-    public mutating func put(_ value: RawSpan, for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
-        try insert(value, TreeKey(key), .integer, tree)
+    public mutating func put(_ value: RawSpan, for key: UInt64, in tree: Tree<UInt64>) throws(StorageError) -> Bool {
+        try insert(value, TreeKey(key), tree)
     }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     ///
     /// - Throws: `keyTooLong`, `valueTooLarge`; the transaction goes on.
     @discardableResult
-    public mutating func put(_ value: RawSpan, for key: RawSpan, in tree: Tree) throws(StorageError) -> Bool {
+    public mutating func put(_ value: RawSpan, for key: RawSpan, in tree: Tree<[UInt8]>) throws(StorageError) -> Bool {
         // SAFETY: the key is used only within the closure.
         unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
-            try insert(value, TreeKey(unsafe ByteString(bytes)), .bytes, tree)
+            try insert(value, TreeKey(unsafe ByteString(bytes)), tree)
         }
     }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
-    public mutating func put(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StorageError) -> Bool {
+    public mutating func put(_ value: [UInt8], for key: UInt64, in tree: Tree<UInt64>) throws(StorageError) -> Bool {
         // SAFETY: the array outlives the call.
         unsafe try put(value.span.bytes, for: key, in: tree)
     }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
-    public mutating func put(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StorageError) -> Bool {
+    public mutating func put(_ value: [UInt8], for key: [UInt8], in tree: Tree<[UInt8]>) throws(StorageError) -> Bool {
         // SAFETY: the array outlives the call.
         unsafe try put(value.span.bytes, for: key.span.bytes, in: tree)
     }
@@ -183,9 +228,9 @@ public struct WriteTransaction: ~Copyable {
     ///   stored anew.
     @discardableResult
     public mutating func withMutableValue(
-        of key: UInt64, in tree: Tree, _ body: (inout MutableRawSpan) -> Void
+        of key: UInt64, in tree: Tree<UInt64>, _ body: (inout MutableRawSpan) -> Void
     ) throws(StorageError) -> Bool {
-        try changing(tree, .integer) { operations, record throws(StorageError) in
+        try changing(tree) { operations, record throws(StorageError) in
             try operations.changeValue(of: TreeKey(key), in: &record, body)
         }
     }
@@ -197,12 +242,12 @@ public struct WriteTransaction: ~Copyable {
     ///   stored anew.
     @discardableResult
     public mutating func withMutableValue(
-        of key: RawSpan, in tree: Tree, _ body: (inout MutableRawSpan) -> Void
+        of key: RawSpan, in tree: Tree<[UInt8]>, _ body: (inout MutableRawSpan) -> Void
     ) throws(StorageError) -> Bool {
         // SAFETY: the key is used only within the closure.
         unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
             let key = TreeKey(unsafe ByteString(bytes))
-            return try changing(tree, .bytes) { operations, record throws(StorageError) in
+            return try changing(tree) { operations, record throws(StorageError) in
                 try operations.changeValue(of: key, in: &record, body)
             }
         }
@@ -213,7 +258,7 @@ public struct WriteTransaction: ~Copyable {
     /// - Returns: whether the key exists; without it `body` is not called.
     @discardableResult
     public mutating func withMutableValue(
-        of key: [UInt8], in tree: Tree, _ body: (inout MutableRawSpan) -> Void
+        of key: [UInt8], in tree: Tree<[UInt8]>, _ body: (inout MutableRawSpan) -> Void
     ) throws(StorageError) -> Bool {
         // SAFETY: the array outlives the call.
         unsafe try withMutableValue(of: key.span.bytes, in: tree, body)
@@ -221,22 +266,22 @@ public struct WriteTransaction: ~Copyable {
 
     /// Removes `key`; returns whether it existed.
     @discardableResult
-    public mutating func remove(_ key: UInt64, from tree: Tree) throws(StorageError) -> Bool {
-        try delete(TreeKey(key), .integer, tree)
+    public mutating func remove(_ key: UInt64, from tree: Tree<UInt64>) throws(StorageError) -> Bool {
+        try delete(TreeKey(key), tree)
     }
 
     /// Removes `key`; returns whether it existed.
     @discardableResult
-    public mutating func remove(_ key: RawSpan, from tree: Tree) throws(StorageError) -> Bool {
+    public mutating func remove(_ key: RawSpan, from tree: Tree<[UInt8]>) throws(StorageError) -> Bool {
         // SAFETY: the key is used only within the closure.
         unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
-            try delete(TreeKey(unsafe ByteString(bytes)), .bytes, tree)
+            try delete(TreeKey(unsafe ByteString(bytes)), tree)
         }
     }
 
     /// Removes `key`; returns whether it existed.
     @discardableResult
-    public mutating func remove(_ key: [UInt8], from tree: Tree) throws(StorageError) -> Bool {
+    public mutating func remove(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StorageError) -> Bool {
         // SAFETY: the array outlives the call.
         unsafe try remove(key.span.bytes, from: tree)
     }
@@ -264,34 +309,34 @@ public struct WriteTransaction: ~Copyable {
     // MARK: Private
 
     @inline(__always)
-    private func insert(
-        _ value: RawSpan, _ key: TreeKey, _ kind: KeyKind, _ tree: Tree
+    private func insert<Key>(
+        _ value: RawSpan, _ key: TreeKey, _ tree: Tree<Key>
     ) throws(StorageError) -> Bool {
         // SAFETY: the value is used only within the closure.
         unsafe try value.withUnsafeBytes { bytes throws(StorageError) in
             let value = unsafe ByteString(bytes)
-            return try changing(tree, kind) { operations, record throws(StorageError) in
+            return try changing(tree) { operations, record throws(StorageError) in
                 try operations.insert(key, value, into: &record)
             }
         }
     }
 
-    private func delete(_ key: TreeKey, _ kind: KeyKind, _ tree: Tree) throws(StorageError) -> Bool {
-        try changing(tree, kind) { operations, record throws(StorageError) in
+    private func delete<Key>(_ key: TreeKey, _ tree: Tree<Key>) throws(StorageError) -> Bool {
+        try changing(tree) { operations, record throws(StorageError) in
             try operations.remove(key, from: &record)
         }
     }
 
     /// Runs a change of one tree.
     @inline(__always)
-    func changing<R>(
-        _ tree: Tree, _ kind: KeyKind,
+    func changing<Key, R>(
+        _ tree: Tree<Key>,
         _ body: (BTree<WritePages>, inout TreeRecord) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         try guarding { pages throws(StorageError) in
             // SAFETY: no operation on the entries of a tree removes the tree, so its record stays where it is.
-            let record = unsafe try pages.trees.record(of: tree, in: pages)
-            guard unsafe record.pointee.kind == kind else { throw StorageError.wrongKeyKind(tree: tree.id) }
+            let record = unsafe try pages.trees.record(of: tree.handle, in: pages)
+            assert(unsafe record.pointee.kind == Key.keyKind, "tree \(tree.id) has other keys")
             return unsafe try body(BTree(pages), &record.pointee)
         }
     }

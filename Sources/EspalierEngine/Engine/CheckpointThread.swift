@@ -35,6 +35,7 @@ final class CheckpointThread: @unchecked Sendable {
     /// Ends the thread, and waits until it has ended.
     func stop() {
         monitor.withLock {
+            assert(!isStopping, "the thread is stopped once")
             isStopping = true
             monitor.wakeAll()
         }

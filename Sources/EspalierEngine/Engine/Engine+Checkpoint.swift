@@ -110,6 +110,7 @@ extension Engine {
             takeOver(versions, target)
             recycle(log, before: target)
             try cutStore(to: target.pageCount)
+            assert(slot.checkpointLSN == checkpointLSN.load(ordering: .acquiring), "the newest slot is this one's")
             return CheckpointResult(
                 pageCount: versions.count, isComplete: queue.appendedPosition <= target.commitLSN)
         }
@@ -122,12 +123,16 @@ extension Engine {
         let target = board.checkpointTarget()
         // The target may be an `.ordered` commit that came after the sync above (F1).
         try queue.makeDurable(log)
+        assert(target.commitLSN <= queue.durablePosition, "F1: all of the log before the target is durable")
         return target
     }
 
     /// The slot is durable: from here on the moved versions are read from the store file.
     private func takeOver(_ versions: [Version], _ target: StoreState) {
+        assert(target.commitLSN > checkpointLSN.load(ordering: .acquiring), "a checkpoint advances")
+        assert(slot.checkpointLSN == target.commitLSN, "F2: the slot is durable")
         for version in versions { pool.rename(version.page, version: version.place.lsn) }
+        assert(pool.checkInvariants())
         checkpointLSN.store(target.commitLSN, ordering: .releasing)
         checkpointCount.add(1, ordering: .relaxed)
     }
@@ -165,6 +170,7 @@ extension Engine {
             if newest.last?.page == version.page { newest.removeLast() }
             newest.append(version)
         }
+        assert(zip(newest, newest.dropFirst()).allSatisfy { $0.page < $1.page }, "one version of each page")
         return newest
     }
 
@@ -173,6 +179,7 @@ extension Engine {
         _ versions: [Version], pageCount: UInt32, syncsEachStep: Bool = false
     ) throws(StorageError) {
         let pageSize = pool.pageSize
+        assert(versions.allSatisfy { $0.page > 0 && $0.page < pageCount }, "pages of a store of \(pageCount)")
         try files.store.allocate(to: UInt64(pageCount) * UInt64(pageSize))
         let stepCount = max(Self.stepByteCount / pageSize, 1)
         let buffer = ScratchBytes(byteCount: min(stepCount, versions.count) * pageSize)
@@ -188,6 +195,7 @@ extension Engine {
     /// Writes at most 1 MiB of pages, neighbours with one call.
     private func writeStep(_ versions: ArraySlice<Version>, by buffer: borrowing ScratchBytes) throws(StorageError) {
         let pageSize = pool.pageSize
+        assert(versions.count * pageSize <= buffer.byteCount, "\(versions.count) pages in \(buffer.byteCount) bytes")
         for (number, version) in versions.enumerated() {
             try copy(version, to: buffer.view(at: number * pageSize, byteCount: pageSize))
         }
@@ -227,6 +235,10 @@ extension Engine {
             pageCount: state.pageCount, freeCount: state.freeCount, catalogRoot: state.catalogRoot, isClean: isClean,
             logIdentifier: logIdentifier, logStartSegment: logStartSegment, chainSeed: state.chain,
             nextTreeID: state.nextTreeID)
+        assert(next.checkpointLSN >= slot.checkpointLSN, "a checkpoint never goes back")
+        assert(next.transactionID >= slot.transactionID, "a checkpoint never goes back")
+        assert(next.freeCount < next.pageCount && next.catalogRoot < next.pageCount, "rule 12: the page count")
+        assert(next.byteOffset != slot.byteOffset, "invariant 3: the newest slot is not overwritten")
         try put(next)
         slot = next
     }

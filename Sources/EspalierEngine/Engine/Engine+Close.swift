@@ -19,10 +19,12 @@ extension Engine {
                 guard try files.store.linkCount() > 0 else { throw StorageError.removed(.store) }
                 try runCheckpoint()
                 try disarmLog()
+                assert(slot.isClean && log == nil, "the store is whole without its log")
             }
         } catch {
             failure = error
         }
+        assert(pool.checkInvariants())
         if let log = files.log {
             files.log = nil
             do throws(StorageError) { try log.close() } catch { failure = failure ?? error }

@@ -32,6 +32,7 @@ extension Engine {
             let used = try scan.findSequenceMax()
             let stride = UInt64(header.segmentByteCount)
             let first = max(slot.checkpointLSN / stride, used) + 1
+            assert(first * stride > slot.checkpointLSN, "invariant 4: positions go on behind the checkpoint")
             let chain = fileSystem.random()
             let log = Log(
                 file: file, header: header, storeSeed: superblock.hashSeed, fileSystem: fileSystem, syncs: syncs,
@@ -170,6 +171,7 @@ extension Engine {
     func disarmLog() throws(StorageError) {
         guard let log else { return }
         try checkpointLock.withLock { () throws(StorageError) in
+            assert(slot.checkpointLSN == appended.state.commitLSN, "everything is in the store file")
             try writeSlot(
                 appended.state, logIdentifier: log.identifier, logStartSegment: slot.logStartSegment, isClean: true)
             self.log = nil

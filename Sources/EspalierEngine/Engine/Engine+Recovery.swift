@@ -44,6 +44,7 @@ extension Engine {
             appended = (final, LogIndex(capacity: 64))
             board.follow(final, index: appended.index)
         }
+        assert(slot.isClean && slot.checkpointLSN == appended.state.commitLSN, "the store is whole without its log")
         queue.reset(to: appended.state.commitLSN)
         files.log = nil
         // The store is whole without it, and it may have become twice as large as it may be while it is written.
@@ -71,6 +72,7 @@ extension Engine {
 
     /// Step 2.
     private func moveCertain(_ state: StoreState, index: LogIndex, header: LogHeader) throws(StorageError) {
+        assert(state.commitLSN >= slot.checkpointLSN, "what is certain was found behind the checkpoint")
         var logStart = slot.logStartSegment
         if state.commitLSN > slot.checkpointLSN {
             try writePages(
@@ -99,6 +101,7 @@ extension Engine {
     /// Steps 3 and 4, but for the last slot; returns the state with its new place in the log.
     private func moveRest(_ state: StoreState, index: LogIndex, log: Log) throws(StorageError) -> StoreState {
         let certain = StoreState(slot)
+        assert(state.commitLSN > certain.commitLSN, "there is a rest behind \(certain.commitLSN)")
         let (chain, start) = (log.ring.chain, log.ring.nextSequence)
         let versions = newestVersions(in: index, from: certain.commitLSN, target: state)
         let buffer = ScratchBytes(byteCount: min(Self.batchCount, max(versions.count, 1)) * pool.pageSize)
@@ -120,6 +123,7 @@ extension Engine {
             pageCount: state.pageCount, freeCount: state.freeCount, catalogRoot: state.catalogRoot, frameCount: 0,
             wallClock: fileSystem.now(), userTag: 0, nextTreeID: state.nextTreeID)
         _ = try log.reserve(Log.commitByteCount, byteCountMax: .max, lasting: false)
+        assert(logged.count == versions.count, "\(logged.count) of \(versions.count) versions")
         let result = try log.commit([], after: logged, record: record, forgettingBefore: 0)
         try syncs.sync(log.file)
         var beginning = certain

@@ -86,6 +86,7 @@ package final class Engine: @unchecked Sendable {
         appended = (state, index)
         mark = StoreMark(identifier: superblock.storeIdentifier)
         trees = TreeTable(mark)
+        assert(isReadOnly || follower == nil, "who writes follows nobody")
     }
 
     /// The log, once the first write transaction set it up.
@@ -132,6 +133,7 @@ package final class Engine: @unchecked Sendable {
             board.endWriter()
             throw error
         }
+        assert(log != nil && checkInvariants())
         let pages = WritePages(self, state: appended.state, index: appended.index)
         pages.writes.freeCounts = freeCounts
         // Handed over: one writer at a time works on the table. Who rolls back leaves none behind.
@@ -180,6 +182,7 @@ package final class Engine: @unchecked Sendable {
     /// Drops what a writer changed, and lets the next one in.
     private func giveUp(_ pages: WritePages) {
         pages.discardWrites()
+        assert(pages.writes.state.nextTreeID >= appended.state.nextTreeID, "tree numbers only grow")
         // A handle of a tree that was never committed must not name a later one.
         appended.state.nextTreeID = pages.writes.state.nextTreeID
         gate.leave()
@@ -203,12 +206,14 @@ package final class Engine: @unchecked Sendable {
         let result = try log.commit(
             logged, after: writes.spilled, record: record,
             forgettingBefore: checkpointLSN.load(ordering: .acquiring))
+        assert(result.places.count == copies.count, "\(result.places.count) frames for \(copies.count) pages")
         _ = writes.removeAllCopies()
         writes.forgetSpilled()
         for (copy, place) in zip(copies, result.places) { pages.share(copy, at: place) }
         appended = (result.state, result.index)
         freeCounts = writes.freeCounts
         trees = pages.trees
+        assert(checkInvariants())
         queue.enqueue(
             result.state, index: result.index, wallClock: record.wallClock, needsSync: durability == .durable)
         return result.state
@@ -220,6 +225,7 @@ package final class Engine: @unchecked Sendable {
         try owner.check()
         try syncs.check()
         try reserve(pages.reduce(0) { $0 + $1.frameByteCount }, in: log)
+        assert(self.log === log, "the log stays while a writer is at work")
         return try log.append(pages)
     }
 
@@ -236,5 +242,23 @@ package final class Engine: @unchecked Sendable {
         board.expireSnapshots(before: position)
         try runCheckpoint()
         guard try log.reserve(byteCount, byteCountMax: options.logByteCountMax) else { throw .logFull }
+    }
+
+    // MARK: Invariants
+
+    /// Asserts what is true of the newest state between two writers; to be called in `assert`, with the gate held.
+    ///
+    /// O(bitmap pages).
+    private func checkInvariants() -> Bool {
+        let (state, shown) = (appended.state, board.state)
+        assert(shown.commitLSN <= state.commitLSN, "\(shown.commitLSN) is shown, \(state.commitLSN) was appended")
+        assert(shown.transactionID <= state.transactionID, "transaction \(shown.transactionID) is shown")
+        assert(checkpointLSN.load(ordering: .acquiring) <= state.commitLSN, "invariant 2: a checkpoint is a commit")
+        assert(state.freeCount < state.pageCount, "\(state.freeCount) of \(state.pageCount) pages are free")
+        assert(state.catalogRoot < state.pageCount && state.nextTreeID >= FixedPlace.firstTreeID, "the catalog")
+        if let counts = freeCounts {
+            assert(counts.reduce(0, +) == Int(state.freeCount), "the free pages of all groups are \(state.freeCount)")
+        }
+        return true
     }
 }

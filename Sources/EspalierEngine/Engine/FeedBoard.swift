@@ -23,7 +23,11 @@ final class FeedBoard: Sendable {
     }
 
     func move(_ name: UInt64, to lsn: UInt64) {
-        shared.withLock { if $0.positions[name] != nil { $0.positions[name] = lsn } }
+        shared.withLock { shared in
+            guard let old = shared.positions[name] else { return }
+            assert(old <= lsn, "invariant 1: feed \(name) goes back from \(old) to \(lsn)")
+            shared.positions[name] = lsn
+        }
     }
 
     func remove(_ name: UInt64) { shared.withLock { $0.positions[name] = nil } }
@@ -36,6 +40,7 @@ final class FeedBoard: Sendable {
         let lowest = shared.withLock { shared in
             shared.positions.values.filter { $0 + UInt64(byteCount) >= end }.min()
         }
+        assert(lowest.map { $0 + UInt64(byteCount) >= end } ?? true, "no more than \(byteCount) bytes are kept")
         return lowest
     }
 }

@@ -95,6 +95,7 @@ package final class LogFollower: @unchecked Sendable {
 
     /// What was walked is the newest commit from now on.
     private func show(_ newest: CheckpointSlot, on board: SnapshotBoard) {
+        assert(newest.isClean == (scan == nil), "a log is walked if the slot says that it counts")
         if let state = scan?.state, let index = scan?.index {
             board.follow(state, index: index)
         } else {

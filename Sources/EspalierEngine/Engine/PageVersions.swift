@@ -24,6 +24,7 @@ struct PageVersions {
     /// What `state` sees, its versions being listed in `index`.
     init(_ engine: Engine, state: StoreState, index: LogIndex, mark: SnapshotMark?) {
         self.engine = engine
+        assert(mark == nil || mark?.state == state, "a mark stands for the state that its snapshot sees")
         pool = engine.pool
         files = engine.files
         self.index = index
@@ -68,6 +69,7 @@ struct PageVersions {
     private func loadLogged(_ page: PageNumber) throws(StorageError) -> PagePin {
         while true {
             let place = index.newest(of: page, before: state.commitLSN)
+            assert(place.lsn < state.commitLSN, "invariant 1: the version at \(place.lsn) is not visible")
             let checkpoint = engine.checkpointLSN.load(ordering: .acquiring)
             if place.lsn < checkpoint { return try pinStored(page) }
             let loaded = try pool.pin(page, version: place.lsn) { [files] target throws(StorageError) in

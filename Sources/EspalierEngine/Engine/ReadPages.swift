@@ -44,6 +44,7 @@ package final class ReadPages: PageSource {
     /// Ends the transaction, if it has not ended yet.
     func end() {
         guard !ended.exchange(true, ordering: .relaxed) else { return }
+        assert(cursorCount >= 0, "\(cursorCount) cursors")
         versions.engine.board.end(mark)
         versions.engine.closeIfAbandoned()
     }
@@ -54,6 +55,7 @@ package final class ReadPages: PageSource {
     @inline(__always)
     func endToRest() {
         let engine = versions.engine
+        assert(!isEnded && cursorCount >= 0, "a transaction rests once; \(cursorCount) cursors")
         guard cursorCount == 0, engine.board.rest(mark) else { return end() }
         ended.store(true, ordering: .relaxed)
         engine.restingReads.put(self)?.leaveBoard()
@@ -63,6 +65,7 @@ package final class ReadPages: PageSource {
     /// Begins anew after a rest; `false` if the snapshot is not the newest commit any more, and then it is over.
     @inline(__always)
     func resume() -> Bool {
+        assert(isEnded && cursorCount == 0, "a transaction that rests is over; \(cursorCount) cursors")
         guard versions.engine.board.resume(mark) else {
             leaveBoard()
             return false

@@ -43,6 +43,7 @@ enum Registry {
         }
         defer {
             monitor.withLock {
+                assert(shared.busy.contains(name), "invariant 3: this thread was alone")
                 shared.busy.remove(name)
                 monitor.wakeAll()
             }
@@ -58,11 +59,13 @@ enum Registry {
             if let engine = try openEngine(at: entry) {
                 // A read-only engine follows another process; it cannot become the writer.
                 guard options.access != .readWrite || !engine.isReadOnly else { throw .readOnly }
+                assert(!engine.owner.isForeign, "invariant 2: the engine was opened in this process")
                 engine.handleCount += 1
                 engine.isAbandoned.store(false, ordering: .sequentiallyConsistent)
                 return engine
             }
             let engine = try Engine.open(entry, in: fileSystem, options: options)
+            assert(engine.handleCount == 0, "\(engine.handleCount) handles of a new engine")
             engine.handleCount = 1
             monitor.withLock { shared.entries[engine.files.store.identity] = Entry(engine: engine) }
             return engine
@@ -76,6 +79,7 @@ enum Registry {
         guard let identity = try entry.identity(role: .store),
             let engine = monitor.withLock({ shared.entries[identity]?.engine }), !engine.owner.isForeign
         else { return nil }
+        assert(engine.files.store.identity == identity, "invariant 1: an engine is listed as the file it has open")
         guard engine.isReadOnly else { return engine }
         return try engine.entry.identity(role: .store) == identity ? engine : nil
     }
@@ -87,6 +91,7 @@ enum Registry {
         try engine.owner.check()
         try alone(in: engine.fileSystem) { () throws(StorageError) in
             if isClosed.load(ordering: .relaxed) { throw .closed }
+            assert(engine.handleCount > 0, "a handle that is not closed was counted")
             guard engine.handleCount == 1 else {
                 isClosed.store(true, ordering: .relaxed)
                 engine.handleCount -= 1
@@ -102,6 +107,7 @@ enum Registry {
     static func abandon(_ engine: Engine) {
         guard !engine.owner.isForeign else { return }
         alone(in: engine.fileSystem) {
+            assert(engine.handleCount > 0, "a handle that is not closed was counted")
             engine.handleCount -= 1
             if engine.handleCount == 0 { engine.isAbandoned.store(true, ordering: .sequentiallyConsistent) }
         }
@@ -131,6 +137,7 @@ enum Registry {
     }
 
     private static func closeForGood(_ engine: Engine) throws(StorageError) {
+        assert(engine.handleCount <= 1, "\(engine.handleCount) handles are left")
         engine.handleCount = 0
         let identity = engine.files.store.identity
         monitor.withLock { if shared.entries[identity]?.engine === engine { shared.entries[identity] = nil } }

@@ -49,8 +49,9 @@ final class RestingReads: @unchecked Sendable {
     /// Puts pages into the calling thread's berth; returns what was there.
     @inline(__always)
     func put(_ pages: ReadPages) -> ReadPages? {
+        assert(pages.isEnded && pages.cursorCount == 0, "invariant 1: nobody else refers to pages that rest")
         // SAFETY: as in `take`; the berth owns the reference that it is given.
-        unsafe berths[home].exchange(Unmanaged.passRetained(pages), ordering: .acquiringAndReleasing)?
+        return unsafe berths[home].exchange(Unmanaged.passRetained(pages), ordering: .acquiringAndReleasing)?
             .takeRetainedValue()
     }
 

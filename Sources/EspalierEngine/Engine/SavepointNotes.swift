@@ -33,12 +33,21 @@ final class SavepointNotes {
         }
 
         var code: UInt32 {
-            switch self {
+            assert(number < numberEnd, "version \(number)")
+            return switch self {
             case .free: 0
             case .fresh: 4
             case .committed: 8
             case .spilled(let number): number << 2 | 1
             case .copy(let number): number << 2 | 2
+            }
+        }
+
+        /// The number that a note of a version or of a kept copy holds.
+        private var number: UInt32 {
+            switch self {
+            case .free, .fresh, .committed: 0
+            case .spilled(let number), .copy(let number): number
             }
         }
     }
@@ -79,6 +88,8 @@ final class SavepointNotes {
 
     /// Notes that `copy` was what its page was, and keeps it.
     func keep(_ copy: WriteSet.Copy) {
+        assert(!has(copy.page), "invariant 1: page \(copy.page) has one note")
+        assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) belongs to the transaction")
         add(.copy(UInt32(copies.count)), of: copy.page)
         copies.append(copy)
     }
@@ -96,4 +107,18 @@ final class SavepointNotes {
 
     /// Forgets all notes.
     func removeAll() { notes.removeAll() }
+
+    /// Asserts invariant 2; to be called in `assert`.
+    ///
+    /// O(notes).
+    func checkInvariants() -> Bool {
+        var kept = 0
+        forEach { page, before in
+            guard case .copy(let number) = before else { return }
+            kept += 1
+            assert(copies[Int(number)].page == page, "invariant 2: the copy kept of page \(page) is of another one")
+        }
+        assert(kept == copies.count, "invariant 2: \(copies.count) copies are kept for \(kept) notes")
+        return true
+    }
 }

@@ -15,7 +15,7 @@ final class TreeTable {
     /// A tree that was looked up.
     @safe
     private struct Known {
-        let tree: Tree
+        let tree: TreeHandle
         let record: UnsafeMutablePointer<TreeRecord>
         var stored: TreeRecord
     }
@@ -55,6 +55,7 @@ final class TreeTable {
             let number = copy.add(entry.tree, unsafe entry.record.pointee)
             copy.known[number].stored = entry.stored
         }
+        assert(copy.known.count == known.count, "\(copy.known.count) of \(known.count) trees")
         return copy
     }
 
@@ -63,7 +64,7 @@ final class TreeTable {
     /// - Throws: `noSuchTree`, `treeOfAnotherStore`, or what reading throws.
     @inline(__always)
     func record<Source: PageSource>(
-        of tree: Tree, in source: Source
+        of tree: TreeHandle, in source: Source
     ) throws(StorageError) -> UnsafeMutablePointer<TreeRecord> {
         // SAFETY: the place is masked; a record in it is there as long as its tree is known.
         let place = unsafe recent[Int(truncatingIfNeeded: tree.id) & (Self.recentCount - 1)]
@@ -73,17 +74,18 @@ final class TreeTable {
 
     @inline(never)
     private func lookUp<Source: PageSource>(
-        _ tree: Tree, in source: Source
+        _ tree: TreeHandle, in source: Source
     ) throws(StorageError) -> UnsafeMutablePointer<TreeRecord> {
         let number: Int
         if let place = numbers[tree.id], known[place].tree.mark == tree.mark {
             number = place
         } else {
             guard tree.isHandle(of: store) else { throw .treeOfAnotherStore(tree.id) }
-            guard let record = try Catalog(source).find(tree.name), record.treeID == tree.id else {
+            guard let record = try Catalog(source).find(tree.name), record.treeID == tree.id, record.kind == tree.kind
+            else {
                 throw .noSuchTree(tree.id)
             }
-            number = add(Tree(name: tree.name, id: record.treeID, kind: record.kind, store: store), record)
+            number = add(TreeHandle(name: tree.name, id: record.treeID, kind: record.kind, store: store), record)
         }
         // SAFETY: kept, not used; the place is masked.
         let record = unsafe known[number].record
@@ -94,8 +96,9 @@ final class TreeTable {
 
     /// Takes a tree in that is in the catalog as `record` says.
     @discardableResult
-    func add(_ tree: Tree, _ record: TreeRecord) -> Int {
+    func add(_ tree: TreeHandle, _ record: TreeRecord) -> Int {
         if let number = numbers[tree.id] { return number }
+        assert(tree.id == record.treeID && tree.kind == record.kind, "the record of tree \(tree.id)")
         // SAFETY: freed in `deinit` or `remove`.
         let memory = UnsafeMutablePointer<TreeRecord>.allocate(capacity: 1)
         unsafe memory.initialize(to: record)
@@ -119,13 +122,15 @@ final class TreeTable {
     }
 
     /// Forgets a tree that was dropped.
-    func remove(_ tree: Tree) {
+    func remove(_ tree: TreeHandle) {
         guard let number = numbers[tree.id] else { return }
         // SAFETY: the places that name it are cleared; the place is masked.
         unsafe recent[Int(truncatingIfNeeded: tree.id) & (Self.recentCount - 1)] = Recent()
         unsafe known.remove(at: number).record.deallocate()
         numbers.removeAll()
         for (number, entry) in known.enumerated() { numbers[entry.tree.id] = number }
+        assert(numbers[tree.id] == nil, "tree \(tree.id) is known once")
+        assert(checkInvariants())
     }
 
     /// Writes what changed to the catalog.
@@ -137,6 +142,29 @@ final class TreeTable {
             try Catalog(pages).store(record, as: known[number].tree.name)
             known[number].stored = record
         }
+        assert(checkInvariants())
+    }
+
+    /// Asserts invariants 3 and 4; to be called in `assert`.
+    ///
+    /// O(trees); of a large table 256 are looked at.
+    private func checkInvariants() -> Bool {
+        assert(numbers.count == known.count, "\(numbers.count) numbers for \(known.count) trees")
+        for number in stride(from: 0, to: known.count, by: max(1, known.count / 256)) {
+            let entry = known[number]
+            // SAFETY: read at once; what is known has a record.
+            let record = unsafe entry.record.pointee
+            assert(numbers[entry.tree.id] == number, "tree \(entry.tree.id) is not found by its number")
+            assert(record.treeID == entry.tree.id && record.kind == entry.tree.kind, "the record of a tree")
+        }
+        for place in 0..<Self.recentCount {
+            // SAFETY: read at once; within the places.
+            let recent = unsafe recent[place]
+            guard let record = unsafe recent.record else { continue }
+            assert(recent.mark != 0, "invariant 3: place \(place) has a record and no mark")
+            assert(unsafe Int(record.pointee.treeID) & (Self.recentCount - 1) == place, "place \(place)")
+        }
+        return true
     }
 }
 
@@ -150,21 +178,21 @@ extension ReadPages: TransactionSource {}
 extension WritePages: TransactionSource {}
 
 extension TransactionSource {
-    /// The record of `tree`, whose keys must be of `kind`.
+    /// The record of `tree`.
     @inline(__always)
-    func record(of tree: Tree, _ kind: KeyKind) throws(StorageError) -> TreeRecord {
+    func record<Key>(of tree: Tree<Key>) throws(StorageError) -> TreeRecord {
         try checkUsable()
         // SAFETY: read at once.
-        let record = unsafe try trees.record(of: tree, in: self).pointee
-        guard record.kind == kind else { throw .wrongKeyKind(tree: tree.id) }
+        let record = unsafe try trees.record(of: tree.handle, in: self).pointee
+        assert(record.kind == Key.keyKind, "tree \(tree.id) has other keys")
         return record
     }
 
     /// The tree called `name`, or `nil`.
-    func tree(named name: String) throws(StorageError) -> Tree? {
+    func tree(named name: String) throws(StorageError) -> TreeHandle? {
         try checkUsable()
         guard !name.isEmpty, let record = try Catalog(self).find(name) else { return nil }
-        let tree = Tree(name: name, id: record.treeID, kind: record.kind, store: trees.store)
+        let tree = TreeHandle(name: name, id: record.treeID, kind: record.kind, store: trees.store)
         trees.add(tree, record)
         return tree
     }
@@ -175,20 +203,20 @@ extension TransactionSource {
         return try Catalog(self).list().map { TreeSummary($0.record, name: $0.name, store: trees.store) }
     }
 
-    func count(of tree: Tree) throws(StorageError) -> UInt64 {
+    func count(of tree: TreeHandle) throws(StorageError) -> UInt64 {
         try checkUsable()
         // SAFETY: read at once.
         return unsafe try trees.record(of: tree, in: self).pointee.entryCount
     }
 
     @inline(__always)
-    func value(of key: UInt64, in tree: Tree) throws(StorageError) -> [UInt8]? {
-        try BTree(self).value(of: TreeKey(key), in: try record(of: tree, .integer))
+    func value(of key: UInt64, in tree: Tree<UInt64>) throws(StorageError) -> [UInt8]? {
+        try BTree(self).value(of: TreeKey(key), in: try record(of: tree))
     }
 
     @inline(__always)
-    func value(of key: RawSpan, in tree: Tree) throws(StorageError) -> [UInt8]? {
-        let record = try record(of: tree, .bytes)
+    func value(of key: RawSpan, in tree: Tree<[UInt8]>) throws(StorageError) -> [UInt8]? {
+        let record = try record(of: tree)
         // SAFETY: the key is used only within the closure.
         return unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
             try BTree(self).value(of: TreeKey(unsafe ByteString(bytes)), in: record)
@@ -196,13 +224,13 @@ extension TransactionSource {
     }
 
     @inline(__always)
-    func withValue<R>(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
-        try BTree(self).withValue(of: TreeKey(key), in: try record(of: tree, .integer), body)
+    func withValue<R>(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
+        try BTree(self).withValue(of: TreeKey(key), in: try record(of: tree), body)
     }
 
     @inline(__always)
-    func withValue<R>(of key: RawSpan, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
-        let record = try record(of: tree, .bytes)
+    func withValue<R>(of key: RawSpan, in tree: Tree<[UInt8]>, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
+        let record = try record(of: tree)
         // SAFETY: the key is used only within the closure.
         return unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
             try BTree(self).withValue(of: TreeKey(unsafe ByteString(bytes)), in: record, body)
@@ -212,15 +240,15 @@ extension TransactionSource {
 
 extension ReadPages {
     func forEachPart(
-        ofValueOf key: UInt64, in tree: Tree, _ body: (RawSpan) -> Void
+        ofValueOf key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> Void
     ) throws(StorageError) -> Bool {
-        try BTree(self).forEachPart(ofValueOf: TreeKey(key), in: try record(of: tree, .integer), body)
+        try BTree(self).forEachPart(ofValueOf: TreeKey(key), in: try record(of: tree), body)
     }
 
     func forEachPart(
-        ofValueOf key: RawSpan, in tree: Tree, _ body: (RawSpan) -> Void
+        ofValueOf key: RawSpan, in tree: Tree<[UInt8]>, _ body: (RawSpan) -> Void
     ) throws(StorageError) -> Bool {
-        let record = try record(of: tree, .bytes)
+        let record = try record(of: tree)
         // SAFETY: the key is used only within the closure.
         return unsafe try key.withUnsafeBytes { bytes throws(StorageError) in
             try BTree(self).forEachPart(ofValueOf: TreeKey(unsafe ByteString(bytes)), in: record, body)
@@ -232,7 +260,8 @@ extension TreeSummary {
     /// What the catalog says about the tree called `name`.
     init(_ record: TreeRecord, name: String, store: StoreMark) {
         self.init(
-            tree: Tree(name: name, id: record.treeID, kind: record.kind, store: store), entryCount: record.entryCount,
+            tree: AnyTree(TreeHandle(name: name, id: record.treeID, kind: record.kind, store: store)),
+            entryCount: record.entryCount,
             height: record.height, leafPageCount: record.leafPageCount, root: record.root)
     }
 }

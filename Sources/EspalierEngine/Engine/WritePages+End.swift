@@ -8,6 +8,7 @@
 extension WritePages {
     /// The last pages in use that can be moved: at most `count`, none before `limit`, from the end on.
     func lastPagesInUse(_ count: Int, from limit: PageNumber) throws(StorageError) -> [PageNumber] {
+        assert(count >= 0, "\(count) pages")
         let geometry = versions.files.geometry
         var found: [PageNumber] = []
         var page = writes.state.pageCount
@@ -15,6 +16,7 @@ extension WritePages {
             page -= 1
             if !geometry.isBitmapPage(page), try !isFree(page) { found.append(page) }
         }
+        assert(zip(found, found.dropFirst()).allSatisfy { $0 > $1 }, "from the end on")
         return found
     }
 
@@ -57,6 +59,7 @@ extension WritePages {
     }
 
     private func trimPage(_ last: PageNumber) throws(StorageError) {
+        assert(last + 1 == writes.state.pageCount, "page \(last) of \(writes.state.pageCount) is the last one")
         let geometry = versions.files.geometry
         let bitmap = try edit(geometry.bitmapPage(of: last))
         bitmap.view.setBitmap(geometry.bitmapBit(of: last), isFree: false)
@@ -66,6 +69,7 @@ extension WritePages {
     }
 
     private func trimGroup(bitmap last: PageNumber) throws(StorageError) {
+        assert(versions.files.geometry.isBitmapPage(last), "page \(last) is a bitmap page")
         try adjustFreeCount(ofGroup: Int(last) / versions.files.geometry.pagesPerBitmap, by: -1)
         _ = keep(last)
         if let copy = writes.removeCopy(of: last) { release(copy) }

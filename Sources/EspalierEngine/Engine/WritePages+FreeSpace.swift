@@ -42,6 +42,7 @@ extension WritePages {
         }
         writes.state.freeCount = UInt32(freeCount)
         writes.freeCounts?[group] += difference
+        assert(writes.freeCounts?[group] ?? 0 >= 0, "invariant 1: group \(group) has free pages")
     }
 
     // MARK: Free pages
@@ -87,6 +88,7 @@ extension WritePages {
             if run.count == count || groupsSeen == 8 { break }
         }
         guard let best, best.run.count * 4 >= count else { return nil }
+        assert(best.run.count <= count && best.run.upperBound <= per, "pages \(best.run) of group \(best.group)")
         writes.allocationGroup = best.group
         return try take(best.run, ofGroup: best.group)
     }
@@ -94,12 +96,14 @@ extension WritePages {
     func take(
         _ run: Range<Int>, ofGroup group: Int
     ) throws(StorageError) -> (first: PageNumber, count: Int) {
+        assert(!run.isEmpty, "no pages of group \(group)")
         let base = group * versions.files.geometry.pagesPerBitmap
         let bitmap = try edit(PageNumber(base + 1))
         let view = bitmap.view
         guard base + run.upperBound <= Int(writes.state.pageCount), view.bitmapFreeCount >= run.count else {
             throw .corrupt(.freeCountWrong, page: bitmap.number, byteOffset: BitmapLayout.freeCount)
         }
+        assert(run.allSatisfy { view.bitmapIsFree($0) }, "pages \(run) of group \(group) are free")
         for bit in run { view.setBitmap(bit, isFree: false) }
         // Below the old hint nothing was free; the run moves it on only if it began there.
         let isLowest = view.freeRun(from: view.bitmapHint, wanted: 1).lowerBound >= run.lowerBound
@@ -116,6 +120,7 @@ extension WritePages {
         let per = versions.files.geometry.pagesPerBitmap
         let first = writes.state.pageCount
         let bit = Int(first) % per
+        assert(count > 0, "\(count) pages")
         // The last page number is never used, so that a page count fits into 32 bits.
         guard UInt64(first) + UInt64(count) + 2 < UInt64(UInt32.max) else { throw .diskFull }
         guard bit == 0 else {
@@ -138,6 +143,7 @@ extension WritePages {
 extension PageView {
     /// The first run of `wanted` free pages at or after bit `start` of a bitmap page, or else the longest there is.
     func freeRun(from start: Int, wanted: Int) -> Range<Int> {
+        assert(start >= 0 && wanted > 0, "\(wanted) pages from \(start) on")
         let end = bitmapWordCount * 64
         var best = 0..<0
         var bit = start
@@ -161,6 +167,8 @@ extension PageView {
             if run.count > best.count { best = run }
             if best.count == wanted { break }
         }
+        assert(best.count <= wanted && best.upperBound <= end, "pages \(best) of \(end)")
+        assert(best.isEmpty || bitmapIsFree(best.lowerBound) && bitmapIsFree(best.upperBound - 1), "pages \(best)")
         return best
     }
 }

@@ -27,6 +27,7 @@ extension WritePages {
                 number: number, state: writes.state, freeCounts: writes.freeCounts,
                 allocationGroup: writes.allocationGroup, trees: trees.copied(), isAtBeginning: writes.isEmpty))
         writes.beginEpoch()
+        assert(writes.savepoints.count < 2 || number > writes.savepoints[writes.savepoints.count - 2].number)
         return number
     }
 
@@ -48,6 +49,7 @@ extension WritePages {
         writes.savepoints.removeSubrange(place...)
         let outer = writes.savepoints.last
         for notes in released {
+            assert(notes.checkInvariants())
             let copies = notes.takeCopies()
             // What the outer one has no note of was as it is here when the outer one was opened.
             notes.forEach { page, before in
@@ -60,10 +62,13 @@ extension WritePages {
             }
         }
         writes.beginEpoch()
+        assert(outer?.checkInvariants() ?? true)
+        assert(writes.isLarge || writes.checkInvariants())
     }
 
     /// Undoes everything since the savepoint at `place`, which stays open; those behind it are forgotten.
     func goBack(toSavepoint place: Int) {
+        assert(writes.savepoints.indices.contains(place), "savepoint \(place) of \(writes.savepoints.count)")
         // From the newest to the oldest, so that of each page the oldest note has the last word.
         for notes in writes.savepoints[place...].reversed() { restore(notes) }
         writes.savepoints.removeSubrange((place + 1)...)
@@ -79,9 +84,12 @@ extension WritePages {
         treeChangeCount &+= 1
         writes.changeCount &+= 1
         writes.beginEpoch()
+        assert(notes.copies.isEmpty, "invariant 1: no page was touched since")
+        assert(writes.isLarge || writes.checkInvariants())
     }
 
     private func restore(_ notes: SavepointNotes) {
+        assert(notes.checkInvariants())
         let copies = notes.takeCopies()
         notes.forEach { page, before in
             if let copy = writes.removeCopy(of: page) { release(copy) }
@@ -134,5 +142,6 @@ extension WritePages {
             }
             _ = notes.takeCopies()
         }
+        assert(keptCopyCount == 0, "invariant 2: \(keptCopyCount) copies are kept")
     }
 }

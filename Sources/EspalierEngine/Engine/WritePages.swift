@@ -77,6 +77,7 @@ package final class WritePages: WritablePageSource {
     }
 
     package func edit(_ page: PageNumber) throws(StorageError) -> PagePin {
+        assert(!isEnded, "page \(page) is changed after the end of the transaction")
         writes.changeCount &+= 1
         if let copy = writes.copy(of: page), copy.epoch == writes.epoch { return copy.pin() }
         return try editAnew(page)
@@ -123,12 +124,15 @@ package final class WritePages: WritablePageSource {
 
     /// Gives the memory of a private copy back.
     func release(_ copy: WriteSet.Copy) {
+        assert(copy.hasOwner, "the copy of page \(copy.page) is given back once")
         // SAFETY: the copy left the write set; a cursor that still pins it keeps the memory until it moves.
         unsafe copy.counter.pointee.subtract(BufferPool.exclusive, ordering: .releasing)
     }
 
     /// Makes a private copy the shared version of its page at `place`.
     func share(_ copy: WriteSet.Copy, at place: LogPlace) {
+        assert(copy.view.lsn == place.lsn, "page \(copy.page) is at \(place.lsn) and says \(copy.view.lsn)")
+        assert(copy.view.storedNumber == copy.page, "page \(copy.page) calls itself \(copy.view.storedNumber)")
         if copy.frame >= 0 {
             pool.share(copy.frame, as: copy.page, version: place.lsn)
         } else {
@@ -146,6 +150,7 @@ package final class WritePages: WritablePageSource {
             writes.addSpilled(spilled.copy.page, at: spilled.place)
             share(spilled.copy, at: spilled.place)
         }
+        assert(writes.isLarge || writes.checkInvariants())
     }
 
     /// Writes copies to the log, in the order of pages.
@@ -155,6 +160,7 @@ package final class WritePages: WritablePageSource {
         guard writes.spilled.count + copies.count < SavepointNotes.numberEnd else { throw .logFull }
         let sorted = copies.sorted { $0.page < $1.page }
         if logEnd == nil { logEnd = engine.log?.end }
+        assert(zip(sorted, sorted.dropFirst()).allSatisfy { $0.page < $1.page }, "a page is logged once")
         let places = try engine.spill(sorted.map { LoggedPage(number: $0.page, view: $0.view) })
         return Array(zip(sorted, places)).map { (copy: $0.0, place: $0.1) }
     }
@@ -164,6 +170,8 @@ package final class WritePages: WritablePageSource {
         try trees.store(in: self)
         releaseSavepoints(from: 0)
         for page in writes.misplacedPages { _ = try edit(page) }
+        assert(writes.misplacedPages.isEmpty && writes.savepoints.isEmpty, "all that is seen is what will be committed")
+        assert(writes.checkInvariants())
     }
 
     /// Gives all changes up.
@@ -171,12 +179,14 @@ package final class WritePages: WritablePageSource {
         releaseSavepoints(from: 0)
         for copy in writes.removeAllCopies() { release(copy) }
         takeBackLog()
+        assert(logEnd == nil && writes.copyCount == 0 && writes.spilled.isEmpty, "invariant 3: nothing is left")
     }
 
     /// Gives back the log that spilled versions took: none of them counts any more.
     func takeBackLog() {
         guard let end = logEnd else { return }
         for version in writes.spilled { pool.forget(version.page, version: version.place.lsn) }
+        assert(engine.log != nil, "what was spilled is in the log")
         engine.log?.takeBack(to: end)
         writes.forgetSpilled()
         logEnd = nil

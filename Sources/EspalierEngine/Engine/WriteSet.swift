@@ -40,6 +40,12 @@ final class WriteSet {
             unsafe counter.pointee.load(ordering: .acquiring) != BufferPool.exclusive
         }
 
+        /// Whether nobody but its transaction can see it (invariant 2).
+        var hasOwner: Bool {
+            // SAFETY: as above.
+            unsafe counter.pointee.load(ordering: .relaxed) < 0
+        }
+
         /// Counts a pin and makes it.
         func pin() -> PagePin {
             // SAFETY: as above.
@@ -99,6 +105,7 @@ final class WriteSet {
     @inline(__always)
     func copy(of page: PageNumber) -> Copy? {
         guard let number = copyNumbers.value(of: page) else { return nil }
+        assert(number < copyCount, "copy \(number) of \(copyCount)")
         // SAFETY: numbers are below `copyCount`.
         return unsafe copyPlaces[Int(number)]
     }
@@ -114,6 +121,8 @@ final class WriteSet {
 
     /// Takes a new private copy in.
     func add(_ copy: Copy) {
+        assert(copyNumbers.value(of: copy.page) == nil, "page \(copy.page) has one copy")
+        assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) belongs to this transaction")
         if copyCount == copyCapacity {
             // SAFETY: the old places are moved as a whole.
             let larger = UnsafeMutablePointer<Copy>.allocate(capacity: copyCapacity * 2)
@@ -129,6 +138,7 @@ final class WriteSet {
         copyCount += 1
         fresh.remove(copy.page)
         older.remove(copy.page)
+        assert(copyCount == copyNumbers.count, "\(copyCount) copies, \(copyNumbers.count) pages with one")
     }
 
     /// Takes a private copy out, if there is one; its frame is the caller's to give back.
@@ -141,6 +151,8 @@ final class WriteSet {
             unsafe copyPlaces[Int(number)] = last
             copyNumbers.set(number, for: last.page)
         }
+        assert(removed.page == page, "the copy of page \(page) is of page \(removed.page)")
+        assert(copyCount == copyNumbers.count, "\(copyCount) copies, \(copyNumbers.count) pages with one")
         return removed
     }
 
@@ -162,18 +174,21 @@ final class WriteSet {
 
     /// Notes where a version of `page` was spilled to, newer than all before it.
     func addSpilled(_ page: PageNumber, at place: LogPlace) {
+        assert(place.lsn > spilled.last?.place.lsn ?? 0, "invariant 3: versions are listed oldest first")
         spilledNumbers.set(UInt32(spilled.count), for: page)
         spilled.append((page, place))
     }
 
     /// Forgets what `page` is: it was freed, or is about to become something else.
     func forget(_ page: PageNumber) {
+        assert(copyNumbers.value(of: page) == nil, "page \(page) has a copy")
         fresh.remove(page)
         older.remove(page)
     }
 
     /// Lets `page` be seen as version `number` of `spilled`, or as committed.
     func show(_ number: UInt32?, of page: PageNumber) {
+        assert(number.map { spilled[Int($0)].page == page } ?? true, "version \(number ?? 0) is of another page")
         if spilledNumbers.value(of: page) != number { older.set(number.map { $0 + 1 } ?? 0, for: page) }
     }
 
@@ -204,5 +219,39 @@ final class WriteSet {
     func setEpoch(of page: PageNumber) {
         // SAFETY: numbers are below `copyCount`.
         if let number = copyNumbers.value(of: page) { unsafe copyPlaces[Int(number)].epoch = epoch }
+    }
+}
+
+extension WriteSet {
+    /// Whether checking all of it would take much longer than the operation after which it is checked.
+    var isLarge: Bool { copyCount > 64 || spilled.count > 256 }
+
+    /// Asserts the invariants of the header; to be called in `assert`, between two operations.
+    ///
+    /// That no page is both fresh and copied is not asserted: a damaged bitmap page can call a page in use free.
+    ///
+    /// - Complexity: O(changes).
+    func checkInvariants() -> Bool {
+        assert(copyNumbers.checkInvariants() && fresh.checkInvariants())
+        assert(copyCount == copyNumbers.count, "\(copyCount) copies, \(copyNumbers.count) pages with one")
+        for (number, copy) in copies.enumerated() {
+            assert(copyNumbers.value(of: copy.page) == UInt32(number), "copy \(number) is not found by its page")
+            assert(older.value(of: copy.page) == nil, "page \(copy.page) has a copy newer than any version")
+            assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) belongs to this transaction")
+            assert(copy.epoch <= epoch || epoch == 0, "invariant 4: epoch \(copy.epoch) in epoch \(epoch)")
+            assert(copy.page < state.pageCount, "page \(copy.page) of \(state.pageCount)")
+        }
+        for (version, next) in zip(spilled, spilled.dropFirst()) {
+            assert(version.place.lsn < next.place.lsn, "invariant 3: versions are listed oldest first")
+        }
+        spilledNumbers.forEach { page, number in
+            assert(spilled[Int(number)].page == page, "version \(number) is of another page than \(page)")
+        }
+        older.forEach { page, number in
+            assert(number == 0 || spilled[Int(number - 1)].page == page, "an older version is of page \(page)")
+            assert(page < state.pageCount, "page \(page) of \(state.pageCount)")
+        }
+        assert((epoch == 0) == savepoints.isEmpty, "invariant 4: epoch \(epoch), \(savepoints.count) savepoints")
+        return true
     }
 }

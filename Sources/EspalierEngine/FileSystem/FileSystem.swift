@@ -136,6 +136,7 @@ extension StorageFile {
             // SAFETY: `done` is within the buffer.
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
             let count = unsafe try read(into: rest, at: offset + UInt64(done))
+            assert(count >= 0 && done + count <= buffer.count, "\(count) bytes were read")
             if count == 0 { break }
             done += count
         }
@@ -149,6 +150,7 @@ extension StorageFile {
             // SAFETY: `done` is within the buffer.
             let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[done...])
             let count = unsafe try write(rest, at: offset + UInt64(done))
+            assert(done + count <= buffer.count, "\(count) bytes were written")
             guard count > 0 else { throw failure(.write, errno: 0) }
             done += count
         }

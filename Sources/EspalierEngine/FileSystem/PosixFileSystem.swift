@@ -40,6 +40,7 @@ final class PosixFile: StorageFile {
     private let holdsLock = Atomic(false)
 
     init(descriptor: Int32, role: FileRole, identity: FileIdentity) {
+        assert(descriptor >= 0, "descriptor \(descriptor)")
         self.descriptor = descriptor
         self.role = role
         self.identity = identity
@@ -87,6 +88,7 @@ final class PosixFile: StorageFile {
         // SAFETY: the caller's buffer is valid for the length of the call.
         let count = unsafe Platform.read(descriptor, into: buffer, at: offset)
         try check(count, .read)
+        assert(count >= 0 && count <= buffer.count, "\(count) bytes of \(buffer.count) were read")
         return count
     }
 
@@ -103,6 +105,7 @@ final class PosixFile: StorageFile {
         // SAFETY: the caller's buffer is valid for the length of the call.
         let count = unsafe Platform.write(descriptor, buffer, at: offset)
         try check(count, .write)
+        assert(count >= 0 && count <= buffer.count, "\(count) bytes of \(buffer.count) were written")
         return count
     }
 

@@ -22,19 +22,22 @@ extension PageView {
 
     /// Sets the number of free pages and the hint.
     package func setBitmap(freeCount: Int, hint: Int) {
+        assert(freeCount >= 0 && hint >= 0, "\(freeCount) free pages from \(hint) on")
         set(UInt32(truncatingIfNeeded: freeCount), at: BitmapLayout.freeCount)
         set(UInt32(truncatingIfNeeded: hint), at: BitmapLayout.hint)
     }
 
     /// Whether the page of bit `bit` is free.
     package func bitmapIsFree(_ bit: Int) -> Bool {
-        u8(BitmapLayout.bits &+ bit / 8) & (1 << UInt8(truncatingIfNeeded: bit % 8)) != 0
+        assert(bit >= 0 && bit < bitmapWordCount * 64, "bit \(bit)")
+        return u8(BitmapLayout.bits &+ bit / 8) & (1 << UInt8(truncatingIfNeeded: bit % 8)) != 0
     }
 
     /// Marks the page of bit `bit` free or used.
     ///
     /// Does not touch the count.
     package func setBitmap(_ bit: Int, isFree: Bool) {
+        assert(bit >= 0 && bit < bitmapWordCount * 64, "bit \(bit)")
         let mask: UInt8 = 1 << UInt8(truncatingIfNeeded: bit % 8)
         let offset = BitmapLayout.bits &+ bit / 8
         set(isFree ? u8(offset) | mask : u8(offset) & ~mask, at: offset)

@@ -26,6 +26,7 @@ extension PageView {
     package func formatOverflow(
         number: PageNumber, treeID: UInt32, next: PageNumber, runLength: Int, payload: ByteString
     ) {
+        assert(OverflowLayout.payload + payload.count <= byteCount, "\(payload.count) bytes in \(byteCount)")
         formatHeader(number: number, type: .overflow, level: 0, treeID: treeID)
         setContentStart(OverflowLayout.payload + payload.count)
         set(next, at: OverflowLayout.next)

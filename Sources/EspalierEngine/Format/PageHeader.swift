@@ -57,6 +57,13 @@ extension PageView {
     /// The tree the page belongs to.
     @inline(__always)
     package var treeID: UInt32 { u32(PageLayout.treeID) }
+    /// Whether the page belongs to a tree and is no overflow page.
+    var isTreePage: Bool {
+        switch PageType(rawValue: typeByte) {
+        case .leafBytes, .leafInteger, .interiorBytes, .interiorInteger: true
+        case .overflow, .bitmap, .free, nil: false
+        }
+    }
     /// How many cells a tree page has.
     @inline(__always)
     package var cellCount: Int { Int(u16(PageLayout.cellCount)) }
@@ -75,6 +82,7 @@ extension PageView {
 
     /// Writes a page header; checksum and LSN stay zero until `seal`.
     package func formatHeader(number: PageNumber, type: PageType, level: Int, treeID: UInt32, flags: UInt8 = 0) {
+        assert(level >= 0 && level < StoreGeometry.treeDepthMax, "page \(number) of level \(level)")
         clear(0..<PageLayout.headerByteCount)
         set(number, at: PageLayout.number)
         set(type.rawValue, at: PageLayout.type)
@@ -94,6 +102,7 @@ extension PageView {
         case .free: range = (PageLayout.headerByteCount, byteCount)
         case .bitmap, nil: range = (0, 0)
         }
+        assert(range.start >= 0, "a gap at \(range.start)")
         guard range.start < range.end, range.end <= byteCount else { return 0..<0 }
         return range.start..<range.end
     }
@@ -105,6 +114,7 @@ extension PageView {
         set(lsn, at: PageLayout.lsn)
         let checksum = computedChecksum(number: storedNumber, storeSeed: storeSeed)
         set(checksum, at: PageLayout.checksum)
+        assert(storedChecksum == checksum && self.lsn == lsn, "page \(storedNumber) is sealed")
         return checksum
     }
 

@@ -17,6 +17,7 @@ extension PageView {
     ///
     /// - Returns: `false` if there is no room.
     package func insertEntry(_ index: Int, _ key: TreeKey, _ value: StoredValue) -> Bool {
+        assert(isLeaf && index >= 0 && index <= cellCount, "entry \(index) of \(cellCount)")
         let isInteger = hasIntegerKeys
         let suffix = isInteger ? key.bytes : key.bytes.dropping(prefixByteCount)
         let cellByteCount = TreeLayout.valueWordByteCount &+ suffix.count &+ value.cellByteCount
@@ -30,11 +31,13 @@ extension PageView {
             openBytesSlot(index, suffix, offset)
         }
         storeLeafCell(at: offset, suffix: suffix, value: value)
+        assert(checkCellArea())
         return true
     }
 
     /// Gives an integer page another end; its cells stay as they are.
     package func setIntegerHighFence(_ key: UInt64) {
+        assert(cellCount > 0 && integerKey(cellCount - 1) < key, "invariant 1: no key is behind the fence")
         set(UInt16(8), at: TreeLayout.highFenceByteCount)
         set(key, at: byteCount &- 8)
     }
@@ -43,6 +46,7 @@ extension PageView {
     ///
     /// - Returns: `false` if there is no room.
     package func insertSeparator(_ index: Int, _ key: TreeKey, leftChild: PageNumber) -> Bool {
+        assert(!isLeaf && index >= 0 && index <= cellCount, "separator \(index) of \(cellCount)")
         if hasIntegerKeys {
             guard makeRoom(forCell: 0) else { return false }
             openIntegerSlot(index, key.integer, payloadByteCount: 4)
@@ -56,6 +60,7 @@ extension PageView {
         openBytesSlot(index, suffix, offset)
         set(leftChild, at: offset)
         copy(suffix, to: offset &+ TreeLayout.childByteCount)
+        assert(checkCellArea())
         return true
     }
 
@@ -89,6 +94,7 @@ extension PageView {
         let suffixLength = hasIntegerKeys ? 0 : suffixByteCount(index)
         storeValue(value, at: offset &+ TreeLayout.valueWordByteCount &+ suffixLength)
         addFragments(oldByteCount &- value.cellByteCount)
+        assert(checkCellArea())
         return true
     }
 
@@ -96,6 +102,7 @@ extension PageView {
     ///
     /// In an interior page each takes the child to its left with it.
     package func removeCells(_ range: Range<Int>) {
+        assert(range.lowerBound >= 0 && range.upperBound <= cellCount, "cells \(range) of \(cellCount)")
         for index in range {
             let length = cellByteCount(index)
             guard length > 0 else { continue }
@@ -108,6 +115,7 @@ extension PageView {
             setContentStart(contentEnd)
             set(UInt16(0), at: TreeLayout.fragmentByteCount)
         }
+        assert(checkCellArea())
     }
 
     /// Moves all cells to the end of the cell area, so that no fragments are left.
@@ -126,11 +134,26 @@ extension PageView {
         }
         setContentStart(offset)
         set(UInt16(0), at: TreeLayout.fragmentByteCount)
+        assert(checkCellArea())
+    }
+
+    /// Asserts invariant 2 of a page of few cells; to be called in `assert`.
+    ///
+    /// O(cells).
+    private func checkCellArea() -> Bool {
+        assert(slotsEnd <= contentStart && contentStart <= contentEnd, "cells in \(contentStart)..<\(contentEnd)")
+        guard cellCount <= 16 else { return true }
+        let cells = (0..<cellCount).reduce(0) { $0 + cellByteCount($1) }
+        assert(
+            cells + fragmentByteCount == contentEnd - contentStart,
+            "invariant 2: \(cells) + \(fragmentByteCount) bytes in \(contentStart)..<\(contentEnd)")
+        return true
     }
 
     // MARK: - Slots
 
     private func addFragments(_ length: Int) {
+        assert(length >= 0 && fragmentByteCount + length <= byteCount, "\(length) bytes of fragments")
         set(UInt16(truncatingIfNeeded: fragmentByteCount &+ length), at: TreeLayout.fragmentByteCount)
     }
 
@@ -171,6 +194,7 @@ extension PageView {
     /// Writes slot `index` of a bytes page.
     @inline(__always)
     package func storeBytesSlot(_ index: Int, _ suffix: ByteString, _ offset: Int) {
+        assert(offset > 0 && offset + suffix.count <= byteCount, "a cell at \(offset)")
         let slot = TreeLayout.slots &+ 8 &* index
         set(UInt16(truncatingIfNeeded: offset), at: slot)
         set(UInt16(truncatingIfNeeded: suffix.count), at: slot &+ 2)
@@ -180,6 +204,7 @@ extension PageView {
     private func closeSlots(_ range: Range<Int>) {
         let count = cellCount
         let left = count &- range.count
+        assert(left >= 0, "\(range.count) of \(count) slots")
         let slots = TreeLayout.slots
         let tail = count &- range.upperBound
         move(from: slots &+ 8 &* range.upperBound, to: slots &+ 8 &* range.lowerBound, count: 8 &* tail)
@@ -202,6 +227,7 @@ package struct ScratchPage: ~Copyable {
 
     /// Takes `byteCount` bytes; their content is not defined.
     package init(byteCount: Int) {
+        assert(byteCount > 0, "\(byteCount) bytes")
         // SAFETY: freed by `deinit`; whoever takes the view promises to be done with it by then.
         unsafe view = PageView(
             base: UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 16), byteCount: byteCount)

@@ -17,6 +17,7 @@ package struct SlotPosition {
     /// States a position.
     @inline(__always)
     package init(index: Int, isExact: Bool) {
+        assert(index >= 0, "place \(index)")
         self.index = index
         self.isExact = isExact
     }
@@ -70,6 +71,7 @@ extension PageView {
     /// Finds `key` in an integer page.
     @inline(__always)
     package func position(ofInteger key: UInt64) -> SlotPosition {
+        assert(hasIntegerKeys, "page \(storedNumber) has keys of bytes")
         let count = cellCount
         guard count > 0 else { return SlotPosition(index: 0, isExact: false) }
         var first = 0
@@ -87,6 +89,7 @@ extension PageView {
 
     /// Finds `key` in a bytes page.
     package func position(ofBytes key: ByteString) -> SlotPosition {
+        assert(!hasIntegerKeys, "page \(storedNumber) has integer keys")
         let count = cellCount
         let prefixLength = prefixByteCount
         if prefixLength > 0 {

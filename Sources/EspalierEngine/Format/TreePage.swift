@@ -114,6 +114,8 @@ extension PageView {
     package var usedByteCount: Int {
         contentEnd &- TreeLayout.slots &- (contentStart &- slotsEnd) &- fragmentByteCount
     }
+    /// The bytes of all but the gap and fragments: what the page would have to have at least.
+    package var occupiedByteCount: Int { byteCount &- (contentStart &- slotsEnd) &- fragmentByteCount }
     /// The bytes that slots and cells could use.
     package var capacity: Int { contentEnd &- TreeLayout.slots }
 
@@ -141,6 +143,7 @@ extension PageView {
 
     /// Whether `key` may lie in this page.
     package func fencesContain(_ key: TreeKey) -> Bool {
+        assert(isTreePage, "page \(storedNumber) has no fences")
         if hasIntegerKeys {
             return key.integer >= integerLowFence && (highFenceByteCount == 0 || key.integer < integerHighFence)
         }
@@ -149,6 +152,7 @@ extension PageView {
 
     /// Whether this page begins exactly where `other` ends.
     package func follows(_ other: PageView) -> Bool {
+        assert(level == other.level && hasIntegerKeys == other.hasIntegerKeys, "pages of one level")
         guard other.highFenceByteCount > 0, lowFenceByteCount > 0 else { return false }
         if hasIntegerKeys { return integerLowFence == other.integerHighFence }
         return lowFence.equals(other.highFence)
@@ -199,6 +203,7 @@ extension PageView {
     /// The value of entry `index` of a leaf.
     @inline(__always)
     package func value(_ index: Int) -> StoredValue {
+        assert(isLeaf && index >= 0 && index < cellCount, "value \(index) of \(cellCount)")
         let offset = cellOffset(index)
         let word = u16(offset)
         let start = offset &+ TreeLayout.valueWordByteCount &+ (hasIntegerKeys ? 0 : suffixByteCount(index))
@@ -210,10 +215,16 @@ extension PageView {
 
     /// Child `index` of an interior page; `cellCount` stands for the right child.
     @inline(__always)
-    package func child(_ index: Int) -> PageNumber { u32(childOffset(index)) }
+    package func child(_ index: Int) -> PageNumber {
+        assert(!isLeaf && index >= 0 && index <= cellCount, "child \(index) of \(cellCount + 1)")
+        return u32(childOffset(index))
+    }
 
     /// Refers child `index` of an interior page to `page`.
-    package func setChild(_ index: Int, to page: PageNumber) { set(page, at: childOffset(index)) }
+    package func setChild(_ index: Int, to page: PageNumber) {
+        assert(!isLeaf && index >= 0 && index <= cellCount, "child \(index) of \(cellCount + 1)")
+        set(page, at: childOffset(index))
+    }
 
     @inline(__always)
     private func childOffset(_ index: Int) -> Int {
@@ -232,7 +243,10 @@ extension PageView {
     }
 
     /// A copy of key `index` of a bytes page, with the prefix.
-    package func keyArray(_ index: Int) -> [UInt8] { prefix.array + suffix(index).array }
+    package func keyArray(_ index: Int) -> [UInt8] {
+        assert(!hasIntegerKeys && index >= 0 && index < cellCount, "key \(index) of \(cellCount)")
+        return prefix.array + suffix(index).array
+    }
 }
 
 /// A key given by a caller: an integer or bytes, as the tree has it.

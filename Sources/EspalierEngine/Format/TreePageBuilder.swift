@@ -57,6 +57,7 @@ package struct TreePageBuilder {
         _ view: PageView, _ identity: TreePageIdentity, count: Int, low: TreeKey?, high: TreeKey?,
         rightChild: PageNumber = 0
     ) {
+        assert(count >= 0 && count <= view.byteCount, "\(count) entries")
         self.view = view
         self.count = count
         isInteger = identity.isInteger
@@ -85,10 +86,13 @@ package struct TreePageBuilder {
         view.setCellCount(count)
         offset = view.contentEnd
         view.setContentStart(offset)
+        assert(view.slotsEnd <= offset, "\(count) slots have room beside the fences")
     }
 
     /// Appends the entries `range` of the page `other`, which is of the same kind and on the same level.
     package mutating func append(from other: PageView, _ range: Range<Int>) throws(StorageError) {
+        assert(range.lowerBound >= 0 && range.upperBound <= other.cellCount, "entries \(range) of \(other.cellCount)")
+        assert(other.hasIntegerKeys == isInteger && other.isLeaf == isLeaf, "entries of a page of another kind")
         if isInteger {
             for source in range {
                 let key = other.integerKey(source)
@@ -140,6 +144,7 @@ package struct TreePageBuilder {
         precondition(index == count, "\(index) of \(count) entries were written")
         precondition(offset >= view.slotsEnd, "cells overlap slots: \(offset) < \(view.slotsEnd)")
         view.setContentStart(offset)
+        assert(view.cellCount == count && view.fragmentByteCount == 0, "\(view.cellCount) of \(count) entries")
     }
 
     private func withoutPrefix(_ key: ByteString) throws(StorageError) -> ByteString {
@@ -152,6 +157,7 @@ package struct TreePageBuilder {
     // MARK: - Cells
 
     private mutating func take(_ byteCount: Int) {
+        assert(byteCount >= 0, "a cell of \(byteCount) bytes")
         offset &-= byteCount
         precondition(offset >= view.slotsEnd && index < count, "entry \(index) of \(count) does not fit")
     }

@@ -32,6 +32,7 @@ extension Log {
             do throws(StorageError) {
                 let places = try build(pages)
                 try flush()
+                assert(checkInvariants())
                 return places
             } catch {
                 giveUp(restoring: saved)
@@ -60,6 +61,8 @@ extension Log {
                 }
                 for version in earlier { index.append(version.page, at: version.place) }
                 for (page, place) in zip(pages, places) { index.append(page.number, at: place) }
+                assert(state.commitLSN == ring.position && state.chain == ring.chain, "the log ends with the commit")
+                assert(checkInvariants())
                 return (places, state, index)
             } catch {
                 giveUp(restoring: saved)
@@ -69,8 +72,10 @@ extension Log {
     }
 
     private func giveUp(restoring saved: Ring) {
+        assert(saved.position <= ring.position, "an append that failed began at \(saved.position)")
         ring = saved
         buffered = 0
+        assert(checkInvariants())
     }
 
     // MARK: Building frames
@@ -81,6 +86,7 @@ extension Log {
         for page in pages {
             try makeRoom(for: page.frameByteCount)
             places.append(LogPlace(lsn: ring.position, fileOffset: bufferOffset + UInt64(buffered)))
+            assert(page.view.storedNumber == page.number, "page \(page.number) calls itself \(page.view.storedNumber)")
             let checksum = page.view.seal(lsn: ring.position, storeSeed: storeSeed)
             let hole = page.view.holeRange
             let payload = buffer.view(at: buffered + FrameHeaderLayout.byteCount)
@@ -91,6 +97,8 @@ extension Log {
                 .page, page: page.number, payloadByteCount: page.view.byteCount - hole.count, hole: hole,
                 checksum: checksum)
         }
+        assert(places.count == pages.count, "\(places.count) of \(pages.count) frames")
+        assert(zip(places, places.dropFirst()).allSatisfy { $0.lsn < $1.lsn }, "frames follow each other")
         return places
     }
 
@@ -99,6 +107,8 @@ extension Log {
         var record = record
         record.frameCount = UInt32(frameCount)
         record.commitLSN = ring.position + UInt64(Self.commitByteCount)
+        assert(record.freeCount < record.pageCount && record.catalogRoot < record.pageCount, "rule 63: the page count")
+        assert(record.durableLSN < record.commitLSN, "rule 63: a commit at \(record.commitLSN) is not durable yet")
         let checksum = record.encode(
             to: buffer.view(at: buffered + FrameHeaderLayout.byteCount), salt: currentSalt)
         addHeader(.commit, page: 0, payloadByteCount: CommitRecordLayout.byteCount, hole: 0..<0, checksum: checksum)
@@ -111,6 +121,9 @@ extension Log {
     private func addHeader(
         _ type: FrameType, page: PageNumber, payloadByteCount: Int, hole: Range<Int>, checksum: UInt64
     ) {
+        assert(buffered + FrameHeaderLayout.byteCount <= buffer.byteCount, "the header of a frame fits into the buffer")
+        assert(FrameHeaderLayout.byteCount + payloadByteCount <= remaining, "a frame lies in one segment")
+        assert((type == .page) == (page != 0), "rule 62: a frame of page \(page)")
         var header = FrameHeader(
             type: type, page: page, payloadByteCount: payloadByteCount, hole: hole, lsn: ring.position,
             salt: currentSalt, payloadChecksum: checksum)
@@ -129,6 +142,7 @@ extension Log {
             locateBuffer()
         }
         if buffered + frameByteCount > buffer.byteCount { try flush() }
+        assert(frameByteCount <= remaining && buffered + frameByteCount <= buffer.byteCount, "\(frameByteCount) bytes")
     }
 
     private func locateBuffer() {
@@ -148,6 +162,7 @@ extension Log {
             buffered = start + FrameHeaderLayout.byteCount
         }
         try flush()
+        assert(remaining < FrameHeaderLayout.byteCount, "\(remaining) bytes of a segment are left")
     }
 
     /// Takes a vacant segment into use; its header goes into the buffer, before its first frame.
@@ -158,6 +173,7 @@ extension Log {
         ring.nextSequence += 1
         ring.active.append(segment)
         let start = segment.sequence * UInt64(segmentByteCount)
+        assert(ring.position <= start && buffered == 0, "invariant 1: no position is used twice")
         let header = SegmentHeader(
             index: segment.place, sequence: segment.sequence,
             startLSN: start + UInt64(SegmentHeaderLayout.byteCount), salt: segment.salt, previousChain: ring.chain,
@@ -171,6 +187,7 @@ extension Log {
     /// Writes what is buffered.
     private func flush() throws(StorageError) {
         guard buffered > 0 else { return }
+        assert(bufferOffset >= UInt64(LogHeaderLayout.byteCount), "byte \(bufferOffset) is in the log's header")
         try buffer.write(0..<buffered, to: file, at: bufferOffset)
         bufferOffset += UInt64(buffered)
         buffered = 0

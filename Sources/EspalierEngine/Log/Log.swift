@@ -32,6 +32,29 @@ package final class Log: @unchecked Sendable {
         var nextSequence: UInt64 = 1
         var position: UInt64 = 0
         var chain: UInt64 = 0
+
+        /// Asserts invariants 1 and 2; to be called in `assert`.
+        ///
+        /// O(segments).
+        func checkInvariants(segmentByteCount stride: UInt64) -> Bool {
+            for (segment, next) in zip(active, active.dropFirst()) {
+                assert(segment.sequence + 1 == next.sequence, "invariant 2: \(next.sequence) follows a segment in use")
+            }
+            if let last = active.last {
+                assert(last.sequence + 1 == nextSequence, "invariant 2: \(last.sequence) is the newest segment")
+                assert(position > last.sequence * stride, "invariant 1: \(position) is before the segment being filled")
+            }
+            assert(position <= nextSequence * stride, "invariant 1: \(position) is behind the segment being filled")
+            // One bit for each place: no segment is both in use and vacant, or twice in either.
+            var places: UInt64 = 0
+            for place in active.map(\.place) + vacant {
+                assert(place < segmentCount, "segment \(place) of \(segmentCount)")
+                assert(place > 63 || places & 1 << UInt64(place) == 0, "invariant 2: segment \(place) is there twice")
+                if place < 64 { places |= 1 << UInt64(place) }
+            }
+            assert(active.count + vacant.count <= segmentCount, "\(active.count) + \(vacant.count) segments")
+            return true
+        }
     }
 
     /// The log file.
@@ -77,6 +100,8 @@ package final class Log: @unchecked Sendable {
         ring.nextSequence = firstSequence
         ring.position = firstSequence * UInt64(segmentByteCount)
         ring.chain = chain
+        assert(segmentByteCount > SegmentHeaderLayout.byteCount + FrameHeaderLayout.byteCount + geometry.pageSize)
+        assert(checkInvariants())
     }
 
     /// The log file's bytes: header and segments.
@@ -93,6 +118,7 @@ package final class Log: @unchecked Sendable {
     /// The bytes that are left in the segment that is being filled.
     var remaining: Int {
         guard let last = ring.active.last else { return 0 }
+        assert(ring.position <= (last.sequence + 1) * UInt64(segmentByteCount), "position \(ring.position)")
         return Int((last.sequence + 1) * UInt64(segmentByteCount) - ring.position)
     }
 
@@ -108,12 +134,15 @@ package final class Log: @unchecked Sendable {
     package func reserve(
         _ byteCount: Int, byteCountMax: Int, lasting: Bool = true
     ) throws(StorageError) -> Bool {
-        try lock.withLock { () throws(StorageError) in
+        assert(byteCount >= 0, "\(byteCount) bytes")
+        return try lock.withLock { () throws(StorageError) in
             for _ in 0..<segmentsMissing(for: byteCount) {
                 let grown = fileOffset(ofPlace: UInt32(ring.segmentCount + 1))
                 guard grown <= UInt64(byteCountMax) else { return false }
                 try addSegment(needing: lasting ? nil : byteCount)
             }
+            assert(segmentsMissing(for: byteCount) == 0, "invariant 4: \(byteCount) bytes are there")
+            assert(checkInvariants())
             return true
         }
     }
@@ -123,6 +152,7 @@ package final class Log: @unchecked Sendable {
         // At the end of a segment up to one frame's bytes stay unused.
         let waste = FrameHeaderLayout.byteCount + geometry.pageSize
         let usable = segmentByteCount - SegmentHeaderLayout.byteCount - waste
+        assert(usable > 0, "segments of \(segmentByteCount) bytes hold a frame")
         let missing = byteCount - max(remaining - waste, 0) - ring.vacant.count * usable
         return missing > 0 ? (missing + usable - 1) / usable : 0
     }
@@ -142,6 +172,7 @@ package final class Log: @unchecked Sendable {
     /// Adds a segment at the end of the file: reserved, written with zeros and synced once, outside any commit; or, if
     /// only `byteCount` bytes of frames are needed, reserved for them, the rest of it a hole.
     private func addSegment(needing byteCount: Int?) throws(StorageError) {
+        assert(ring.segmentCount < Int(UInt32.max), "\(ring.segmentCount) segments")
         let start = fileOffset(ofPlace: UInt32(ring.segmentCount))
         let end = start + UInt64(segmentByteCount)
         if let byteCount {
@@ -186,6 +217,8 @@ package final class Log: @unchecked Sendable {
     /// Their positions are given out again, so no copy of them may be found in memory any more.
     package func takeBack(to end: End) {
         lock.withLock {
+            assert(end.position <= ring.position && end.nextSequence <= ring.nextSequence, "the log ended at \(end)")
+            assert(buffered == 0, "\(buffered) bytes are not written")
             var places: [UInt32] = []
             while let last = ring.active.last, last.sequence >= end.nextSequence {
                 places.append(last.place)
@@ -197,6 +230,7 @@ package final class Log: @unchecked Sendable {
             ring.nextSequence = end.nextSequence
             ring.position = end.position
             ring.chain = end.chain
+            assert(checkInvariants())
         }
     }
 
@@ -208,13 +242,26 @@ package final class Log: @unchecked Sendable {
     /// - Returns: the index until now and the smaller one, for the board.
     package func release(before lsn: UInt64, keepingFrom kept: UInt64? = nil) -> (old: LogIndex, new: LogIndex) {
         lock.withLock {
+            assert(lsn <= ring.position, "a checkpoint at \(lsn) of \(ring.position)")
             let end = min(lsn, kept ?? lsn)
             while ring.active.count > 1, (ring.active[0].sequence + 1) * UInt64(segmentByteCount) <= end {
                 ring.vacant.append(ring.active.removeFirst().place)
             }
             let old = index
             index = old.copy(from: lsn, spare: 1024)
+            assert(checkInvariants())
             return (old, index)
         }
+    }
+
+    // MARK: Invariants
+
+    /// Asserts invariants 1 and 2, and that nothing waits to be written; to be called in `assert`, with the lock held.
+    ///
+    /// O(segments).
+    func checkInvariants() -> Bool {
+        assert(buffered == 0, "\(buffered) bytes are not written")
+        assert(ring.position >= session.firstSequence * UInt64(segmentByteCount), "position \(ring.position)")
+        return ring.checkInvariants(segmentByteCount: UInt64(segmentByteCount))
     }
 }

@@ -85,6 +85,7 @@ package final class LogIndex: @unchecked Sendable {
                 while entry.lsn >= limit {
                     if entry.previous == 0 { return .none }
                     entry = unsafe entries[Int(entry.previous) &- 1]
+                    assert(entry.page == page, "invariant 2: the chain of page \(page) leads to page \(entry.page)")
                 }
                 return LogPlace(lsn: entry.lsn, fileOffset: entry.fileOffset)
             }
@@ -116,6 +117,7 @@ package final class LogIndex: @unchecked Sendable {
         filled.store(number + 1, ordering: .releasing)
         // SAFETY: `number` is below the capacity, `place` is masked.
         unsafe table[place].store(UInt32(number + 1), ordering: .releasing)
+        assert(newest(of: page, before: .max) == version, "the newest version of page \(page) is found")
     }
 
     /// Calls `body` with each version, in the order they were listed.
@@ -133,6 +135,29 @@ package final class LogIndex: @unchecked Sendable {
         forEach { _, version in if version.lsn >= position { kept += 1 } }
         let copy = LogIndex(capacity: max(kept * 2, kept + spare))
         forEach { page, version in if version.lsn >= position { copy.append(page, at: version) } }
+        assert(copy.count == kept && copy.hasRoom(for: spare), "\(copy.count) of \(kept) versions")
+        assert(copy.checkInvariants())
         return copy
+    }
+
+    // MARK: Invariants
+
+    /// Asserts the invariants of the header; to be called in `assert`.
+    ///
+    /// O(versions); of a large index the newest 1,024 are looked at. Nobody may append meanwhile.
+    func checkInvariants() -> Bool {
+        let count = count
+        assert(count <= capacity && mask + 1 >= 2 * capacity, "\(count) of \(capacity) in \(mask + 1) places")
+        for number in max(0, count - 1024)..<count {
+            // SAFETY: below `filled`, as every entry that an entry refers to.
+            let entry = unsafe entries[number]
+            assert(entry.page != 0, "entry \(number) has no page")
+            assert(newest(of: entry.page, before: entry.lsn + 1).lsn == entry.lsn, "entry \(number) is not found")
+            guard entry.previous != 0 else { continue }
+            assert(entry.previous <= number, "invariant 3: entry \(number) refers to \(entry.previous)")
+            let older = unsafe entries[Int(entry.previous) - 1]
+            assert(older.page == entry.page && older.lsn < entry.lsn, "invariant 2: entry \(number)")
+        }
+        return true
     }
 }

@@ -72,6 +72,7 @@ package struct LogScan: ~Copyable {
         }
         position = max(slot.checkpointLSN, start.partialValue)
         sequence = position / stride
+        assert(stride > 0 && position >= slot.checkpointLSN, "position \(position)")
     }
 
     /// Walks on to the end of the log, as it is now.
@@ -95,6 +96,8 @@ package struct LogScan: ~Copyable {
         try checkNothingDurable(beyond: breakLSN)
         // The next walk begins behind the last commit: frames without commit are read again.
         (position, chain, sequence) = tail
+        assert(position <= breakLSN, "invariant 4: the next walk begins at \(position), this one ended at \(breakLSN)")
+        assert(certainState.commitLSN <= state.commitLSN, "what is certain is not newer than what was found")
     }
 
     /// The highest sequence number of any valid segment header in the file, 0 if there is none.
@@ -195,6 +198,7 @@ package struct LogScan: ~Copyable {
             windowCount = try window.read(
                 0..<min(left, window.byteCount), from: file, at: fileOffset(of: position, in: place))
         }
+        assert(position >= windowStart && windowCount <= window.byteCount, "position \(position) is in the window")
         let start = Int(position - windowStart)
         return start..<min(start + count, windowCount)
     }
@@ -214,6 +218,7 @@ package struct LogScan: ~Copyable {
         guard try acceptPayload(of: frame, in: segment) else { return false }
         chain = frame.chain
         position += UInt64(frame.frameByteCount)
+        assert(position <= (sequence + 1) * UInt64(header.segmentByteCount), "a frame lies in one segment")
         return true
     }
 
@@ -245,6 +250,7 @@ package struct LogScan: ~Copyable {
             if !index.hasRoom(for: covered.count) {
                 index = index.copy(from: 0, spare: covered.count + index.count)
             }
+            assert(covered.count == Int(record.frameCount), "invariant 2: a commit covers \(record.frameCount) frames")
             for version in covered { index.append(version.page, at: version.place) }
             pending.removeAll(keepingCapacity: true)
             state = StoreState(record, chain: frame.chain)

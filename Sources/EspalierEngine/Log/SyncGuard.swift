@@ -36,6 +36,7 @@ package final class SyncGuard: Sendable {
             var errno = Platform.ioError
             if case .io(let io) = error, io.errno != 0 { errno = io.errno }
             if case .diskFull = error { errno = Platform.noSpace }
+            assert(errno != 0, "a failure has a number")
             failure.store(errno, ordering: .releasing)
             throw .poisoned(errno: errno)
         }

@@ -49,6 +49,7 @@ public final class ChangeFeed {
             left -= change.pages.reduce(1) { $0 + $1.bytes.count }
             if left <= 0 { break }
         }
+        assert(last.lsn >= point.lsn && last.lsn <= end, "invariant 1: \(end) is durable, \(last.lsn) is delivered")
         point = last
         engine.feeds.move(name, to: point.lsn)
         return changes

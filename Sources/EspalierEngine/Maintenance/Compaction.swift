@@ -29,6 +29,7 @@ struct Compaction {
         }
         _ = try load.finish()
         try target.finish()
+        assert(target.pageCount >= FixedPlace.initialPageCount, "a store of \(target.pageCount) pages")
         var state = source
         (state.pageCount, state.freeCount, state.catalogRoot) = (target.pageCount, 0, FixedPlace.catalogRoot)
         // No copy of another store: nothing could be the base of increments for these pages.

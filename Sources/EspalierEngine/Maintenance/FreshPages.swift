@@ -53,6 +53,7 @@ final class FreshPages: WritablePageSource {
             frames[page] = frame
             view(frame).clear(0..<pageSize)
         }
+        assert(page < pageCount && frames.count + vacant.count == Self.frameCount, "page \(page) of \(pageCount)")
         // SAFETY: `frame` is below the count; the counter lives as long as this object.
         unsafe counters[frame].add(1, ordering: .relaxed)
         return unsafe PagePin(number: page, view: view(frame), counter: counters + frame)
@@ -62,6 +63,7 @@ final class FreshPages: WritablePageSource {
         let per = StoreGeometry(pageSize: pageSize).pagesPerBitmap
         let first = pageCount
         let bit = Int(first) % per
+        assert(count > 0 && bit != 1, "page \(first) comes with its bitmap page")
         guard UInt64(first) + UInt64(count) + 2 < UInt64(UInt32.max) else { throw .diskFull }
         if bit > 0 {
             let taken = min(count, per - bit)
@@ -80,7 +82,10 @@ final class FreshPages: WritablePageSource {
     /// Writes what is still in memory; no page is held any more.
     func finish() throws(StorageError) { try writeOut() }
 
-    private func view(_ frame: Int) -> PageView { memory.view(at: frame * pageSize, byteCount: pageSize) }
+    private func view(_ frame: Int) -> PageView {
+        assert(frame >= 0 && frame < Self.frameCount, "frame \(frame) of \(Self.frameCount)")
+        return memory.view(at: frame * pageSize, byteCount: pageSize)
+    }
 
     private func writeOut() throws(StorageError) {
         for (page, frame) in frames.sorted(by: { $0.key < $1.key }) {
@@ -94,5 +99,6 @@ final class FreshPages: WritablePageSource {
         }
         // The lowest frame is taken next.
         vacant.sort(by: >)
+        assert(frames.count + vacant.count == Self.frameCount, "invariant 2: a frame is taken or vacant")
     }
 }

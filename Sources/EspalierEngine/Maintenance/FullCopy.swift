@@ -27,6 +27,7 @@ struct CopyHead {
 
     /// Writes page 0, and gives the file the size of all pages.
     func write(to file: any StorageFile) throws(StorageError) {
+        assert(state.pageCount >= FixedPlace.initialPageCount, "a store of \(state.pageCount) pages")
         let page = ScratchBytes(byteCount: superblock.pageSize)
         page.store(encoded(), at: 0)
         try page.write(0..<page.byteCount, to: file, at: 0)

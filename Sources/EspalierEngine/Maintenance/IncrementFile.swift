@@ -20,6 +20,7 @@ final class IncrementWriter {
 
     /// Appends a page; numbers ascend.
     func append(_ page: PageView) throws(StorageError) {
+        assert(page.byteCount == header.base.pageSize, "a page of \(page.byteCount) bytes")
         if buffered + page.byteCount > buffer.byteCount { try flush() }
         buffer.view(at: buffered).copy(from: page, at: 0, to: 0, count: page.byteCount)
         buffered += page.byteCount
@@ -30,6 +31,7 @@ final class IncrementWriter {
     /// Writes what is left and the header; returns the header.
     func finish() throws(StorageError) -> IncrementHeader {
         try flush()
+        assert(offset == header.fileByteCount, "invariant 1: \(offset) bytes for \(header.changedCount) pages")
         buffer.store(header.encoded(), at: 0)
         try buffer.write(0..<IncrementLayout.byteCount, to: file, at: 0)
         return header

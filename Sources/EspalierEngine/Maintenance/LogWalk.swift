@@ -55,6 +55,7 @@ struct LogWalk: ~Copyable {
         let sequence = position / stride
         guard let segment = segments.first(where: { $0.sequence == sequence }) else { throw .changesGone }
         let inSegment = position % stride
+        assert(inSegment >= UInt64(SegmentHeaderLayout.byteCount), "position \(position) is in a segment's header")
         let offset = log.fileOffset(ofPlace: segment.place) + inSegment
         let count = try frame.read(0..<min(frame.byteCount, Int(stride - inSegment)), from: log.file, at: offset)
         let pageSize = log.geometry.pageSize
@@ -98,6 +99,7 @@ struct LogWalk: ~Copyable {
             newest[page.number] = page
         }
         let base = point
+        assert(record.commitLSN > base.lsn, "a commit at \(record.commitLSN) follows one at \(base.lsn)")
         point = BackupPoint(
             storeIdentifier: base.storeIdentifier, hashSeed: base.hashSeed, pageSize: base.pageSize,
             transactionID: record.transactionID, lsn: record.commitLSN, increments: base.increments)

@@ -23,7 +23,10 @@ final class PageSweep {
     }
 
     /// The page at place `index` of the piece.
-    func view(_ index: Int) -> PageView { buffer.view(at: index * pages.pageSize, byteCount: pages.pageSize) }
+    func view(_ index: Int) -> PageView {
+        assert(index >= 0 && index * pages.pageSize < buffer.byteCount, "page \(index) of a piece")
+        return buffer.view(at: index * pages.pageSize, byteCount: pages.pageSize)
+    }
 
     /// Calls `body` for each piece with its first page, and for each of its pages whether it is in use.
     ///
@@ -34,6 +37,7 @@ final class PageSweep {
         while first < Int(pages.pageCount) {
             let count = min(
                 buffer.byteCount / pages.pageSize, per - first % per, Int(pages.pageCount) - first)
+            assert(count > 0 && count * pages.pageSize <= buffer.byteCount, "\(count) pages in a piece")
             let isInUse = try use(of: PageNumber(first), count: count)
             try load(PageNumber(first), isInUse)
             try body(PageNumber(first), isInUse)

@@ -29,6 +29,7 @@ struct Shrink {
         let inUse = pages.writes.state.pageCount - pages.writes.state.freeCount
         tail = try pages.lastPagesInUse(pageMax, from: inUse)
         floor = tail.last ?? pages.writes.state.pageCount
+        assert(floor >= inUse, "page \(floor) may stay: \(inUse) pages are in use")
         let catalog = TreeRecord(treeID: FixedPlace.catalogTreeID, root: FixedPlace.catalogRoot, kind: .bytes)
         trees[catalog.treeID] = ("", catalog)
         for tree in try Catalog(pages).list() { trees[tree.record.treeID] = tree }
@@ -70,6 +71,7 @@ struct Shrink {
     private mutating func move(_ page: PageNumber) throws(StorageError) -> PageNumber? {
         guard let place = try pages.takeLowest(below: floor) else { return nil }
         _ = try copy(page, to: place)
+        assert(place < floor && page >= floor, "page \(page) moves to the front, not to \(place)")
         // No pinned page is ever free.
         try pages.free(page)
         moveCount += 1
@@ -79,6 +81,7 @@ struct Shrink {
     /// The copy of `page` at `place`, pinned.
     private func copy(_ page: PageNumber, to place: PageNumber) throws(StorageError) -> PagePin {
         let source = try pages.pin(page)
+        assert(place != page, "page \(page) moves")
         let target = try pages.edit(place)
         target.view.copy(from: source.view, at: 0, to: 0, count: pages.pageSize)
         target.view.set(place, at: PageLayout.number)
@@ -165,6 +168,7 @@ struct Shrink {
         try BTree(pages).forEachOverflowPage(first, byteCount: byteCount, treeID: record.treeID) { view in
             chain.append(view.storedNumber)
         }
+        assert(chain.first == first, "the chain of page \(first) begins at \(chain.first ?? 0)")
         var places = chain
         for (number, page) in chain.enumerated() where page >= floor {
             guard let place = try pages.takeLowest(below: floor) else { break }
@@ -179,7 +183,8 @@ struct Shrink {
         }
         guard places[0] != first else { return }
         let pin = try pages.edit(leaf)
-        _ = pin.view.replaceValue(index, .overflow(first: places[0], byteCount: byteCount))
+        let isDone = pin.view.replaceValue(index, .overflow(first: places[0], byteCount: byteCount))
+        assert(isDone, "a reference takes as many bytes as any other")
     }
 
     private func overflow(
@@ -194,6 +199,7 @@ struct Shrink {
     ///
     /// A copy gets its links while it is pinned (invariant 4).
     private func write(_ chain: [PageNumber], to places: [PageNumber]) throws(StorageError) {
+        assert(chain.count == places.count, "\(places.count) places for \(chain.count) pages")
         var next: PageNumber = 0
         var runLength = 0
         for (page, place) in zip(chain, places).reversed() {

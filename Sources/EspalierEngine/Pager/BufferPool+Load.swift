@@ -60,6 +60,7 @@ extension BufferPool {
             abandon(frame)
             throw error
         }
+        assert(isOwned(frame), "invariant 1: frame \(frame) is loaded by its one owner")
         // SAFETY: the frame is ours; from here on its bytes do not change (invariant 2).
         unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)
         unsafe descriptors[frame].pins.add(1 - Self.exclusive, ordering: .acquiringAndReleasing)
@@ -68,6 +69,7 @@ extension BufferPool {
 
     /// Gives a claimed frame back without a page.
     private func abandon(_ frame: Int) {
+        assert(isOwned(frame), "invariant 1: frame \(frame) is given back by its one owner")
         shared.withLock { _ in clearKey(of: frame) }
         // SAFETY: the frame is ours until this line.
         unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)
@@ -94,6 +96,7 @@ extension BufferPool {
     /// A page with memory of its own; frees those that are not used any more.
     func makeLoosePage(pins: Int32) -> LoosePage {
         let page = LoosePage(pageSize: pageSize, pins: pins)
+        assert(page.view.byteCount == pageSize, "a loose page of \(page.view.byteCount) bytes")
         shared.withLock { shared in
             shared.loosePages.removeAll { old in
                 // SAFETY: nobody can pin a loose page a second time, so 0 pins stay 0.
@@ -113,6 +116,8 @@ extension BufferPool {
 
     /// Shares a frame that `takeFrame` gave as `version` of `page`.
     package func share(_ frame: Int, as page: PageNumber, version: UInt64) {
+        assert(isOwned(frame), "invariant 1: frame \(frame) is shared by its one owner")
+        assert(version != 0, "page \(page) comes from the log, not from the store file")
         shared.withLock { _ in setKey(of: frame, page: page, version: version) }
         // SAFETY: the frame is the caller's alone until this line.
         unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)
@@ -123,12 +128,14 @@ extension BufferPool {
 
     /// After a checkpoint: `version` of `page` is what the store file holds now; what was cached as that is outdated.
     package func rename(_ page: PageNumber, version: UInt64) {
+        assert(version != 0, "page \(page) comes from the log, not from the store file")
         shared.withLock { _ in
             if let old = place(of: page, version: 0) { clearKey(of: frame(at: old)) }
             guard let place = place(of: page, version: version) else { return }
             let frame = frame(at: place)
             clearKey(of: frame)
             setKey(of: frame, page: page, version: 0)
+            assert(self.place(of: page, version: version) == nil, "page \(page) has one name")
         }
     }
 
@@ -136,6 +143,7 @@ extension BufferPool {
     package func forget(_ page: PageNumber, version: UInt64) {
         shared.withLock { _ in
             if let place = place(of: page, version: version) { clearKey(of: frame(at: place)) }
+            assert(place(of: page, version: version) == nil, "page \(page) is in the table once")
         }
     }
 
@@ -148,6 +156,7 @@ extension BufferPool {
                 if isKeyed, unsafe descriptors[frame].version.load(ordering: .relaxed) == 0 { clearKey(of: frame) }
             }
         }
+        assert(checkInvariants())
     }
 
     // MARK: Table and clock, all under the lock
@@ -172,6 +181,8 @@ extension BufferPool {
     }
 
     private func setKey(of frame: Int, page: PageNumber, version: UInt64) {
+        assert(page != 0, "frame \(frame) gets a page")
+        assert(self.place(of: page, version: version) == nil, "page \(page) is in the table once")
         var place = home(page, version)
         // SAFETY: places are masked; the table has twice as many places as there are frames.
         while unsafe table[place].load(ordering: .relaxed) != 0 { place = (place &+ 1) & tableMask }
@@ -206,6 +217,7 @@ extension BufferPool {
         }
         // SAFETY: `hole` is masked.
         unsafe table[hole].store(0, ordering: .releasing)
+        assert(place(of: page, version: version) == nil, "page \(page) was in the table once")
     }
 
     /// A frame nobody uses, taken out of the table and made the caller's own.
@@ -220,8 +232,58 @@ extension BufferPool {
                 expected: 0, desired: Self.exclusive, ordering: .acquiringAndReleasing)
             guard claim.exchanged else { continue }
             clearKey(of: frame)
+            assert(isOwned(frame), "invariant 1: frame \(frame) has one owner")
             return frame
         }
         return nil
+    }
+
+    // MARK: Invariants
+
+    /// Whether a frame has one owner (invariant 1).
+    ///
+    /// A reader that finds it in the table counts a pin for a moment; so does the owner for each pin of a private copy.
+    func isOwned(_ frame: Int) -> Bool {
+        // SAFETY: read at once.
+        unsafe pinCounter(of: frame).pointee.load(ordering: .relaxed) < 0
+    }
+
+    /// How many frames are pinned or have an owner.
+    ///
+    /// O(frames).
+    var pinCount: Int {
+        // SAFETY: read at once.
+        (0..<frameCount).reduce(0) { count, frame in
+            unsafe pinCounter(of: frame).pointee.load(ordering: .relaxed) == 0 ? count : count + 1
+        }
+    }
+
+    /// Asserts what the header says of table and frames; to be called in `assert`.
+    ///
+    /// O(frames) in a pool of up to 256 frames; of a larger one as many are looked at.
+    func checkInvariants() -> Bool {
+        shared.withLock { shared in
+            assert(shared.hand >= 0 && shared.hand < frameCount, "the hand is at frame \(shared.hand)")
+            for frame in stride(from: 0, to: frameCount, by: max(1, frameCount / 256)) { check(frame) }
+            guard frameCount <= 256 else { return }
+            // SAFETY: places are masked.
+            let inTable = (0...tableMask).count { unsafe table[$0].load(ordering: .relaxed) != 0 }
+            let keyed = (0..<frameCount).count { unsafe descriptors[$0].page.load(ordering: .relaxed) != 0 }
+            assert(inTable == keyed, "invariant 3: \(keyed) frames have keys, \(inTable) are in the table")
+        }
+        return true
+    }
+
+    /// Asserts what is true of a frame under the lock.
+    private func check(_ frame: Int) {
+        // SAFETY: `frame` is below `frameCount`, places in the table are masked.
+        let pins = unsafe descriptors[frame].pins.load(ordering: .relaxed)
+        assert(pins >= 0 || pins < Self.exclusive / 2, "invariant 1: frame \(frame) has \(pins) pins")
+        let page = unsafe descriptors[frame].page.load(ordering: .relaxed)
+        guard page != 0 else { return }
+        guard let place = place(of: page, version: unsafe descriptors[frame].version.load(ordering: .relaxed)) else {
+            return assertionFailure("invariant 3: page \(page) of frame \(frame) is not found")
+        }
+        assert(self.frame(at: place) == frame, "page \(page) is in frames \(frame) and \(self.frame(at: place))")
     }
 }

@@ -75,9 +75,12 @@ package final class BufferPool: @unchecked Sendable {
         unsafe table = .allocate(capacity: size)
         for frame in 0..<frameCount { unsafe (descriptors + frame).initialize(to: Descriptor()) }
         for place in 0..<size { unsafe (table + place).initialize(to: Atomic(0)) }
+        assert(tableMask + 1 >= 2 * frameCount, "half of the table is empty, so every search ends")
     }
 
     deinit {
+        assert(checkInvariants())
+        assert(pinCount == 0, "\(pinCount) pages are pinned at the end of their pool")
         shared.withLock { shared in
             for page in shared.loosePages { page.deallocate() }
         }
@@ -103,8 +106,9 @@ package final class BufferPool: @unchecked Sendable {
     /// The bytes of a frame.
     @inline(__always)
     func view(of frame: Int) -> PageView {
+        assert(frame >= 0 && frame < frameCount, "frame \(frame) of \(frameCount)")
         // SAFETY: `frame` is below `frameCount`.
-        unsafe PageView(base: arena + frame &* pageSize, byteCount: pageSize)
+        return unsafe PageView(base: arena + frame &* pageSize, byteCount: pageSize)
     }
 
     /// A pin of `frame`, which was counted already.
@@ -116,8 +120,9 @@ package final class BufferPool: @unchecked Sendable {
 
     @inline(__always)
     func pinCounter(of frame: Int) -> UnsafeMutablePointer<Atomic<Int32>> {
+        assert(frame >= 0 && frame < frameCount, "frame \(frame) of \(frameCount)")
         // SAFETY: a struct's first stored property lies at the struct's address.
-        unsafe UnsafeMutableRawPointer(descriptors + frame).assumingMemoryBound(to: Atomic<Int32>.self)
+        return unsafe UnsafeMutableRawPointer(descriptors + frame).assumingMemoryBound(to: Atomic<Int32>.self)
     }
 
     /// Pins `version` of `page` if it is in memory.
@@ -131,6 +136,7 @@ package final class BufferPool: @unchecked Sendable {
             let number = unsafe table[place].load(ordering: .acquiring)
             if number == 0 { return nil }
             let frame = Int(number) &- 1
+            assert(frame < frameCount, "frame \(frame) of \(frameCount)")
             if unsafe descriptors[frame].page.load(ordering: .relaxed) == page,
                 unsafe descriptors[frame].version.load(ordering: .relaxed) == version
             {
@@ -174,6 +180,7 @@ struct LoosePage: Sendable {
     let pageSize: Int
 
     init(pageSize: Int, pins: Int32) {
+        assert(pins == 1 || pins == BufferPool.exclusive, "\(pins) pins")
         self.pageSize = pageSize
         // SAFETY: the counter fits into the 64 bytes before the page.
         unsafe memory = .allocate(byteCount: 64 + pageSize, alignment: 64)

@@ -62,6 +62,8 @@ package final class PageMap {
         while unsafe places[place].key != 0, unsafe places[place].key != page { place = (place &+ 1) & mask }
         if unsafe places[place].key == 0 { used += 1 }
         unsafe places[place] = (page, value)
+        assert(used * 2 <= mask + 1, "invariant 2: \(used) of \(mask + 1) places are taken")
+        assert(self.value(of: page) == value, "page \(page) is found at once")
     }
 
     /// Forgets `page`; returns the value it had.
@@ -83,6 +85,9 @@ package final class PageMap {
         }
         unsafe places[hole] = (0, 0)
         used -= 1
+        assert(self.value(of: page) == nil, "page \(page) is mapped once")
+        // All of a small map: here entries move.
+        assert(mask > 31 || checkInvariants())
         return value
     }
 
@@ -104,6 +109,7 @@ package final class PageMap {
     }
 
     private func grow() {
+        assert(used <= mask / 2 + 1, "\(used) of \(mask + 1) places were taken")
         let (old, oldCount) = unsafe (places, mask + 1)
         // SAFETY: as in `init`; the old memory is freed when everything in it has its new place.
         unsafe places = .allocate(capacity: oldCount * 2)
@@ -117,5 +123,23 @@ package final class PageMap {
             unsafe places[place] = entry
         }
         unsafe old.deallocate()
+        assert(checkInvariants())
+    }
+
+    // MARK: Invariants
+
+    /// Asserts the invariants of the header; to be called in `assert`.
+    ///
+    /// O(places).
+    func checkInvariants() -> Bool {
+        assert((mask + 1).nonzeroBitCount == 1, "\(mask + 1) places")
+        assert(used >= 0 && used * 2 <= mask + 1, "invariant 2: \(used) of \(mask + 1) places are taken")
+        var count = 0
+        forEach { page, value in
+            count += 1
+            assert(self.value(of: page) == value, "invariant 3: page \(page) is found from its home")
+        }
+        assert(count == used, "\(count) places are taken, \(used) were counted")
+        return true
     }
 }

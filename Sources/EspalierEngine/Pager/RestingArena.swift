@@ -25,6 +25,7 @@ enum RestingArena {
     /// Memory for a pool that begins: that which rests, if it has this size; `nil` if the system has none to give.
     static func take(byteCount: Int) -> UnsafeMutableRawPointer? {
         let found = state.withLock { state in
+            assert(state.kept == nil || state.poolCount == 0, "invariant 1: an arena rests beside a pool")
             state.poolCount += 1
             return state.kept.take()
         }
@@ -46,6 +47,7 @@ enum RestingArena {
         // SAFETY: the pool's own memory, of which nothing is read any more.
         if byteCount >= leastByteCount { unsafe Platform.giveUpContent(rest(of: arena, byteCount: byteCount)) }
         let isKept = state.withLock { state in
+            assert(state.poolCount > 0 && state.kept == nil, "invariant 1: an arena rests beside a pool")
             state.poolCount -= 1
             guard state.poolCount == 0, byteCount >= leastByteCount else { return false }
             state.kept = (address, byteCount)
@@ -77,8 +79,9 @@ enum RestingArena {
     /// All but the beginning, which stays in usual pages: opening a store and a small store take no more memory than
     /// they use, and find it there when it was given up and comes back.
     private static func rest(of arena: UnsafeMutableRawPointer, byteCount: Int) -> UnsafeMutableRawBufferPointer {
+        assert(byteCount >= hugePageByteCount, "an arena of \(byteCount) bytes")
         // SAFETY: within the arena, which is longer than a huge page.
-        unsafe UnsafeMutableRawBufferPointer(
+        return unsafe UnsafeMutableRawBufferPointer(
             start: arena + hugePageByteCount, count: byteCount - hugePageByteCount)
     }
 }

@@ -36,6 +36,7 @@ package final class StoreFiles: Sendable {
 
     /// Reads page `number` from the store file to `target` and verifies it.
     package func readStorePage(_ number: PageNumber, to target: PageView) throws(StorageError) {
+        assert(target.byteCount == geometry.pageSize, "a page of \(target.byteCount) bytes")
         var patience = Patience(store)
         while true {
             do throws(StorageError) {
@@ -57,6 +58,8 @@ package final class StoreFiles: Sendable {
     package func readFrame(
         of number: PageNumber, at place: LogPlace, to target: PageView
     ) throws(StorageError) -> Bool {
+        assert(target.byteCount == geometry.pageSize, "a page of \(target.byteCount) bytes")
+        assert(place != .none, "page \(number) is in the log")
         guard let log else { return false }
         let size = FrameHeaderLayout.byteCount + geometry.pageSize
         let scratch = ScratchBytes(byteCount: size)
@@ -95,6 +98,7 @@ extension FrameHeader {
     ///
     /// The header was decoded, so the parts are known to fill a page exactly.
     package func restorePage(from payload: PageView, to page: PageView) {
+        assert(payloadByteCount + holeByteCount == page.byteCount, "a page of \(payloadByteCount) + \(holeByteCount)")
         page.copy(from: payload, at: 0, to: 0, count: holeOffset)
         page.clear(holeOffset..<holeOffset + holeByteCount)
         let rest = page.byteCount - holeOffset - holeByteCount

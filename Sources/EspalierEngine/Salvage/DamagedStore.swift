@@ -77,6 +77,7 @@ final class DamagedStore {
             newestState = head.slot.map { StoreState($0) }
         }
         other = ScratchPage(byteCount: geometry.pageSize)
+        assert(zip(loggedPages, loggedPages.dropFirst()).allSatisfy { $0 < $1 }, "pages of the log in their order")
     }
 
     /// How many pages there are to look at.
@@ -87,6 +88,7 @@ final class DamagedStore {
 
     /// Reads the version of page `number` that counts.
     func read(_ number: PageNumber, to view: PageView) throws(StorageError) -> Reading {
+        assert(view.byteCount == geometry.pageSize, "a page of \(view.byteCount) bytes")
         isFromLog = false
         let stored = try readStored(number, to: view)
         guard let log, let place = log.versions[number] else { return stored }
@@ -107,6 +109,7 @@ final class DamagedStore {
             if loggedPages[middle] < number { low = middle + 1 } else { end = middle }
         }
         let next = UInt32(clamping: max(written, UInt64(number)))
+        assert(next >= number, "page \(next) comes after page \(number)")
         return low < loggedPages.count ? min(next, loggedPages[low]) : next
     }
 

@@ -39,7 +39,7 @@ public struct SalvageReport: Sendable {
     /// What became of a tree.
     public struct SalvagedTree: Sendable {
         /// The tree in the new store.
-        public let tree: Tree
+        public let tree: AnyTree
         /// Whether its name is the one it had.
         public let isNameKnown: Bool
         /// The hash of its name that its root carries; `nil` if the root is lost.

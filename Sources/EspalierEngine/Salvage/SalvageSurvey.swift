@@ -59,6 +59,7 @@ final class SalvageSurvey {
         }
         for number in damaged.pagesBeyond { _ = try look(at: number) }
         leaves.sort { ($0.isFree ? 0 : 1, $0.lsn, $0.page) < ($1.isFree ? 0 : 1, $1.lsn, $1.page) }
+        assert(leaves.count <= damaged.countOfPages, "\(leaves.count) leaves in \(damaged.countOfPages) pages")
         try claimChains()
     }
 
@@ -104,6 +105,7 @@ final class SalvageSurvey {
         guard !isFree || options.includesDeleted else { return }
         if !isFree { note(view, of: treeID) }
         guard view.isLeaf, view.typeByte != PageType.overflow.rawValue else { return }
+        assert(number > 0, "page 0 is no leaf")
         leaves.append(
             Leaf(
                 lsn: view.lsn, page: number, treeID: treeID, isFree: isFree, isInteger: view.hasIntegerKeys,

@@ -18,8 +18,8 @@ final class SalvageWriter {
     private let page: ScratchPage
     private let candidates: [UInt32: String]
     private var report: SalvageReport
-    private var trees: [UInt32: Tree] = [:]
-    private var deletedTrees: [UInt32: Tree] = [:]
+    private var trees: [UInt32: AnyTree] = [:]
+    private var deletedTrees: [UInt32: AnyTree] = [:]
     private var places: [UInt32: Int] = [:]
     private var names: Set<String> = []
 
@@ -81,12 +81,12 @@ final class SalvageWriter {
     /// long as that.
     private func readCatalog() throws(StorageError) -> [UInt32: (name: String, record: TreeRecord)] {
         var write = try database.beginWrite()
-        let tree = try write.createTree(named: Self.folder, kind: .bytes)
+        let tree = try write.createTree(named: Self.folder, keys: [UInt8].self)
         try write.commit()
         try inBatches(survey.leaves.enumerated()) { next, write throws(StorageError) in
             let (place, leaf) = next
             guard leaf.treeID == FixedPlace.catalogTreeID, !leaf.isFree else { return 0 }
-            return try put(leaf, place, into: tree, isNewest: true, &write)
+            return try put(leaf, place, into: .bytes(tree), isNewest: true, &write)
         }
         var last = try database.beginWrite()
         var records: [UInt32: (name: String, record: TreeRecord)] = [:]
@@ -128,6 +128,7 @@ final class SalvageWriter {
     }
 
     private func add(_ tree: SalvageReport.SalvagedTree) {
+        assert(places[tree.tree.id] == nil, "invariant 2: tree \(tree.tree.id) is made once")
         places[tree.tree.id] = report.trees.count
         report.trees.append(tree)
     }
@@ -159,7 +160,7 @@ final class SalvageWriter {
     /// The tree for rows that were on free pages of one tree.
     private func deletedTree(
         of leaf: SalvageSurvey.Leaf, _ write: inout WriteTransaction
-    ) throws(StorageError) -> Tree {
+    ) throws(StorageError) -> AnyTree {
         if let tree = deletedTrees[leaf.treeID] { return tree }
         let name = freeName("\(Self.folder)deleted/\(leaf.treeID)")
         let tree = try write.createTree(named: name, kind: leaf.isInteger ? .integer : .bytes)
@@ -172,7 +173,7 @@ final class SalvageWriter {
 
     /// Writes the rows of a leaf; returns about how many bytes that were.
     private func put(
-        _ leaf: SalvageSurvey.Leaf, _ place: Int, into tree: Tree, isNewest: Bool, _ write: inout WriteTransaction
+        _ leaf: SalvageSurvey.Leaf, _ place: Int, into tree: AnyTree, isNewest: Bool, _ write: inout WriteTransaction
     ) throws(StorageError) -> Int {
         let view = page.view
         _ = try damaged.read(leaf.page, to: view)
@@ -193,10 +194,9 @@ final class SalvageWriter {
                 if let place = places[tree.id] { report.trees[place].lostValueCount += 1 }
                 continue
             }
-            if tree.kind == .integer {
-                try write.put(value, for: view.integerKey(index), in: tree)
-            } else {
-                try write.put(value, for: view.keyArray(index), in: tree)
+            switch tree {
+            case .integers(let tree): try write.put(value, for: view.integerKey(index), in: tree)
+            case .bytes(let tree): try write.put(value, for: view.keyArray(index), in: tree)
             }
             byteCount += value.count + TreeLayout.bytesSlotByteCount
         }
@@ -213,18 +213,20 @@ final class SalvageWriter {
     }
 
     /// Removes the rows in the range of a leaf's fences (invariant 1).
-    private func clear(_ view: PageView, of tree: Tree, _ write: inout WriteTransaction) throws(StorageError) {
-        var cursor = try write.cursor(over: tree)
-        if tree.kind == .integer {
+    private func clear(_ view: PageView, of tree: AnyTree, _ write: inout WriteTransaction) throws(StorageError) {
+        switch tree {
+        case .integers(let tree):
+            var cursor = try write.cursor(over: tree)
             let high = view.highFenceByteCount > 0 ? view.integerHighFence : nil
             var isOnEntry = try cursor.seek(view.integerLowFence)
             while isOnEntry {
-                let key = try cursor.integerKey
+                let key = try cursor.key
                 guard high.map({ key < $0 }) ?? true else { return }
                 try write.remove(key, from: tree)
                 isOnEntry = try cursor.next()
             }
-        } else {
+        case .bytes(let tree):
+            var cursor = try write.cursor(over: tree)
             let high = view.highFenceByteCount > 0 ? view.highFence.array : nil
             var isOnEntry = try cursor.seek(view.lowFence.array)
             while isOnEntry {

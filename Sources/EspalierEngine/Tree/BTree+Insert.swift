@@ -12,6 +12,7 @@ extension BTree where Source: WritablePageSource {
     package func createTree(
         _ treeID: UInt32, kind: KeyKind, rootTag: UInt32, transaction: UInt64
     ) throws(StorageError) -> TreeRecord {
+        assert(treeID != 0, "a tree has a number")
         let root = try source.allocate(near: FixedPlace.catalogRoot, count: 1).first
         let pin = try source.edit(root)
         Self.formatRoot(pin.view, number: root, treeID: treeID, kind: kind, rootTag: rootTag)
@@ -49,6 +50,7 @@ extension BTree where Source: WritablePageSource {
                 throw .corrupt(.fencesOfChild, page: leaf, tree: record.treeID)
             }
             outcome = try place(key, stored, in: pin.view, &record)
+            assert(!outcome.isDone || pin.view.position(of: key).isExact, "the key is in its leaf")
         }
         if !outcome.isDone {
             path.setIndex(depth, outcome.index)
@@ -78,6 +80,7 @@ extension BTree where Source: WritablePageSource {
         }
         let isAppend = view.highFenceByteCount == 0 && position.index == view.cellCount
         guard view.insertEntry(position.index, key, stored) else { return nil }
+        assert(view.position(of: key).isExact, "the key is in its leaf")
         record.hint.note(leaf, position.index, isAppend: isAppend)
         record.entryCount &+= 1
         return false

@@ -48,6 +48,7 @@ extension BTree where Source: WritablePageSource {
         let level: Int
         do {
             let pin = try source.pin(parent)
+            assert(index >= 0 && index < pin.view.cellCount, "separator \(index) of \(pin.view.cellCount)")
             (left, right) = (pin.view.child(index), pin.view.child(index + 1))
             level = pin.view.level - 1
         }
@@ -67,7 +68,9 @@ extension BTree where Source: WritablePageSource {
             let leftPin = try source.edit(left)
             let rightPin = try source.pin(right)
             seam = leftPin.view.cellCount
+            let byteCount = mergedByteCount(leftPin.view, rightPin.view)
             try merge(rightPin.view, into: leftPin.view)
+            assert(leftPin.view.occupiedByteCount == byteCount, "invariant 2: \(byteCount) bytes were counted")
         }
         do {
             let pin = try source.edit(parent)
@@ -97,6 +100,7 @@ extension BTree where Source: WritablePageSource {
 
     /// The bytes of a page that holds what `left` and `right` hold.
     private func mergedByteCount(_ left: PageView, _ right: PageView) -> Int {
+        assert(left.level == right.level && left.hasIntegerKeys == right.hasIntegerKeys, "pages of one kind")
         let header = TreeLayout.slots
         var cells = left.usedByteCount + right.usedByteCount
         if left.hasIntegerKeys {

@@ -75,6 +75,7 @@ extension BTree {
             }
             runs.append(page..<page + count)
             left -= count
+            assert(runs.count <= source.pageCount, "\(runs.count) runs")
             page = try overflowLink(page + count - 1, treeID: treeID).next
         }
         return runs
@@ -122,6 +123,7 @@ extension BTree where Source: WritablePageSource {
         var near = record.root
         while pagesLeft > 0 {
             let run = try source.allocate(near: near, count: pagesLeft)
+            assert(run.count > 0 && run.count <= pagesLeft, "\(run.count) of \(pagesLeft) pages")
             runs.append(run)
             pagesLeft -= run.count
             near = run.first + PageNumber(run.count)
@@ -134,11 +136,13 @@ extension BTree where Source: WritablePageSource {
                 let pin = try source.edit(page)
                 let part = rest.prefix(min(payload, rest.count))
                 rest = rest.dropping(part.count)
+                assert(part.count == payload || rest.count == 0, "all pages of a chain but the last are full")
                 pin.view.formatOverflow(
                     number: page, treeID: record.treeID, next: place + 1 < run.count ? page + 1 : after,
                     runLength: run.count - place, payload: part)
             }
         }
+        assert(rest.count == 0 && !runs.isEmpty, "\(rest.count) bytes are not written")
         return runs.first?.first ?? 0
     }
 

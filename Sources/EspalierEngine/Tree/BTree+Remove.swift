@@ -42,6 +42,7 @@ extension BTree where Source: WritablePageSource {
             guard position.isExact else { return false }
             guard case .inline = pin.view.value(position.index) else { return nil }
             pin.view.removeCells(position.index..<position.index + 1)
+            assert(!pin.view.position(of: key).isExact, "the key was in its leaf once")
             wantsMerge = record.height > 1 && isNearlyEmpty(pin.view)
         }
         record.entryCount &-= 1
@@ -101,6 +102,7 @@ extension BTree where Source: WritablePageSource {
     private func removeEntries(
         _ range: Range<Int>, ofLeafIn path: TreePath, _ record: inout TreeRecord
     ) throws(StorageError) {
+        assert(!range.isEmpty, "no entries of page \(path.page(path.count - 1))")
         do {
             let pin = try source.edit(path.page(path.count - 1))
             for index in range { try freeOverflow(of: pin.view.value(index), treeID: record.treeID) }

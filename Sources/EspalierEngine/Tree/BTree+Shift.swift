@@ -34,6 +34,7 @@ extension BTree where Source: WritablePageSource {
         guard old.view.follows(leftOld.view) else {
             throw .corrupt(.fencesOfChild, page: page, tree: record.treeID)
         }
+        assert(path.index(depth) <= old.view.cellCount, "entry \(path.index(depth)) of page \(page)")
         let plan = leafPlan(old.view, path.index(depth), key, stored)
         guard let cut = plan.cut(movingTo: leftOld.view, asMuchAsPossible: isAppending) else { return false }
         var separator = KeyBuffer(byteCount: source.pageSize)
@@ -109,6 +110,7 @@ extension SplitPlan {
             let cut = Cut(index: index, separatorByteCount: separatorByteCount(index))
             let sizes = byteCounts(of: cut, moved: moved, rest: total - moved, behind: left)
             if sizes.right > view.byteCount { return nil }
+            assert(sizes.left > TreeLayout.slots && sizes.right > TreeLayout.slots, "pages of \(sizes) bytes")
             if sizes.left <= view.byteCount { return cut }
             index -= 1
             moved -= byteCount(index)

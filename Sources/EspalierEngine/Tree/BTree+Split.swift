@@ -18,6 +18,7 @@ extension BTree where Source: WritablePageSource {
         if path.count == 1 { try raiseRoot(&path, &record) }
         let depth = path.count - 1
         let (left, index) = (path.page(depth), path.index(depth))
+        assert(depth > 0, "a leaf that is split has a parent")
         let right = try allocatePage(near: left, outside: path, record)
         var separator = KeyBuffer(byteCount: source.pageSize)
         do {
@@ -44,12 +45,14 @@ extension BTree where Source: WritablePageSource {
             followHint(plan, cut, left: left, leftCount: 0, right: right, &record)
         }
         record.leafPageCount &+= 1
+        assert(left != right, "page \(left) is split into itself")
         try insertSeparator(at: depth - 1, &path, separator.key, left: left, right: right, &record)
     }
 
     /// The full leaf in `view` with an entry that belongs at `index`.
     func leafPlan(_ view: PageView, _ index: Int, _ key: TreeKey, _ stored: StoredValue) -> SplitPlan {
         let suffixLength = view.hasIntegerKeys ? 0 : key.bytes.count - view.prefixByteCount
+        assert(view.isLeaf && index >= 0 && index <= view.cellCount && suffixLength >= 0, "entry \(index) of a leaf")
         return SplitPlan(
             view: view, newIndex: index, newKey: key,
             newCellByteCount: TreeLayout.valueWordByteCount + suffixLength + stored.cellByteCount)
@@ -92,6 +95,7 @@ extension BTree where Source: WritablePageSource {
         _ stored: StoredValue, behind first: PageView? = nil
     ) throws(StorageError) {
         let firstCount = first?.cellCount ?? 0
+        assert(range.lowerBound >= 0 && range.upperBound <= plan.count, "entries \(range) of \(plan.count)")
         let identity = TreePageIdentity(
             number: view.storedNumber, treeID: plan.view.treeID, level: 0, isInteger: plan.view.hasIntegerKeys)
         var builder = TreePageBuilder(
@@ -112,6 +116,7 @@ extension BTree where Source: WritablePageSource {
         do {
             let pin = try source.edit(path.page(parentDepth))
             let index = path.index(parentDepth)
+            assert(index <= pin.view.cellCount, "child \(index) of \(pin.view.cellCount + 1)")
             guard pin.view.fencesContain(key) else {
                 throw .corrupt(.fencesOfChild, page: left, tree: record.treeID)
             }
@@ -153,6 +158,7 @@ extension BTree where Source: WritablePageSource {
         plan.copyKey(cut.index, byteCount: cut.separatorByteCount, to: &separator)
         let middleChild = plan.oldIndex(cut.index).map { old.view.child($0) } ?? left
         let level = old.view.level
+        assert(level > 0 && cut.index < plan.count, "separator \(cut.index) of \(plan.count) moves up")
         let isInteger = record.kind == .integer
         try buildInterior(
             leftPin.view, TreePageIdentity(number: page, treeID: record.treeID, level: level, isInteger: isInteger),
@@ -197,6 +203,7 @@ extension BTree where Source: WritablePageSource {
         TreePageBuilder(rootPin.view, raised, count: 0, low: nil, high: nil, rightChild: child).finish()
         path.insertRoot(above: child)
         record.height += 1
+        assert(path.count > 1 && path.page(1) == child, "invariant 3: page \(child) is what the root was")
         record.hint.leaveRoot(root, for: child)
     }
 

@@ -117,13 +117,8 @@ package struct BTree<Source: PageSource> {
 
     @inline(never)
     private func mismatch(_ view: PageView, _ page: PageNumber, _ record: TreeRecord) -> StorageError {
-        let isTreePage =
-            switch PageType(rawValue: view.typeByte) {
-            case .leafBytes, .leafInteger, .interiorBytes, .interiorInteger: true
-            case .overflow, .bitmap, .free, nil: false
-            }
         let rule: CorruptionRule =
-            if !isTreePage {
+            if !view.isTreePage {
                 .pageType
             } else if view.treeID != record.treeID {
                 .treeOfPage
@@ -139,6 +134,7 @@ package struct BTree<Source: PageSource> {
     ///
     /// The leaf itself is pinned only if it is the root.
     func descend(to key: TreeKey, in record: TreeRecord, _ path: inout TreePath) throws(StorageError) {
+        assert(path.count == 0, "a descent begins at the root")
         var page = record.root
         var expectedLevel = -1
         while true {
@@ -153,6 +149,7 @@ package struct BTree<Source: PageSource> {
             if expectedLevel == 0 { break }
         }
         path.push(page, 0)
+        assert(path.page(0) == record.root && expectedLevel <= 0, "the way leads from the root to a leaf")
     }
 }
 
@@ -166,6 +163,7 @@ package struct LeafPosition: ~Copyable {
     /// States a place.
     @inline(__always)
     package init(pin: consuming PagePin, position: SlotPosition) {
+        assert(pin.view.isLeaf && position.index <= pin.view.cellCount, "place \(position.index) of a leaf")
         self.pin = pin
         self.position = position
     }

@@ -79,7 +79,8 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
     // MARK: - Pages
 
     private func limit(_ level: Int) -> Int {
-        tree.source.pageSize * (level == 0 ? fill.leaf : fill.interior) / 100
+        assert(level >= 0 && level < StoreGeometry.treeDepthMax, "level \(level)")
+        return tree.source.pageSize * (level == 0 ? fill.leaf : fill.interior) / 100
     }
 
     /// Finishes pages of `level` as long as its cells surely need more than one.
@@ -100,6 +101,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
         while length > 1,
             pending.page.byteCount(of: length, high: pending.page.separator(before: length)) > limit(level)
         { length -= 1 }
+        assert(length > 0 && length < pending.page.count, "\(length) of \(pending.page.count) cells")
         var separator = KeyBuffer(byteCount: tree.source.pageSize)
         separator.copy(pending.page.separator(before: length), isInteger: record.kind == .integer)
         var low = KeyBuffer(byteCount: tree.source.pageSize)
@@ -131,6 +133,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
     ) throws(StorageError) {
         let pin = try tree.source.edit(page)
         let pending = levels[level]
+        assert(count <= pending.page.count, "\(count) of \(pending.page.count) cells")
         let identity = TreePageIdentity(
             number: page, treeID: record.treeID, level: level, isInteger: record.kind == .integer, rootTag: rootTag)
         var builder = TreePageBuilder(
@@ -143,6 +146,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
             }
         }
         builder.finish()
+        assert(pin.view.cellCount == count && pin.view.level == level, "page \(page) of level \(level)")
         if level == 0 { record.leafPageCount += 1 }
     }
 
@@ -162,6 +166,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
                 record.height = level + 1
                 // What the hint knows is of the leaf that the root was before.
                 record.hint = InsertHint()
+                assert(record.leafPageCount > 0 && record.height == levels.count, "a tree of \(levels.count) levels")
                 return record
             }
             rightChild = try writePage(level, count: count, high: nil, rightChild: rightChild)

@@ -10,7 +10,10 @@ struct KeyBuffer: ~Copyable {
     private var integer: UInt64 = 0
 
     /// Makes room for a key of `byteCount` bytes.
-    init(byteCount: Int) { memory = ScratchPage(byteCount: max(byteCount, 8)) }
+    init(byteCount: Int) {
+        assert(byteCount >= 0, "a key of \(byteCount) bytes")
+        memory = ScratchPage(byteCount: max(byteCount, 8))
+    }
 
     /// The key; valid as long as this buffer.
     var key: TreeKey { count < 0 ? TreeKey(integer) : TreeKey(memory.view.bytes(0, count)) }
@@ -20,6 +23,7 @@ struct KeyBuffer: ~Copyable {
 
     /// Takes the bytes of `first` followed by those of `second`.
     mutating func set(_ first: ByteString, _ second: ByteString) {
+        assert(first.count + second.count <= memory.view.byteCount, "a key of \(first.count) + \(second.count) bytes")
         memory.view.copy(first, to: 0)
         memory.view.copy(second, to: first.count)
         count = first.count + second.count

@@ -28,6 +28,7 @@ package struct PageSet: Sendable {
 
     /// Which of the 64 pages from `first` on, a multiple of 64, are in the set: the lowest bit stands for `first`.
     package func word(at first: UInt64) -> UInt64 {
+        assert(first % 64 == 0, "page \(first)")
         guard first < UInt64(pageCount) else { return 0 }
         let (part, bit) = Int(first).quotientAndRemainder(dividingBy: Self.pagesPerPart)
         return part >= parts.count || parts[part].isEmpty ? 0 : parts[part][bit / 64]
@@ -41,6 +42,7 @@ package struct PageSet: Sendable {
         if parts[part].isEmpty { parts[part] = [UInt64](repeating: 0, count: Self.pagesPerPart / 64) }
         parts[part][bit / 64] |= 1 << UInt64(bit % 64)
         count += 1
+        assert(contains(page) && count <= pageCount, "page \(page) of \(pageCount) is in the set")
         return true
     }
 }

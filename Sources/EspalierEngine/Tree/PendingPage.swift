@@ -28,6 +28,7 @@ struct PendingPage: ~Copyable {
     private(set) var low: KeyBuffer?
 
     init(_ kind: KeyKind, isLeaf: Bool, pageSize: Int) {
+        assert(StoreGeometry.testPageSizes.contains(pageSize), "pages of \(pageSize) bytes")
         isInteger = kind == .integer
         self.isLeaf = isLeaf
         memory = ScratchPage(byteCount: 4 * pageSize)
@@ -72,6 +73,8 @@ struct PendingPage: ~Copyable {
         _ key: TreeKey, _ value: ByteString, _ overflow: (first: PageNumber, byteCount: UInt64)?, child: PageNumber
     ) {
         let keyByteCount = isInteger ? 0 : key.bytes.count
+        assert(cells.isEmpty || isBelow(self.key(cells.count - 1), key), "invariant 1: key \(cells.count) ascends")
+        assert(isLeaf == (child == 0), "a leaf has no children")
         reserve(keyByteCount + value.count)
         if keyByteCount > 0 { memory.view.copy(key.bytes, to: usedByteCount) }
         memory.view.copy(value, to: usedByteCount + keyByteCount)
@@ -81,6 +84,11 @@ struct PendingPage: ~Copyable {
                 valueByteCount: value.count, overflow: overflow, child: child))
         usedByteCount += keyByteCount + value.count
         cellByteCount += byteCount(cells.count - 1)
+        assert(usedByteCount <= memory.view.byteCount, "invariant 1: \(usedByteCount) bytes have room")
+    }
+
+    private func isBelow(_ first: TreeKey, _ second: TreeKey) -> Bool {
+        isInteger ? first.integer < second.integer : first.bytes.compare(second.bytes) < 0
     }
 
     private mutating func reserve(_ byteCount: Int) {
@@ -88,10 +96,12 @@ struct PendingPage: ~Copyable {
         let larger = ScratchPage(byteCount: 2 * (usedByteCount + byteCount))
         larger.view.copy(from: memory.view, at: 0, to: 0, count: usedByteCount)
         memory = larger
+        assert(usedByteCount + byteCount <= memory.view.byteCount, "\(byteCount) bytes more have room")
     }
 
     /// Takes the first `removed` cells away; what is left begins a page whose low fence is `newLow`.
     mutating func removeFirst(_ removed: Int, newLow: consuming KeyBuffer) {
+        assert(removed >= 0 && removed <= cells.count, "\(removed) of \(cells.count) cells")
         let start = removed < cells.count ? cells[removed].keyOffset : usedByteCount
         for index in 0..<removed { cellByteCount -= byteCount(index) }
         memory.view.move(from: start, to: 0, count: usedByteCount - start)
@@ -102,6 +112,17 @@ struct PendingPage: ~Copyable {
                 valueByteCount: $0.valueByteCount, overflow: $0.overflow, child: $0.child)
         }
         low = consume newLow
+        assert(checkInvariants())
+    }
+
+    /// Asserts that the sizes are those of the cells; to be called in `assert`.
+    ///
+    /// O(cells).
+    private func checkInvariants() -> Bool {
+        assert(cellByteCount == cells.indices.reduce(0) { $0 + byteCount($1) }, "\(cellByteCount) bytes of cells")
+        let end = cells.last.map { $0.keyOffset + $0.keyByteCount + $0.valueByteCount } ?? 0
+        assert(usedByteCount == end, "invariant 1: \(usedByteCount) bytes are used, \(end) belong to cells")
+        return true
     }
 
     // MARK: - Sizes
@@ -140,6 +161,7 @@ struct PendingPage: ~Copyable {
 
     /// The size of a page of the first `length` cells whose high fence is `high`.
     func byteCount(of length: Int, high: TreeKey?) -> Int {
+        assert(length >= 0 && length <= cells.count, "\(length) of \(cells.count) cells")
         var total = cellByteCount
         for index in length..<cells.count { total -= byteCount(index) }
         if isInteger { return TreeLayout.slots + TreeLayout.integerFenceByteCount + total }
@@ -151,6 +173,7 @@ struct PendingPage: ~Copyable {
 
     /// The key that separates cell `index` from the one before it: as short as possible between leaves.
     func separator(before index: Int) -> TreeKey {
+        assert(index > 0 && index < cells.count, "cell \(index) of \(cells.count)")
         let next = key(index)
         guard isLeaf, !isInteger else { return next }
         let length = key(index - 1).bytes.commonPrefix(with: next.bytes) + 1

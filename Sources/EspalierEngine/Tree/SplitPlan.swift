@@ -38,6 +38,7 @@ struct SplitPlan {
     /// Cell `index` of the page without the new cell, or `nil` for the new one.
     @inline(__always)
     func oldIndex(_ index: Int) -> Int? {
+        assert(index >= 0 && index < count, "cell \(index) of \(count)")
         if index == newIndex { return nil }
         return index < newIndex ? index : index - 1
     }
@@ -65,6 +66,7 @@ struct SplitPlan {
 
     /// The first `byteCount` bytes of key `index`, copied to `buffer`.
     func copyKey(_ index: Int, byteCount: Int, to buffer: inout KeyBuffer) {
+        assert(view.hasIntegerKeys || byteCount >= prefixLength, "\(byteCount) bytes of a key")
         if view.hasIntegerKeys {
             buffer.set(oldIndex(index).map { view.integerKey($0) } ?? newKey.integer)
         } else {
@@ -102,6 +104,7 @@ struct SplitPlan {
 
     /// The cut at `place`, if both halves fit.
     private func cut(at place: Int, total: Int) -> Cut? {
+        assert(place > 0 && place < count, "a cut at \(place) of \(count) cells")
         // Mostly it is near one end.
         let left =
             place * 2 < count
@@ -134,6 +137,7 @@ struct SplitPlan {
 
     /// The length of the separator of a cut at `index`: in a leaf just enough to tell the key from the one before it.
     func separatorByteCount(_ index: Int) -> Int {
+        assert(index > 0 && index < count || !view.isLeaf, "the separator before cell \(index) of \(count)")
         if view.hasIntegerKeys { return 8 }
         let key = suffix(index)
         guard view.isLeaf else { return prefixLength + key.count }
@@ -142,6 +146,7 @@ struct SplitPlan {
 
     private func fits(_ cut: Cut, leftByteCount: Int, total: Int) -> Bool {
         let isLeaf = view.isLeaf
+        assert(leftByteCount >= 0 && leftByteCount <= total, "\(leftByteCount) of \(total) bytes")
         let rightByteCount = total - leftByteCount - (isLeaf ? 0 : byteCount(cut.index))
         let rightCount = count - cut.index - (isLeaf ? 0 : 1)
         let room = view.byteCount - TreeLayout.slots

@@ -36,6 +36,7 @@ struct SpreadPlan: ~Copyable {
 
     /// Makes room for copies of `copyCount` leaves, to which `key` and `stored` are to be added.
     init(copyCount: Int, pageSize: Int, _ key: TreeKey, _ stored: StoredValue) {
+        assert((1...Self.leafCountMax).contains(copyCount), "\(copyCount) leaves")
         self.copyCount = copyCount
         self.pageSize = pageSize
         self.key = key
@@ -44,7 +45,10 @@ struct SpreadPlan: ~Copyable {
     }
 
     /// The copy of a leaf, to be filled by the caller.
-    func copy(_ number: Int) -> PageView { memory.view(at: number * pageSize, byteCount: pageSize) }
+    func copy(_ number: Int) -> PageView {
+        assert(number >= 0 && number < copyCount, "leaf \(number) of \(copyCount)")
+        return memory.view(at: number * pageSize, byteCount: pageSize)
+    }
 
     /// Free bytes that are worth spreading for: what each leaf must have left on average.
     static func worthwhileByteCount(pageSize: Int) -> Int { pageSize / 32 }
@@ -75,6 +79,7 @@ struct SpreadPlan: ~Copyable {
     ///
     /// - Returns: the bytes that are free in all of them then; `nil` if one has no room for its part.
     mutating func cut(into leafCount: Int) -> Int? {
+        assert(leafCount >= copyCount && leafCount <= copyCount + 1, "\(copyCount) leaves become \(leafCount)")
         self.leafCount = leafCount
         cuts.removeAll()
         separatorByteCounts.removeAll()
@@ -91,6 +96,7 @@ struct SpreadPlan: ~Copyable {
             sum += entry.byteCount
         }
         guard cuts.count == leafCount - 1 else { return nil }
+        assert(cuts.first ?? 1 > 0 && zip(cuts, cuts.dropFirst()).allSatisfy { $0 < $1 }, "no leaf is empty")
         var free = 0
         for number in 0..<leafCount {
             let rest = pageSize - byteCount(ofLeaf: number)
@@ -112,6 +118,7 @@ struct SpreadPlan: ~Copyable {
         let (low, high) = fences(ofLeaf: number)
         let identity = TreePageIdentity(
             number: page, treeID: copy(0).treeID, level: 0, isInteger: copy(0).hasIntegerKeys)
+        assert(!range.isEmpty, "leaf \(number) has no entries")
         var builder = TreePageBuilder(view, identity, count: range.count, low: low, high: high)
         var next = range.lowerBound
         while next < range.upperBound {
@@ -128,12 +135,14 @@ struct SpreadPlan: ~Copyable {
             next = end
         }
         builder.finish()
+        assert(view.occupiedByteCount == byteCount(ofLeaf: number), "invariant 2: leaf \(number) was measured")
     }
 
     // MARK: - Leaves of the outcome
 
     private func range(ofLeaf number: Int) -> Range<Int> {
-        (number == 0 ? 0 : cuts[number - 1])..<(number == cuts.count ? entries.count : cuts[number])
+        assert(number >= 0 && number <= cuts.count, "leaf \(number) of \(cuts.count + 1)")
+        return (number == 0 ? 0 : cuts[number - 1])..<(number == cuts.count ? entries.count : cuts[number])
     }
 
     private func fences(ofLeaf number: Int) -> (low: TreeKey?, high: TreeKey?) {

@@ -128,6 +128,7 @@ package struct TreeCheck<Source: PageSource> {
             file: corruption.file)
         result.findings.append(located)
         result.cutCount += 1
+        assert(result.cutCount <= result.findings.count, "what cuts the walk off is a finding")
     }
 
     /// Marks `page` visited; `false` (and a finding) if it cannot be visited.
@@ -205,10 +206,12 @@ package struct TreeCheck<Source: PageSource> {
             children.append(.page(view.child(index), Expectation(level: view.level - 1, low: low, high: high)))
             low = high
         }
+        assert(children.count == view.cellCount + 1, "\(children.count) children of \(view.cellCount) keys")
         work += children.reversed()
     }
 
     private mutating func checkLeaf(_ view: PageView) {
+        assert(view.isLeaf, "page \(view.storedNumber) is a leaf")
         result.leafPageCount += 1
         result.entryCount += UInt64(view.cellCount)
         for index in (0..<view.cellCount).reversed() {

@@ -1,10 +1,22 @@
 // A cursor: a place in a tree that moves in both directions, and survives changes of its own transaction.
 //
+//                     next                  next, at the last one
+//     before first ------------> on an entry -----------------------> after the last
+//                  <------------     |   ^   <-----------------------
+//          previous, at the first    |   |          previous
+//                                    |   | next, previous: found again by the saved key
+//      a page of the source changed  v   |
+//                               outdated entry
+//
+//   From every state, `first`, `last` and `seek` lead to an entry, or to an end if there is none; a move that throws
+//   leaves the cursor before the first entry.
+//
 // Invariants
-//   1. On an entry, `leaf` is pinned and `index` is the entry's place, as long as the source's change count is the one
-//      seen at the last move. Otherwise the place is found again by the saved key.
+//   1. On a current entry, `leaf` is pinned and `index` is the entry's place: the source's change count is the one seen
+//      at the last move. An outdated entry, which may have been removed, is found again by the saved key.
 //   2. Over a source that can change, the key of the entry is saved at each move.
 //   3. Crossing from leaf to leaf, the fences must meet; so even in a damaged tree keys ascend, and every walk ends.
+//   4. `path` leads from the root to the leaf, without it.
 
 /// A place in a tree: before the first entry, on an entry, after the last, or where an entry was that is now removed.
 ///
@@ -119,6 +131,7 @@ package final class TreeCursor<Source: PageSource> {
         if place == .onEntry, isCurrent, index &+ 1 < view.cellCount {
             index &+= 1
             if savesKeys { saveKey() }
+            assert(checkInvariants())
             return true
         }
         return try nextSlowly()
@@ -130,6 +143,7 @@ package final class TreeCursor<Source: PageSource> {
         if place == .onEntry, isCurrent, index > 0 {
             index &-= 1
             if savesKeys { saveKey() }
+            assert(checkInvariants())
             return true
         }
         return try previousSlowly()
@@ -225,6 +239,7 @@ package final class TreeCursor<Source: PageSource> {
     func stand(at index: Int) {
         precondition(place == .onEntry && !savesKeys && index >= 0 && index < view.cellCount, "no entry of the leaf")
         self.index = index
+        assert(checkInvariants())
     }
 
     private func locateSavedBytes() throws(StorageError) -> LeafPosition {
@@ -235,6 +250,7 @@ package final class TreeCursor<Source: PageSource> {
     // MARK: - Places
 
     private func saveKey() {
+        assert(place == .onEntry && isCurrent, "invariant 2: the cursor is on the entry whose key is saved")
         if kind == .integer {
             savedInteger = view.integerKey(index)
         } else {
@@ -246,6 +262,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// Finds the saved key again, after changes.
     private func relocate() throws(StorageError) -> SlotPosition {
+        assert(savesKeys && place == .onEntry, "only an entry over a source that can change is outdated")
         if kind == .integer { return try descend(to: TreeKey(savedInteger)) }
         let key = OwnedKey(savedBytes)
         return try descend(to: key.key)
@@ -253,6 +270,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// Stands on entry `start` of the leaf, or on the first entry of a leaf behind it.
     private func settleForward(at start: Int) throws(StorageError) -> Bool {
+        assert(start >= 0 && start <= view.cellCount, "entry \(start) of \(view.cellCount)")
         index = start
         while index >= view.cellCount {
             guard try crossToNextLeaf() else {
@@ -265,6 +283,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// Stands on entry `start` of the leaf, or on the last entry of a leaf before it.
     private func settleBackward(at start: Int) throws(StorageError) -> Bool {
+        assert(start >= -1 && start < view.cellCount, "entry \(start) of \(view.cellCount)")
         index = start
         while index < 0 {
             guard try crossToPreviousLeaf() else {
@@ -278,12 +297,15 @@ package final class TreeCursor<Source: PageSource> {
     private func standOnEntry() -> Bool {
         place = .onEntry
         if savesKeys { saveKey() }
+        assert(checkInvariants())
         return true
     }
 
     // MARK: - Pages
 
     private func hold(_ pin: consuming PagePin) {
+        assert(pin.view.isLeaf && pin.view.treeID == record.treeID, "page \(pin.number) is no leaf of the tree")
+        assert(!path.contains(pin.number), "invariant 4: the way to page \(pin.number) leads through it")
         view = pin.view
         leaf = consume pin
         if savesKeys { changeCount = source.changeCount }
@@ -317,6 +339,7 @@ package final class TreeCursor<Source: PageSource> {
         from start: PageNumber, expectedLevel startLevel: Int, toLast: Bool
     ) throws(StorageError) {
         place = .beforeFirst  // should a page be damaged
+        assert(startLevel >= 0 || start == record.root, "a descent begins at the root, or below the last page")
         if startLevel < 0 { path.removeAll() }
         let tree = tree
         var page = start
@@ -360,6 +383,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// Goes up to the lowest page of the path that has a child beside the one taken, and takes that.
     private func stepAcross(by step: Int) throws(StorageError) -> (child: PageNumber, level: Int)? {
+        assert(step == 1 || step == -1, "\(step) children on")
         place = .beforeFirst  // should a page be damaged
         while path.count > 0 {
             let depth = path.count - 1
@@ -372,6 +396,28 @@ package final class TreeCursor<Source: PageSource> {
             path.pop()
         }
         return nil
+    }
+
+    // MARK: - Invariants
+
+    /// Asserts invariants 1, 2 and 4 of a cursor that has just moved to an entry; to be called in `assert`.
+    ///
+    /// O(1).
+    private func checkInvariants() -> Bool {
+        assert(place == .onEntry && isCurrent, "invariant 1: the entry is current")
+        assert(savesKeys == source.canChange, "invariant 2: keys are saved over a source that can change")
+        let isPinned = leaf != nil
+        assert(isPinned, "invariant 1: the leaf is pinned")
+        assert(index >= 0 && index < view.cellCount, "invariant 1: entry \(index) of \(view.cellCount)")
+        assert(path.count == 0 || path.page(0) == record.root, "invariant 4: the way begins at the root")
+        guard savesKeys else { return true }
+        switch kind {
+        case .integer: assert(savedInteger == view.integerKey(index), "invariant 2: the saved key is the entry's")
+        case .bytes:
+            let (prefix, suffix) = (view.prefixByteCount, view.suffixByteCount(index))
+            assert(savedBytes.count == prefix + suffix, "invariant 2: the saved key is the entry's")
+        }
+        return true
     }
 }
 

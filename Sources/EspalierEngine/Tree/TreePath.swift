@@ -15,15 +15,23 @@ struct TreePath {
 
     /// The page of entry `depth`.
     @inline(__always)
-    func page(_ depth: Int) -> PageNumber { pages[depth] }
+    func page(_ depth: Int) -> PageNumber {
+        assert(depth >= 0 && depth < count, "entry \(depth) of \(count)")
+        return pages[depth]
+    }
 
     /// The child taken in the page of entry `depth` (in the leaf: the place).
     @inline(__always)
-    func index(_ depth: Int) -> Int { Int(indices[depth]) }
+    func index(_ depth: Int) -> Int {
+        assert(depth >= 0 && depth < count, "entry \(depth) of \(count)")
+        return Int(indices[depth])
+    }
 
     /// Appends an entry.
     @inline(__always)
     mutating func push(_ page: PageNumber, _ index: Int) {
+        assert(count < StoreGeometry.treeDepthMax, "invariant 1: \(count) pages lead to page \(page)")
+        assert(index >= 0, "child \(index) of page \(page)")
         pages[count] = page
         indices[count] = Int32(truncatingIfNeeded: index)
         count &+= 1
@@ -31,7 +39,10 @@ struct TreePath {
 
     /// Takes the last entry away.
     @inline(__always)
-    mutating func pop() { count &-= 1 }
+    mutating func pop() {
+        assert(count > 0, "the way has no entry")
+        count &-= 1
+    }
 
     /// Takes all entries away.
     @inline(__always)
@@ -39,10 +50,14 @@ struct TreePath {
 
     /// Sets the child taken in entry `depth`.
     @inline(__always)
-    mutating func setIndex(_ depth: Int, _ index: Int) { indices[depth] = Int32(truncatingIfNeeded: index) }
+    mutating func setIndex(_ depth: Int, _ index: Int) {
+        assert(depth >= 0 && depth < count && index >= 0, "child \(index) in entry \(depth) of \(count)")
+        indices[depth] = Int32(truncatingIfNeeded: index)
+    }
 
     /// Puts the root above what was the root and is now `child`, the only child.
     mutating func insertRoot(above child: PageNumber) {
+        assert(count > 0 && count < StoreGeometry.treeDepthMax, "invariant 1: \(count) entries")
         let root = pages[0]
         var depth = count
         while depth > 0 {
@@ -52,6 +67,7 @@ struct TreePath {
         }
         (pages[0], indices[0], pages[1]) = (root, 0, child)
         count += 1
+        assert(pages[0] == root && pages[1] == child && indices[0] == 0, "the root has one child")
     }
 
     /// Whether `page` is on the way.

@@ -39,7 +39,7 @@ extension BTreeSnapshot {
     private func hasDestination(
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID, _ session: ReadSession
     ) throws(StoreError) -> Bool {
-        func hasLink(from source: ObjectID, to target: ObjectID, in tree: Tree) throws(StoreError) -> Bool {
+        func hasLink(from source: ObjectID, to target: ObjectID, in tree: Tree<[UInt8]>) throws(StoreError) -> Bool {
             try session.transaction.hasLink(from: source, to: target, in: tree, catalog)
         }
         if !relationship.isOrdered {
@@ -84,7 +84,7 @@ extension StoreTransaction where Base: ~Copyable {
 
     /// Whether `tree`, of pairs of keys without a position, has the link from `source` to `target`.
     fileprivate func hasLink(
-        from source: ObjectID, to target: ObjectID, in tree: Tree, _ catalog: StoreCatalog
+        from source: ObjectID, to target: ObjectID, in tree: Tree<[UInt8]>, _ catalog: StoreCatalog
     ) throws(StoreError) -> Bool {
         guard let value = try get(LinkKey.unordered(source.key, target.key), from: tree) else { return false }
         return value == LinkKey.value(entityNumber: catalog.context.reference(target).entity)

@@ -69,7 +69,7 @@ extension BTreeSnapshot {
         if fetch.keys == StoreFetch.allKeys {
             // Keys are given out in ascending order: what is inserted from now on lies behind.
             var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
-            greatest = try cursor.last() ? try cursor.integerKey : last
+            greatest = try cursor.last() ? try cursor.key : last
         }
         guard last < greatest else { return FetchBatch(rows) }
         var rest = fetch
@@ -178,7 +178,7 @@ extension BTreeStore {
         var statistics = PlannerStatistics(rowCounts: [], cutGroups: [])
         for entity in model.entities { statistics.rowCounts.append(try rowCount(of: entity.index, transaction)) }
         for (group, tree) in catalog.groupTrees.enumerated()
-        where try transaction.counter(Counter.cutEntries(tree), catalog) > 0 {
+        where try transaction.counter(Counter.cutEntries(tree.id), catalog) > 0 {
             statistics.cutGroups.insert(group)
         }
         return statistics

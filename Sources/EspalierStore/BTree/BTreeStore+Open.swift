@@ -139,7 +139,7 @@ extension BTreeStore {
         _ database: Database, _ path: String?
     ) throws(StoreError) -> (model: ManagedObjectModel, format: UInt16)? {
         let transaction = try read(database, path)
-        guard let records = try transaction.tree(named: StoreName.schema) else { return nil }
+        guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return nil }
         guard let format = try transaction.get(StoreName.format, from: records), format.count == 2 else {
             throw .damagedContent(path: path, entity: "", key: 0, reason: "schema: the format version is missing")
         }

@@ -128,7 +128,7 @@ struct CandidateCollector {
         var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
         var isOnEntry = try cursor.first()
         while isOnEntry {
-            let key = try cursor.integerKey
+            let key = try cursor.key
             var number: UInt16 = 0
             try cursor.withValue { row throws(StoreError) in
                 number = try catalog.check(row, in: entity, key: key)
@@ -149,7 +149,7 @@ struct CandidateCollector {
 
 extension StoreCatalog {
     /// The row that an index entry leads to.
-    func candidate(_ key: RawSpan, _ value: RawSpan, _ tree: Tree) throws(StoreError) -> Candidate {
+    func candidate(_ key: RawSpan, _ value: RawSpan, _ tree: Tree<[UInt8]>) throws(StoreError) -> Candidate {
         guard key.byteCount > 8, value.byteCount == 3,
             case let candidate = Candidate(
                 key: key.bigEndianKey(at: key.byteCount - 8), entityNumber: value.number(at: 0)),

@@ -135,12 +135,12 @@ struct FetchExecution: ~Copyable {
     }
 
     /// Where candidates lead to.
-    private func rows() throws(StoreError) -> StoreLookup {
+    private func rows() throws(StoreError) -> StoreLookup<UInt64> {
         try session.transaction.lookup(in: catalog.rowTree(of: plan.entity))
     }
 
     /// Looks at the row a candidate leads to, or takes it unseen if that is enough; returns whether more are wanted.
-    private mutating func offer(_ candidate: Candidate, _ rows: inout StoreLookup) throws(StoreError) -> Bool {
+    private mutating func offer(_ candidate: Candidate, _ rows: inout StoreLookup<UInt64>) throws(StoreError) -> Bool {
         guard plan.isWanted[Int(candidate.entityNumber)], plan.keys.contains(candidate.key) else { return true }
         if plan.isExact, takesUntested, sink.kind != .rows,
             let id = catalog.context.id(entityNumber: candidate.entityNumber, key: candidate.key)

@@ -24,7 +24,7 @@ extension StoreCatalog {
             // A cursor of a write transaction goes on from its key, whatever was put meanwhile.
             var cursor = try transaction.cursor(over: tree)
             while try cursor.next() {
-                let (key, old) = (try cursor.integerKey, try cursor.value())
+                let (key, old) = (try cursor.key, try cursor.value())
                 guard let row = old.withRawSpan({ FirstFormatRow.upgraded($0, context) }) else {
                     throw .damagedContent(
                         path: path, entity: model.entities[root].name, key: key,
@@ -33,7 +33,7 @@ extension StoreCatalog {
                 try transaction.put(row, for: key, in: tree)
             }
         }
-        guard let records = try transaction.tree(named: StoreName.schema) else { return }
+        guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return }
         var version: [UInt8] = []
         version.append(littleEndian: Self.formatVersion)
         try transaction.put(version, for: StoreName.format, in: records)

@@ -9,10 +9,10 @@ internal import EspalierEngine
 internal import EspalierModel
 
 struct LinkCursor: ~Copyable {
-    private var entries: StoreLookup
+    private var entries: StoreLookup<[UInt8]>
     /// Owners that have no entries: those between the last one and the next that has some.
     private var gap: Range<UInt64> = 0..<0
-    private let tree: Tree
+    private let tree: Tree<[UInt8]>
     private let keyByteCount: Int
     private let declaredBy: Int
     private let catalog: StoreCatalog
@@ -20,8 +20,8 @@ struct LinkCursor: ~Copyable {
 
     /// Reads `tree`, whose keys have `keyByteCount` bytes; `entries` are its.
     init(
-        _ entries: consuming StoreLookup, of tree: Tree, keyByteCount: Int, of relationship: Relationship,
-        _ catalog: StoreCatalog, path: String?
+        _ entries: consuming StoreLookup<[UInt8]>, of tree: Tree<[UInt8]>, keyByteCount: Int,
+        of relationship: Relationship, _ catalog: StoreCatalog, path: String?
     ) {
         self.entries = entries
         self.tree = tree

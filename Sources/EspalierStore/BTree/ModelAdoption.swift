@@ -54,12 +54,12 @@ extension StoreCatalog {
         // A tree of a new group's name that no model asked for is none of ours.
         for name in changes.dropped.union(made).sorted() {
             guard let tree = try transaction.tree(named: name) else { continue }
-            if let counters = try transaction.tree(named: StoreName.counters) {
-                try transaction.remove(Counter.cutEntries(tree), from: counters)
+            if let counters = try transaction.tree(named: StoreName.counters, keys: UInt64.self) {
+                try transaction.remove(Counter.cutEntries(tree.id), from: counters)
             }
             try transaction.dropTree(tree)
         }
-        for name in made { _ = try transaction.createTree(named: name, kind: .bytes) }
+        for name in made { try transaction.createTree(named: name, keys: [UInt8].self) }
         let catalog = try load(schema, storeTag: storeTag, path: path, from: transaction)
         try catalog.checkRequired(
             ModelComparison.newlyRequired(stored: stored.descriptions, given: schema.model.descriptions),
@@ -81,7 +81,7 @@ extension StoreCatalog {
         // A cursor of a write transaction goes on from its key, whatever was put meanwhile.
         var cursor = try transaction.cursor(over: rowTree(of: root))
         while try cursor.next() {
-            let key = try cursor.integerKey
+            let key = try cursor.key
             try cursor.withValue { row throws(StoreError) in
                 let number = try check(row, in: root, key: key)
                 guard isMember[Int(number)] else { return }
@@ -100,12 +100,12 @@ extension StoreCatalog {
             }
         }
         try put(batch, in: tree, &transaction)
-        if cutCount > 0 { try transaction.setCounter(Counter.cutEntries(tree), to: cutCount, self) }
+        if cutCount > 0 { try transaction.setCounter(Counter.cutEntries(tree.id), to: cutCount, self) }
         if group.isUnique { try checkUnique(position, in: transaction) }
     }
 
     private func put(
-        _ batch: IndexEntries, in tree: Tree, _ transaction: inout StoreTransaction<WriteTransaction>
+        _ batch: IndexEntries, in tree: Tree<[UInt8]>, _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         try batch.forEachInOrder { key, value throws(StoreError) in try transaction.put(value, for: key, in: tree) }
     }
@@ -214,7 +214,7 @@ extension StoreCatalog {
             guard wanted.contains(where: { !$0.isEmpty }) else { continue }
             var cursor = try transaction.cursor(over: rowTree(of: root))
             while try cursor.next() {
-                let key = try cursor.integerKey
+                let key = try cursor.key
                 try cursor.withValue { row throws(StoreError) in
                     let number = try check(row, in: root, key: key)
                     for (position, property) in wanted[Int(number)] {

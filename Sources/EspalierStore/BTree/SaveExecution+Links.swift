@@ -40,7 +40,7 @@ extension SaveExecution {
 
     /// Notes a destination of the entity with this tag in an unordered list.
     private mutating func put(
-        ownerKey: UInt64, _ destinationKey: UInt64, tag: UInt32, in tree: Tree
+        ownerKey: UInt64, _ destinationKey: UInt64, tag: UInt32, in tree: Tree<[UInt8]>
     ) throws(StoreError) {
         LinkKey.writeUnordered(ownerKey, destinationKey, to: &linkKey)
         LinkKey.writeValue(entityNumber: catalog.context.entityNumber(ofTag: tag), to: &linkValue)

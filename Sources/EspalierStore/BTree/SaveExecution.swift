@@ -174,7 +174,7 @@ struct SaveExecution: ~Copyable {
     /// Removes rows, and their entries in indexes.
     mutating func remove(_ deleted: ArraySlice<ObjectSnapshot>) throws(StoreError) {
         // Rows whose keys follow one another go together; all of them are there, as their versions were checked.
-        var run: (tree: Tree, keys: ClosedRange<UInt64>)?
+        var run: (tree: Tree<UInt64>, keys: ClosedRange<UInt64>)?
         for old in deleted {
             let (entity, key) = (catalog.schema.entityIndex(of: old.id), old.id.key)
             for group in catalog.schema.groupsByEntity[entity] {
@@ -431,7 +431,7 @@ struct SaveExecution: ~Copyable {
             try add(delta, to: Counter.rows(entityNumber: catalog.context.entityNumbers[entity]))
         }
         for (group, delta) in cutDeltas.enumerated() where delta != 0 {
-            try add(delta, to: Counter.cutEntries(catalog.groupTrees[group]))
+            try add(delta, to: Counter.cutEntries(catalog.groupTrees[group].id))
         }
         for case (let root, let key?) in lastKeys.enumerated() {
             let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root])

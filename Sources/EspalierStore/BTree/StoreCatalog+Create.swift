@@ -9,9 +9,9 @@ extension StoreCatalog {
         _ schema: StoreSchema, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         let model = schema.model
-        let records = try transaction.createTree(named: StoreName.schema, kind: .bytes)
-        _ = try transaction.createTree(named: StoreName.counters, kind: .integer)
-        _ = try transaction.createTree(named: StoreName.metadata, kind: .bytes)
+        let records = try transaction.createTree(named: StoreName.schema, keys: [UInt8].self)
+        try transaction.createTree(named: StoreName.counters, keys: UInt64.self)
+        try transaction.createTree(named: StoreName.metadata, keys: [UInt8].self)
         var version: [UInt8] = []
         version.append(littleEndian: formatVersion)
         try transaction.put(version, for: StoreName.format, in: records)
@@ -25,17 +25,17 @@ extension StoreCatalog {
         }
         for entity in model.entities {
             if entity.root == entity.index {
-                _ = try transaction.createTree(named: StoreName.rows(entity), kind: .integer)
+                try transaction.createTree(named: StoreName.rows(entity), keys: UInt64.self)
             }
             for relationship in entity.relationships
             where relationship.declaredBy == entity.index && relationship.isToMany {
-                _ = try transaction.createTree(named: StoreName.links(relationship, model), kind: .bytes)
+                try transaction.createTree(named: StoreName.links(relationship, model), keys: [UInt8].self)
                 guard relationship.inverse == nil else { continue }
-                _ = try transaction.createTree(named: StoreName.owners(relationship, model), kind: .bytes)
+                try transaction.createTree(named: StoreName.owners(relationship, model), keys: [UInt8].self)
             }
         }
         for group in schema.groups {
-            _ = try transaction.createTree(named: StoreName.group(group, model), kind: .bytes)
+            try transaction.createTree(named: StoreName.group(group, model), keys: [UInt8].self)
         }
     }
 
@@ -45,7 +45,7 @@ extension StoreCatalog {
         _ model: ManagedObjectModel, over catalog: StoreCatalog,
         in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
-        guard let records = try transaction.tree(named: StoreName.schema) else { return }
+        guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return }
         try transaction.put(StoredModel.encode(model), for: StoreName.model, in: records)
         var layoutNumber = max(catalog.context.layouts.count - 1, 0)
         for entity in model.entities where !entity.isAbstract {
@@ -57,7 +57,7 @@ extension StoreCatalog {
     }
 
     private static func putLayout(
-        _ number: Int, of entity: Entity, entityNumber: Int, _ records: Tree,
+        _ number: Int, of entity: Entity, entityNumber: Int, _ records: Tree<[UInt8]>,
         _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         guard let layoutNumber = UInt16(exactly: number), let entityNumber = UInt16(exactly: entityNumber) else {

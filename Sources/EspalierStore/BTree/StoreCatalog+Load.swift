@@ -8,36 +8,36 @@ extension StoreCatalog {
     ///
     /// - Parameter made: trees by name that `transaction` does not see yet.
     static func load<Base: TreeReading & ~Copyable>(
-        _ schema: StoreSchema, storeTag: UInt32, path: String?, made: [String: Tree] = [:],
+        _ schema: StoreSchema, storeTag: UInt32, path: String?, made: [String: AnyTree] = [:],
         from transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) -> StoreCatalog {
         let model = schema.model
-        func tree(_ name: String, _ kind: KeyKind) throws(StoreError) -> Tree {
-            if let tree = made[name] { return tree }
-            guard let tree = try transaction.tree(named: name), tree.kind == kind else {
+        func tree<Key>(_ name: String, _ keys: Key.Type) throws(StoreError) -> Tree<Key> {
+            if let tree = made[name]?.tree(keys: keys) { return tree }
+            guard let tree = try transaction.tree(named: name)?.tree(keys: keys) else {
                 throw .damagedContent(path: path, entity: "", key: 0, reason: "tree \"\(name)\" is missing")
             }
             return tree
         }
         let context = try loadContext(schema, storeTag: storeTag, path: path, from: transaction)
-        var rowTrees: [Tree?] = []
-        var (linkTrees, ownerTrees): ([RelationshipID: Tree], [RelationshipID: Tree]) = ([:], [:])
+        var rowTrees: [Tree<UInt64>?] = []
+        var (linkTrees, ownerTrees): ([RelationshipID: Tree<[UInt8]>], [RelationshipID: Tree<[UInt8]>]) = ([:], [:])
         for entity in model.entities {
-            rowTrees.append(entity.root == entity.index ? try tree(StoreName.rows(entity), .integer) : nil)
+            rowTrees.append(entity.root == entity.index ? try tree(StoreName.rows(entity), UInt64.self) : nil)
             for relationship in entity.relationships
             where relationship.declaredBy == entity.index && relationship.isToMany {
                 let id = RelationshipID(relationship)
-                linkTrees[id] = try tree(StoreName.links(relationship, model), .bytes)
+                linkTrees[id] = try tree(StoreName.links(relationship, model), [UInt8].self)
                 guard relationship.inverse == nil else { continue }
-                ownerTrees[id] = try tree(StoreName.owners(relationship, model), .bytes)
+                ownerTrees[id] = try tree(StoreName.owners(relationship, model), [UInt8].self)
             }
         }
-        var groupTrees: [Tree] = []
-        for group in schema.groups { groupTrees.append(try tree(StoreName.group(group, model), .bytes)) }
+        var groupTrees: [Tree<[UInt8]>] = []
+        for group in schema.groups { groupTrees.append(try tree(StoreName.group(group, model), [UInt8].self)) }
         return StoreCatalog(
             schema: schema, context: context, rowTrees: rowTrees, groupTrees: groupTrees, linkTrees: linkTrees,
-            ownerTrees: ownerTrees, counters: try tree(StoreName.counters, .integer),
-            metadata: try tree(StoreName.metadata, .bytes), path: path)
+            ownerTrees: ownerTrees, counters: try tree(StoreName.counters, UInt64.self),
+            metadata: try tree(StoreName.metadata, [UInt8].self), path: path)
     }
 
     private static func loadContext<Base: TreeReading & ~Copyable>(
@@ -47,7 +47,9 @@ extension StoreCatalog {
             .damagedContent(path: path, entity: "", key: 0, reason: "schema: \(reason)")
         }
         let model = schema.model
-        guard let records = try transaction.tree(named: StoreName.schema) else { throw damaged("the tree is missing") }
+        guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else {
+            throw damaged("the tree is missing")
+        }
         var entities: [Entity?] = [nil]
         var entityNumbers = [UInt16](repeating: 0, count: model.entities.count)
         while let name = try transaction.get(StoreName.entity(entities.count), from: records) {

@@ -24,20 +24,21 @@ final class StoreCatalog: Sendable {
     let schema: StoreSchema
     let context: RowContext
     /// By index of the root entity.
-    let rowTrees: [Tree?]
+    let rowTrees: [Tree<UInt64>?]
     /// By position in `schema.groups`.
-    let groupTrees: [Tree]
+    let groupTrees: [Tree<[UInt8]>]
     /// By index of the entity that declares the relationship, then by slot.
-    private let linkTrees: [[Tree?]]
-    let ownerTrees: [RelationshipID: Tree]
-    let counters: Tree
-    let metadata: Tree
+    private let linkTrees: [[Tree<[UInt8]>?]]
+    let ownerTrees: [RelationshipID: Tree<[UInt8]>]
+    let counters: Tree<UInt64>
+    let metadata: Tree<[UInt8]>
     /// The file; `nil` for a store in memory.
     let path: String?
 
     init(
-        schema: StoreSchema, context: RowContext, rowTrees: [Tree?], groupTrees: [Tree],
-        linkTrees: [RelationshipID: Tree], ownerTrees: [RelationshipID: Tree], counters: Tree, metadata: Tree,
+        schema: StoreSchema, context: RowContext, rowTrees: [Tree<UInt64>?], groupTrees: [Tree<[UInt8]>],
+        linkTrees: [RelationshipID: Tree<[UInt8]>], ownerTrees: [RelationshipID: Tree<[UInt8]>], counters: Tree<UInt64>,
+        metadata: Tree<[UInt8]>,
         path: String?
     ) {
         self.schema = schema
@@ -56,16 +57,16 @@ final class StoreCatalog: Sendable {
     var model: ManagedObjectModel { schema.model }
 
     /// The tree with the rows of `entity`'s hierarchy.
-    func rowTree(of entity: Entity) -> Tree { rowTree(ofRoot: entity.root) }
+    func rowTree(of entity: Entity) -> Tree<UInt64> { rowTree(ofRoot: entity.root) }
 
     /// The tree with the rows of the hierarchy whose root has this index.
-    func rowTree(ofRoot root: ManagedObjectModel.EntityIndex) -> Tree {
+    func rowTree(ofRoot root: ManagedObjectModel.EntityIndex) -> Tree<UInt64> {
         guard let tree = rowTrees[root] else { preconditionFailure("every root entity has a tree") }
         return tree
     }
 
     /// The tree with the lists of a to-many relationship.
-    func linkTree(of relationship: Relationship) -> Tree {
+    func linkTree(of relationship: Relationship) -> Tree<[UInt8]> {
         guard let tree = linkTrees[relationship.declaredBy][relationship.slot] else {
             preconditionFailure("every to-many relationship has a tree")
         }
@@ -80,7 +81,7 @@ final class StoreCatalog: Sendable {
     }
 
     /// The tree that leads back from the destinations of a to-many relationship without inverse.
-    func ownerTree(of relationship: Relationship) -> Tree? { ownerTrees[RelationshipID(relationship)] }
+    func ownerTree(of relationship: Relationship) -> Tree<[UInt8]>? { ownerTrees[RelationshipID(relationship)] }
 }
 
 /// Names of trees and keys of records.
@@ -113,7 +114,7 @@ enum StoreName {
 enum Counter {
     static func rows(entityNumber: UInt16) -> UInt64 { 1 << 32 | UInt64(entityNumber) }
     static func lastKey(rootNumber: UInt16) -> UInt64 { 2 << 32 | UInt64(rootNumber) }
-    static func cutEntries(_ tree: Tree) -> UInt64 { 3 << 32 | UInt64(tree.id) }
+    static func cutEntries(_ treeID: UInt32) -> UInt64 { 3 << 32 | UInt64(treeID) }
     static func goneVersion(rootNumber: UInt16) -> UInt64 { 4 << 32 | UInt64(rootNumber) }
 }
 

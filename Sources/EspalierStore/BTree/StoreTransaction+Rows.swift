@@ -95,7 +95,7 @@ extension StoreTransaction where Base: ~Copyable {
 
     /// The row with the lowest key that has the values of `key`, if there is one.
     func holder(
-        of key: GroupKey, _ group: KeyGroup, _ tree: Tree, _ values: @autoclosure () -> [AttributeValue],
+        of key: GroupKey, _ group: KeyGroup, _ tree: Tree<[UInt8]>, _ values: @autoclosure () -> [AttributeValue],
         _ catalog: StoreCatalog, path: String?
     ) throws(StoreError) -> ObjectID? {
         var found: ObjectID?
@@ -138,7 +138,7 @@ extension StoreTransaction where Base: ~Copyable {
 private struct EntityRows {
     let entity: Entity
     let number: UInt16
-    let tree: Tree
+    let tree: Tree<UInt64>
 
     /// `nil` if the model does not have the entity of `id`.
     init?(of id: ObjectID, _ catalog: StoreCatalog) {

@@ -16,14 +16,16 @@ private final class Failure {
 
 /// What read and write transactions have in common.
 protocol TreeReading: ~Copyable {
-    func tree(named name: String) throws(StorageError) -> Tree?
+    func tree(named name: String) throws(StorageError) -> AnyTree?
+    func tree<Key>(named name: String, keys: Key.Type) throws(StorageError) -> Tree<Key>?
     func trees() throws(StorageError) -> [TreeSummary]
-    func count(of tree: Tree) throws(StorageError) -> UInt64
-    func get(_ key: UInt64, from tree: Tree) throws(StorageError) -> [UInt8]?
-    func get(_ key: [UInt8], from tree: Tree) throws(StorageError) -> [UInt8]?
-    func withValue<R>(of key: UInt64, in tree: Tree, _ body: (RawSpan) -> R) throws(StorageError) -> R?
-    func lookup(in tree: Tree) throws(StorageError) -> Lookup
-    func cursor(over tree: Tree) throws(StorageError) -> Cursor
+    func count<Key>(of tree: Tree<Key>) throws(StorageError) -> UInt64
+    func count(of tree: AnyTree) throws(StorageError) -> UInt64
+    func get(_ key: UInt64, from tree: Tree<UInt64>) throws(StorageError) -> [UInt8]?
+    func get(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StorageError) -> [UInt8]?
+    func withValue<R>(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> R) throws(StorageError) -> R?
+    func lookup<Key>(in tree: Tree<Key>) throws(StorageError) -> Lookup<Key>
+    func cursor<Key>(over tree: Tree<Key>) throws(StorageError) -> Cursor<Key>
 }
 
 extension ReadTransaction: TreeReading {}
@@ -39,29 +41,33 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         self.path = path
     }
 
-    func tree(named name: String) throws(StoreError) -> Tree? {
+    func tree(named name: String) throws(StoreError) -> AnyTree? {
         do { return try base.tree(named: name) } catch { throw .storage(error, path: path) }
     }
 
-    func trees() throws(StoreError) -> [Tree] {
+    func tree<Key>(named name: String, keys: Key.Type) throws(StoreError) -> Tree<Key>? {
+        do { return try base.tree(named: name, keys: keys) } catch { throw .storage(error, path: path) }
+    }
+
+    func trees() throws(StoreError) -> [AnyTree] {
         do { return try base.trees().map(\.tree) } catch { throw .storage(error, path: path) }
     }
 
-    func count(of tree: Tree) throws(StoreError) -> UInt64 {
+    func count<Key>(of tree: Tree<Key>) throws(StoreError) -> UInt64 {
         do { return try base.count(of: tree) } catch { throw .storage(error, path: path) }
     }
 
-    func get(_ key: UInt64, from tree: Tree) throws(StoreError) -> [UInt8]? {
+    func get(_ key: UInt64, from tree: Tree<UInt64>) throws(StoreError) -> [UInt8]? {
         do { return try base.get(key, from: tree) } catch { throw .storage(error, path: path) }
     }
 
-    func get(_ key: [UInt8], from tree: Tree) throws(StoreError) -> [UInt8]? {
+    func get(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StoreError) -> [UInt8]? {
         do { return try base.get(key, from: tree) } catch { throw .storage(error, path: path) }
     }
 
     /// Calls `body` with the value of `key` where it lies, if there is one.
     func withValue<R>(
-        of key: UInt64, in tree: Tree, _ body: (RawSpan) throws(StoreError) -> R
+        of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) throws(StoreError) -> R
     ) throws(StoreError) -> R? {
         var result: R?
         var failure: Failure?
@@ -76,18 +82,22 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         return result
     }
 
-    func lookup(in tree: Tree) throws(StoreError) -> StoreLookup {
+    func count(of tree: AnyTree) throws(StoreError) -> UInt64 {
+        do { return try base.count(of: tree) } catch { throw .storage(error, path: path) }
+    }
+
+    func lookup<Key>(in tree: Tree<Key>) throws(StoreError) -> StoreLookup<Key> {
         do { return StoreLookup(try base.lookup(in: tree), path: path) } catch { throw .storage(error, path: path) }
     }
 
-    func cursor(over tree: Tree) throws(StoreError) -> StoreCursor {
+    func cursor<Key>(over tree: Tree<Key>) throws(StoreError) -> StoreCursor<Key> {
         do { return StoreCursor(try base.cursor(over: tree), path: path) } catch { throw .storage(error, path: path) }
     }
 
     /// The entries of `tree` from `lower` on and below `upper`, in order and where they lie, until `body` returns
     /// `false`.
     func forEach(
-        in tree: Tree, from lower: [UInt8], below upper: [UInt8]?,
+        in tree: Tree<[UInt8]>, from lower: [UInt8], below upper: [UInt8]?,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
         var entries = try lookup(in: tree)
@@ -99,7 +109,7 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
 
     /// The entries of `tree` whose keys begin with `prefix`, in order and where they lie, until `body` returns `false`.
     func forEach(
-        in tree: Tree, beginningWith prefix: [UInt8],
+        in tree: Tree<[UInt8]>, beginningWith prefix: [UInt8],
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
         var entries = try lookup(in: tree)
@@ -116,40 +126,45 @@ extension StoreTransaction where Base == ReadTransaction {
 }
 
 extension StoreTransaction where Base == WriteTransaction {
-    mutating func createTree(named name: String, kind: KeyKind) throws(StoreError) -> Tree {
+    @discardableResult
+    mutating func createTree<Key>(named name: String, keys: Key.Type) throws(StoreError) -> Tree<Key> {
+        do { return try base.createTree(named: name, keys: keys) } catch { throw .storage(error, path: path) }
+    }
+
+    mutating func createTree(named name: String, kind: KeyKind) throws(StoreError) -> AnyTree {
         do { return try base.createTree(named: name, kind: kind) } catch { throw .storage(error, path: path) }
     }
 
-    mutating func dropTree(_ tree: Tree) throws(StoreError) {
+    mutating func dropTree(_ tree: AnyTree) throws(StoreError) {
         do { try base.dropTree(tree) } catch { throw .storage(error, path: path) }
     }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
-    mutating func put(_ value: [UInt8], for key: UInt64, in tree: Tree) throws(StoreError) -> Bool {
+    mutating func put(_ value: [UInt8], for key: UInt64, in tree: Tree<UInt64>) throws(StoreError) -> Bool {
         do { return try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
     }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
-    mutating func put(_ value: [UInt8], for key: [UInt8], in tree: Tree) throws(StoreError) -> Bool {
+    mutating func put(_ value: [UInt8], for key: [UInt8], in tree: Tree<[UInt8]>) throws(StoreError) -> Bool {
         do { return try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
     }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     @discardableResult
-    mutating func put(_ value: RawSpan, for key: UInt64, in tree: Tree) throws(StoreError) -> Bool {
+    mutating func put(_ value: RawSpan, for key: UInt64, in tree: Tree<UInt64>) throws(StoreError) -> Bool {
         do { return try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
     }
 
     /// Stores `value` under `key`.
-    mutating func put(_ value: RawSpan, for key: RawSpan, in tree: Tree) throws(StoreError) {
+    mutating func put(_ value: RawSpan, for key: RawSpan, in tree: Tree<[UInt8]>) throws(StoreError) {
         do { _ = try base.put(value, for: key, in: tree) } catch { throw .storage(error, path: path) }
     }
 
     /// Calls `body` with the value of `key`, to be changed where it lies; returns whether there is one.
     mutating func withMutableValue(
-        of key: UInt64, in tree: Tree, _ body: (inout MutableRawSpan) throws(StoreError) -> Void
+        of key: UInt64, in tree: Tree<UInt64>, _ body: (inout MutableRawSpan) throws(StoreError) -> Void
     ) throws(StoreError) -> Bool {
         var isFound = false
         var failure: Failure?
@@ -166,18 +181,18 @@ extension StoreTransaction where Base == WriteTransaction {
 
     /// Removes `key`; returns whether it existed.
     @discardableResult
-    mutating func remove(_ key: UInt64, from tree: Tree) throws(StoreError) -> Bool {
+    mutating func remove(_ key: UInt64, from tree: Tree<UInt64>) throws(StoreError) -> Bool {
         do { return try base.remove(key, from: tree) } catch { throw .storage(error, path: path) }
     }
 
     /// Removes `key`; returns whether it existed.
     @discardableResult
-    mutating func remove(_ key: [UInt8], from tree: Tree) throws(StoreError) -> Bool {
+    mutating func remove(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StoreError) -> Bool {
         do { return try base.remove(key, from: tree) } catch { throw .storage(error, path: path) }
     }
 
     /// Removes the entries whose keys are in `keys`.
-    mutating func removeAll(_ keys: ClosedRange<UInt64>, from tree: Tree) throws(StoreError) {
+    mutating func removeAll(_ keys: ClosedRange<UInt64>, from tree: Tree<UInt64>) throws(StoreError) {
         do { try base.removeAll(keys, from: tree) } catch { throw .storage(error, path: path) }
     }
 
@@ -190,15 +205,17 @@ extension StoreTransaction where Base == WriteTransaction {
 }
 
 /// A lookup of the engine.
-struct StoreLookup: ~Copyable {
-    private var base: Lookup
+struct StoreLookup<Key: StoredKey>: ~Copyable {
+    private var base: Lookup<Key>
     private let path: String?
 
-    init(_ base: consuming Lookup, path: String?) {
+    init(_ base: consuming Lookup<Key>, path: String?) {
         self.base = base
         self.path = path
     }
+}
 
+extension StoreLookup where Key == UInt64 {
     /// Calls `body` with the value of `key` where it lies; returns whether there is one.
     @inline(__always)
     mutating func withValue(
@@ -216,7 +233,9 @@ struct StoreLookup: ~Copyable {
         if let failure { throw failure.error }
         return isFound
     }
+}
 
+extension StoreLookup where Key == [UInt8] {
     /// How many entries are from `lower` on and below `upper`, or `limit` if there are more.
     mutating func countEntries(from lower: [UInt8], below upper: [UInt8]?, limit: Int) throws(StoreError) -> Int {
         do { return try base.countEntries(from: lower, below: upper, limit: limit) } catch {
@@ -264,11 +283,11 @@ struct StoreLookup: ~Copyable {
 }
 
 /// A cursor of the engine.
-struct StoreCursor: ~Copyable {
-    private var base: Cursor
+struct StoreCursor<Key: StoredKey>: ~Copyable {
+    private var base: Cursor<Key>
     private let path: String?
 
-    init(_ base: consuming Cursor, path: String?) {
+    init(_ base: consuming Cursor<Key>, path: String?) {
         self.base = base
         self.path = path
     }
@@ -289,26 +308,7 @@ struct StoreCursor: ~Copyable {
         do { return try base.previous() } catch { throw .storage(error, path: path) }
     }
 
-    mutating func seek(_ key: [UInt8]) throws(StoreError) -> Bool {
-        do { return try base.seek(key) } catch { throw .storage(error, path: path) }
-    }
-
-    mutating func seek(_ key: UInt64) throws(StoreError) -> Bool {
-        do { return try base.seek(key) } catch { throw .storage(error, path: path) }
-    }
-
     var isExact: Bool { base.isExact }
-    var integerKey: UInt64 {
-        get throws(StoreError) {
-            do { return try base.integerKey } catch { throw .storage(error, path: path) }
-        }
-    }
-
-    var key: [UInt8] {
-        get throws(StoreError) {
-            do { return try base.key } catch { throw .storage(error, path: path) }
-        }
-    }
 
     func value() throws(StoreError) -> [UInt8] {
         do { return try base.value() } catch { throw .storage(error, path: path) }
@@ -327,6 +327,31 @@ struct StoreCursor: ~Copyable {
         if let failure { throw failure.error }
     }
 
+    /// Calls `body` with the value where it lies.
+    func withValue(_ body: (RawSpan) throws(StoreError) -> Void) throws(StoreError) {
+        var failure: Failure?
+        do throws(StorageError) {
+            try base.withValue { value in
+                do throws(StoreError) { try body(value) } catch { failure = Failure(error) }
+            }
+        } catch {
+            throw .storage(error, path: path)
+        }
+        if let failure { throw failure.error }
+    }
+}
+
+extension StoreCursor where Key == UInt64 {
+    mutating func seek(_ key: UInt64) throws(StoreError) -> Bool {
+        do { return try base.seek(key) } catch { throw .storage(error, path: path) }
+    }
+
+    var key: UInt64 {
+        get throws(StoreError) {
+            do { return try base.key } catch { throw .storage(error, path: path) }
+        }
+    }
+
     /// Calls `body` with keys and values, where they lie, from the entry of the cursor on until it returns `false`.
     @inline(__always)
     mutating func forEachValue(
@@ -343,17 +368,16 @@ struct StoreCursor: ~Copyable {
         }
         if let failure { throw failure.error }
     }
+}
 
-    /// Calls `body` with the value where it lies.
-    func withValue(_ body: (RawSpan) throws(StoreError) -> Void) throws(StoreError) {
-        var failure: Failure?
-        do throws(StorageError) {
-            try base.withValue { value in
-                do throws(StoreError) { try body(value) } catch { failure = Failure(error) }
-            }
-        } catch {
-            throw .storage(error, path: path)
+extension StoreCursor where Key == [UInt8] {
+    mutating func seek(_ key: [UInt8]) throws(StoreError) -> Bool {
+        do { return try base.seek(key) } catch { throw .storage(error, path: path) }
+    }
+
+    var key: [UInt8] {
+        get throws(StoreError) {
+            do { return try base.key } catch { throw .storage(error, path: path) }
         }
-        if let failure { throw failure.error }
     }
 }

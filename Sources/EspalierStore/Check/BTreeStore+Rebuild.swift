@@ -73,7 +73,7 @@ extension BTreeStore {
         // Rows of an older format are brought into the present one by opening the store.
         guard stored.format == StoreCatalog.formatVersion else { throw .otherFormat(path: path, format: stored.format) }
         let schema = StoreSchema(model: stored.model)
-        func load(_ made: [String: Tree]) throws(StoreError) -> BTreeStore {
+        func load(_ made: [String: AnyTree]) throws(StoreError) -> BTreeStore {
             let transaction: StoreTransaction<ReadTransaction>
             do { transaction = StoreTransaction(try database.beginRead(), path: path) } catch {
                 throw .storage(error, path: path)
@@ -83,12 +83,12 @@ extension BTreeStore {
             let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, made: made, from: transaction)
             return BTreeStore(database: database, catalog: catalog, identifier: UUID(bytes: identifier), path: path)
         }
-        var made: [String: Tree] = [:]
+        var made: [String: AnyTree] = [:]
         let missing = try missingTrees(schema, database, path)
         guard !isDryRun else {
             for (number, tree) in missing.enumerated() {
                 // Numbers that no tree has.
-                made[tree.name] = Tree(unmade: tree.name, id: .max - UInt32(number), kind: tree.kind)
+                made[tree.name] = AnyTree(unmade: tree.name, id: .max - UInt32(number), kind: tree.kind)
             }
             return try load(made).rebuild(nil, newTrees: made, isDryRun: true, progress)
         }
@@ -113,7 +113,7 @@ extension BTreeStore {
     }
 
     private func rebuild(
-        _ writer: consuming StoreTransaction<WriteTransaction>?, newTrees: [String: Tree], isDryRun: Bool,
+        _ writer: consuming StoreTransaction<WriteTransaction>?, newTrees: [String: AnyTree], isDryRun: Bool,
         _ progress: ((StoreCheckProgress) -> Bool)?
     ) throws(StoreError) -> RebuildReport {
         let mender = StoreMender(writer, newTrees: Set(newTrees.values.map(\.id)))
@@ -162,7 +162,7 @@ extension StoreCatalog {
     }
 
     /// The tree of an index, a constraint or of links that has this name, or a tree that was missing.
-    fileprivate func derivedTree(named name: String) -> Tree? {
+    fileprivate func derivedTree(named name: String) -> Tree<[UInt8]>? {
         if let tree = groupTrees.first(where: { $0.name == name }) { return tree }
         for list in toManyLists() {
             if list.tree.tree.name == name { return list.tree.tree }

@@ -49,7 +49,7 @@ extension StoreCheck {
             try compareEntries(index, in: buckets)
         }
         let cuts = expectedCuts[index]
-        try checkCounter(Counter.cutEntries(tree), cuts) { check, counted in
+        try checkCounter(Counter.cutEntries(tree.id), cuts) { check, counted in
             check.note(entity, tree, "", "the counter says \(counted) cut entries, there are \(cuts)")
         }
     }
@@ -64,7 +64,7 @@ extension StoreCheck {
         return primaryKey == 0 ? nil : (number, primaryKey)
     }
 
-    private func removeMalformed(_ keys: inout [[UInt8]], _ tree: Tree, isLast: Bool) throws(StoreError) {
+    private func removeMalformed(_ keys: inout [[UInt8]], _ tree: Tree<[UInt8]>, isLast: Bool) throws(StoreError) {
         guard isLast || keys.count >= 1024 else { return }
         for key in keys { try mender?.remove(key, from: tree) }
         keys.removeAll()

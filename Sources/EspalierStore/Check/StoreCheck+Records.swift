@@ -25,7 +25,7 @@ extension StoreCheck {
         var strays: [UInt64] = []
         var cursor = try session.transaction.cursor(over: tree)
         while try cursor.next() {
-            let key = try cursor.integerKey
+            let key = try cursor.key
             let number = Int(key & 0xFFFF_FFFF)
             let isEntity = (1..<max(catalog.context.entities.count, 1)).contains(number)
             let isKnown = key >> 32 == 3 || [1, 2, 4].contains(key >> 32) && isEntity
@@ -43,14 +43,14 @@ extension StoreCheck {
         for tree in try session.transaction.trees()
         where !names.contains(tree.name) && !catalog.schema.unusedTreeNames.contains(tree.name) {
             if ["rows:", "index:", "unique:", "links:", "owners:"].contains(where: { tree.name.hasPrefix($0) }) {
-                note(nil, tree, "", "the model asks for no such tree")
+                note(nil, treeNamed: tree.name, "", "the model asks for no such tree")
             }
             guard tree.name == StoreName.schema else { continue }
             // The format, the model, and numbered records, each of which was read when the store was opened.
             let expected = catalog.context.entities.count + catalog.context.layouts.count
             let count = try session.transaction.count(of: tree)
             if count != UInt64(expected) {
-                note(nil, tree, "", "there are \(count) records, of which \(expected) mean something")
+                note(nil, treeNamed: tree.name, "", "there are \(count) records, of which \(expected) mean something")
             }
         }
     }

@@ -79,7 +79,7 @@ extension StoreCheck {
         }
     }
 
-    private mutating func noteDamage(of row: RawSpan, _ key: UInt64, _ root: Entity, _ tree: Tree) {
+    private mutating func noteDamage(of row: RawSpan, _ key: UInt64, _ root: Entity, _ tree: Tree<UInt64>) {
         var reason = "the row cannot be read"
         do throws(StoreError) { try catalog.check(row, in: root, key: key) } catch {
             if case .damagedContent(_, _, _, let found) = error { reason = found }
@@ -88,7 +88,7 @@ extension StoreCheck {
     }
 
     private mutating func checkContent(
-        of row: RawSpan, _ key: UInt64, _ plan: RowPlan, _ tree: Tree
+        of row: RawSpan, _ key: UInt64, _ plan: RowPlan, _ tree: Tree<UInt64>
     ) throws(StoreError) {
         if let field = session.reader.contentProblem(row) {
             note(plan.entity, tree, "\(key)", "the bytes of \(field) are no value of its type")

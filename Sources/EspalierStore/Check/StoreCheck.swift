@@ -105,15 +105,23 @@ struct StoreCheck {
     }
 
     /// Takes note of a finding; lists the first ones of each kind and tree.
-    mutating func note(
-        _ entity: Entity?, _ tree: Tree, _ key: String, _ problem: @autoclosure () -> String,
+    mutating func note<Key>(
+        _ entity: Entity?, _ tree: Tree<Key>, _ key: String, _ problem: @autoclosure () -> String,
         in list: FindingList = .contradictions
     ) {
-        let kind = NoteKind(list: list, tree: tree.name)
+        note(entity, treeNamed: tree.name, key, problem(), in: list)
+    }
+
+    /// Takes note of a finding; lists the first ones of each kind and tree.
+    mutating func note(
+        _ entity: Entity?, treeNamed tree: String, _ key: String, _ problem: @autoclosure () -> String,
+        in list: FindingList = .contradictions
+    ) {
+        let kind = NoteKind(list: list, tree: tree)
         let count = (noteCounts[kind] ?? 0) + 1
         noteCounts[kind] = count
         guard count <= Self.findingCountMax else { return }
-        append(StoreFinding(entity: entity?.name ?? "", tree: tree.name, key: key, problem: problem()), to: list)
+        append(StoreFinding(entity: entity?.name ?? "", tree: tree, key: key, problem: problem()), to: list)
     }
 
     private mutating func append(_ finding: StoreFinding, to list: FindingList) {
@@ -162,19 +170,19 @@ struct StoreCheck {
         }
     }
 
-    private func count(_ tree: Tree) throws(StoreError) -> Int {
+    private func count<Key>(_ tree: Tree<Key>) throws(StoreError) -> Int {
         isNew(tree) ? 0 : Int(clamping: try session.transaction.count(of: tree))
     }
 
     /// Whether a tree was missing, and is made by the mender: the snapshot does not have it.
-    func isNew(_ tree: Tree) -> Bool { mender?.isNew(tree) ?? false }
+    func isNew<Key>(_ tree: Tree<Key>) -> Bool { mender?.isNew(tree) ?? false }
 
     // MARK: Reading trees
 
     /// Calls `body` with each entry of a tree of bytes keys, until it returns `false`.
     @inline(__always)
     func forEachEntry(
-        in tree: Tree, from lower: [UInt8] = [], _ body: (RawSpan, RawSpan) throws(StoreError) -> Bool
+        in tree: Tree<[UInt8]>, from lower: [UInt8] = [], _ body: (RawSpan, RawSpan) throws(StoreError) -> Bool
     ) throws(StoreError) {
         if isNew(tree) { return }
         var lookup = try session.transaction.lookup(in: tree)

@@ -29,13 +29,13 @@ final class StoreMender {
     }
 
     /// Whether the tree was missing.
-    func isNew(_ tree: Tree) -> Bool { newTrees.contains(tree.id) }
+    func isNew<Key>(_ tree: Tree<Key>) -> Bool { newTrees.contains(tree.id) }
 
     /// Whether anything changes.
     var hasChanges: Bool { !newTrees.isEmpty || !counts.isEmpty || !counters.isEmpty }
 
     /// Removes an entry that the snapshot has.
-    func remove(_ key: [UInt8], from tree: Tree) throws(StoreError) {
+    func remove(_ key: [UInt8], from tree: Tree<[UInt8]>) throws(StoreError) {
         counts[tree.id, default: Count()].removed += 1
         try transaction?.remove(key, from: tree)
     }
@@ -47,7 +47,7 @@ final class StoreMender {
     }
 
     /// Puts an entry in, where none was, or in place of one with a wrong value.
-    func put(_ value: [UInt8], for key: [UInt8], in tree: Tree, replacing isThere: Bool) throws(StoreError) {
+    func put(_ value: [UInt8], for key: [UInt8], in tree: Tree<[UInt8]>, replacing isThere: Bool) throws(StoreError) {
         if isThere {
             counts[tree.id, default: Count()].replaced += 1
         } else {
@@ -66,7 +66,7 @@ final class StoreMender {
     }
 
     /// The first position after those of a list.
-    private func endOfList(_ owner: UInt64, _ tree: Tree) throws(StoreError) -> UInt64 {
+    private func endOfList(_ owner: UInt64, _ tree: Tree<[UInt8]>) throws(StoreError) -> UInt64 {
         guard var cursor = try transaction?.cursor(over: tree) else { return 0 }
         var end: [UInt8] = []
         end.append(bigEndian: owner)

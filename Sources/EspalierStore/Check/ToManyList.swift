@@ -27,7 +27,7 @@ struct ToManyList {
 
 /// A tree of links.
 struct LinkTree {
-    let tree: Tree
+    let tree: Tree<[UInt8]>
     let isOrdered: Bool
     /// The entity whose rows have the lists.
     let owner: Entity
@@ -38,7 +38,7 @@ struct LinkTree {
     /// By entity number: whether rows of that entity may be members.
     let mayBeMember: [Bool]
 
-    init(_ tree: Tree, isOrdered: Bool, owner: Entity, member: Entity, _ context: RowContext) {
+    init(_ tree: Tree<[UInt8]>, isOrdered: Bool, owner: Entity, member: Entity, _ context: RowContext) {
         (self.tree, self.isOrdered, self.owner, self.member) = (tree, isOrdered, owner, member)
         let mayOwn = context.isWanted(owner, includesSubentities: true)
         mayBeMember = context.isWanted(member, includesSubentities: true)
