@@ -36,6 +36,8 @@ enum BeadProperty: Int, CaseIterable, Comparable {
         default: false
         }
     }
+    /// Whether it has one value at most, which both sides may change to different ones.
+    var isSingle: Bool { !isRelationship || isToOne }
     /// Whether a change of it makes a new version of the row.
     var isInRow: Bool { !isRelationship || isToOne || isOrdered }
     var isOrdered: Bool { self == .queue || self == .list }

@@ -28,6 +28,11 @@ extension ContextWalk {
         return Array(usable.shuffled(using: &random).prefix(count))
     }
 
+    /// Whether somebody else has deleted a bead that a context may still show.
+    private func isGone(_ bead: Int, _ index: Int) -> Bool {
+        stored[bead] == nil && !sides[index].inserted.contains(bead)
+    }
+
     /// Does something to the properties `cells` and what is related by them, and notes what has changed.
     private mutating func watch(_ index: Int, _ cells: [BeadCell], _ body: () throws -> Void) throws {
         let before = try cells.map { try shown(index, $0) }
@@ -35,6 +40,7 @@ extension ContextWalk {
             try body()
         } catch ContextError.violations(let violations)
             where sides[index].seen != saves || sides[index].isMuddled
+            || cells.contains(where: { isGone($0.bead, index) })
         {
             // What it has not taken in may be gone.
             note(index, "refused: \(violations)")
@@ -119,7 +125,7 @@ extension ContextWalk {
             sides[index].seen == saves && !sides[index].isMuddled && !sides[index].isMixed
             || cell.property.inverse == nil
         // One whose row is gone keeps what it has, which others no longer have.
-        let isThere = (values + now).allSatisfy { stored[$0] != nil || sides[index].inserted.contains($0) }
+        let isThere = !(values + now).contains { isGone($0, index) }
         if isExact, isThere, now != values { fail("\(cell) shows \(now), was given \(values)") }
     }
 

@@ -65,7 +65,7 @@ extension ContextWalk {
         }
         if !side.isMuddled { compare(save) }
         if failure == nil { try accept(save, index) }
-        if isNothing { sides[index].locks = side.locks }
+        if isNothing { sides[index].locks = side.locks.filter { side.graves[$0.key] == nil } }
     }
 
     /// What is wrong between the two sides of relationships that a context shows.
@@ -389,6 +389,12 @@ extension ContextWalk {
             if save.policy == .overwrite, isDirty, save.mayBeInConflict(cell.bead), let mine { allowed.append(mine) }
         }
         guard cell.property.isRelationship else { return allowed }
+        // What a deletion has led away is no change where the store leads elsewhere by now.
+        if let base = save.side.bases[cell], !base.isEmpty, mine == [],
+            base.allSatisfy({ save.side.graves[$0] != nil })
+        {
+            allowed.append(former)
+        }
         // What leads to a row that is gone is empty.
         for values in allowed where values.contains(where: { save.now[$0] == nil }) { allowed.append([]) }
         return allowed
@@ -440,6 +446,8 @@ extension ContextWalk {
             return
         }
         if save.policy == .rollback { return }
+        // What this context brings back into the list stands anywhere.
+        if save.policy == .overwrite, !mine.allSatisfy(former.contains) { return }
         let (movedHere, movedThere) = (ordersDiffer(base, mine), ordersDiffer(base, former))
         if movedHere && !movedThere && ordersDiffer(now, mine) { fail("\(cell) is \(now), not as \(mine)") }
         if movedThere && !movedHere && save.policy != .overwrite && ordersDiffer(now, former) {

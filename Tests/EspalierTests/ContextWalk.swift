@@ -167,7 +167,7 @@ struct ContextWalk {
         sides[index] = try readingAll(sides[index])
         if side.isMuddled { return }
         let shown = try shown(index)
-        for cell in side.bases.keys where cell.property.isToOne {
+        for cell in side.bases.keys where cell.property.isSingle {
             // What leads where the store leads by now is no change any more.
             if let now = stored[cell.bead]?[cell.property], now == shown[cell.bead]?[cell.property] {
                 sides[index].bases[cell] = now
@@ -207,6 +207,7 @@ struct ContextWalk {
         guard let (number, bead) = try someBead(index), !bead.isInserted else { return }
         let mergesChanges = Int.random(in: 0..<16, using: &random) > 0
         note(index, "refresh \(number)\(mergesChanges ? "" : ", giving up")")
+        let side = sides[index]
         sides[index].context.refresh(bead, mergesChanges: mergesChanges)
         if !sides[index].deleted.isEmpty {
             // Delete rules run again, on what deleted beads are related to by now.
@@ -227,6 +228,14 @@ struct ContextWalk {
                 if let row = stored[number] { sides[index].bases[cell] = row[cell.property] }
             }
         }
+        let shown = try shown(index, number)
+        for cell in side.bases.keys where cell.bead == number && cell.property.isSingle {
+            // What is as it is stored is no change any more.
+            if let now = stored[number]?[cell.property], now == shown?[cell.property] {
+                sides[index].bases[cell] = now
+            }
+        }
+        for (name, row) in stored { sides[index].forgetMoves(in: BeadCell(name, .list), stored: row[.list]) }
         if sides[index].seen != saves { sides[index].seen = -1 }
     }
 

@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct ContextWalkTests {
     private static let stepCount = campaignCount("ESPALIER_CONTEXT_STEPS", default: 300)
-    private static let walkCount = campaignCount("ESPALIER_CONTEXT_WALKS", default: 70)
+    private static let walkCount = campaignCount("ESPALIER_CONTEXT_WALKS", default: 1000)
     /// As many as can run at the same time.
     private static let parts = 0..<4
     /// After as many failures a part ends.

@@ -105,7 +105,7 @@ extension ManagedObjectContext {
     private func resolveGone(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
         if object.state.contains(.deleted) {
             leave(object)
-            return forgetRemovals(of: [object.storedID])
+            return forgetPairs(with: [object.storedID])
         }
         switch mergePolicy {
         case .objectTrump where object.hasRow, .overwrite where object.hasRow:

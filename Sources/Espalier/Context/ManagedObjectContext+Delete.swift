@@ -67,12 +67,15 @@ extension ManagedObjectContext {
             }
         }
         unpropagated.removeAll()
+        runsRulesAgain = false
         // Of what somebody else has deleted there is nothing left to delete.
-        for object in deleted.filter({ $0.state.contains(.gone) }) { leave(object) }
+        let gone = deleted.filter { $0.state.contains(.gone) }
+        for object in gone { leave(object) }
+        forgetPairs(with: Set(gone.map(\.storedID)))
         let unsaved = deleted.filter(\.isInserted)
         guard !unsaved.isEmpty else { return }
         takeInInverses()
-        let gone = Set(unsaved.map(\.storedID))
+        let ended = Set(unsaved.map(\.storedID))
         deleted = deleted.keeping { !$0.isInserted }
         for object in unsaved {
             registry.remove(object)
@@ -80,8 +83,8 @@ extension ManagedObjectContext {
         }
         // Relationships without inverse may still name them, and no store will ever know them.
         for object in changedObjects {
-            object.replaceNewDestinations { gone.contains($0) ? nil : $0 }
-            if object.changes != nil { object.changeable().forget(gone) }
+            object.replaceNewDestinations { ended.contains($0) ? nil : $0 }
+            if object.changes != nil { object.changeable().forget(ended) }
         }
     }
 
@@ -91,18 +94,24 @@ extension ManagedObjectContext {
         case .noAction where !object.isInserted, .deny where !object.isInserted:
             break
         case .cascade:
-            if forEachDestination(of: relationship, of: object, { markDeleted($0) }) { leavesCascadesToStore = true }
+            let hasOthers = forEachDestination(of: relationship, of: object) { destination in
+                if runsRulesAgain { takeNewestRow(ifUnchanged: destination) }
+                markDeleted(destination)
+            }
+            if hasOthers { leavesCascadesToStore = true }
         case .nullify, .noAction, .deny:
             guard let inverse else { return }
             forEachDestination(of: relationship, of: object) { destination in
-                if !destination.isDeleted { destination.removeRaw(object.storedID, from: inverse) }
+                if destination.isDeleted { return }
+                if runsRulesAgain { takeNewestRow(ifUnchanged: destination) }
+                destination.removeRaw(object.storedID, from: inverse)
             }
         }
     }
 
     /// Calls `body` with the destinations that are in memory; returns whether there are others.
     @discardableResult
-    func forEachDestination(
+    private func forEachDestination(
         of relationship: Relationship, of object: ManagedObject, _ body: (ManagedObject) -> Void
     ) -> Bool {
         guard relationship.isToMany else {

@@ -53,7 +53,7 @@ extension ManagedObjectContext {
                 if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
             }
         }
-        forgetRemovals(of: left)
+        forgetPairs(with: left)
         takeNewerRows(of: changed)
         for saved in saves { tellDidMerge(saved) }
     }
@@ -97,16 +97,16 @@ extension ManagedObjectContext {
         object.leaveContext()
     }
 
-    /// Forgets that objects were removed from unordered relationships by their deletion, which somebody else has saved:
-    /// whoever inserts them again decides what they are related to.
+    /// Forgets that objects came into to-many relationships or went out of them, whose deletion somebody else has saved
+    /// as well: whoever inserts them again decides what they are related to.
     ///
-    /// - Complexity: O(changed objects), if there are any.
-    func forgetRemovals(of gone: Set<ObjectID>) {
+    /// - Complexity: O(changed objects and destinations of their changed relationships), if there are any.
+    func forgetPairs(with gone: Set<ObjectID>) {
         guard !gone.isEmpty else { return }
         for object in updated {
             for (slot, change) in object.changes?.values.toMany.pairs ?? []
-            where change.removed.contains(where: gone.contains) {
-                object.changeable().values.toMany.modify(slot) { $0.forgetRemovals(of: gone) }
+            where (change.removed.ids + change.added.ids + change.base).contains(where: gone.contains) {
+                object.changeable().values.toMany.modify(slot) { $0.forget(gone) }
             }
         }
     }

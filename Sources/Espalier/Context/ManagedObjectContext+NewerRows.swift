@@ -44,7 +44,7 @@ extension ManagedObjectContext {
                 }
                 found.append(VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored))
             }
-            forgetRemovals(of: left)
+            forgetPairs(with: left)
             found = try withOtherEnds(found)
         } catch {
             for object in objects { object.recordOnce(nil, .unreadable("\(error)")) }
@@ -104,16 +104,13 @@ extension ManagedObjectContext {
     /// Makes a deletion expect a newer row; delete rules run again, on what that row leads to.
     private func takeRow(_ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject) {
         object.row = stored
-        object.forgetDestinations()
         runRulesAgain(of: object)
     }
 
     private func runRulesAgain(of object: ManagedObject) {
         object.state.remove(.propagated)
         unpropagated.append(object)
-        for relationship in object.entity.relationships {
-            forEachDestination(of: relationship, of: object) { takeNewestRow(ifUnchanged: $0) }
-        }
+        runsRulesAgain = true
     }
 
     /// The conflicts, and those of changed objects that rows in conflict are, were or shall be related to, where that
@@ -178,7 +175,7 @@ extension ManagedObjectContext {
             if stored?.version == row.version { return nil }
             if object.hasChanges {
                 guard let stored else {
-                    if noteGone(object) { forgetRemovals(of: [object.storedID]) }
+                    if noteGone(object) { forgetPairs(with: [object.storedID]) }
                     return nil
                 }
                 return VersionConflict(id: object.storedID, expectedVersion: row.version, stored: stored)

@@ -81,6 +81,8 @@ public final class ManagedObjectContext {
     var deleted = ChangedObjects()
     /// Deleted objects whose delete rules have not run.
     var unpropagated: [ManagedObject] = []
+    /// Whether some of `unpropagated` have taken newer rows: what rules change then takes the newest row first.
+    var runsRulesAgain = false
     /// Whether cascades have met rows that are not in memory: which rows will go is known to the store alone.
     var leavesCascadesToStore = false
     /// What to-many sides of new objects have not taken in yet.

@@ -168,12 +168,6 @@ struct ToManyChange {
         counted.stand = -1
     }
 
-    /// Leaves it to the store whether destinations are there that have gone, if the relationship has no order.
-    mutating func forgetRemovals(of gone: Set<ObjectID>) {
-        for id in removed.ids where gone.contains(id) { removed.remove(id) }
-        counted.stand = -1
-    }
-
     /// Puts another destination in the place of one that no store knows; if it is there already, at the first of both.
     mutating func replace(_ former: ObjectID, by id: ObjectID) {
         if isWhole {
@@ -240,6 +234,7 @@ struct ToManyChange {
         if let list, list.contains(where: gone.contains) {
             order = Order(OrderedIDs(list.filter { !gone.contains($0) }))
         }
+        base.removeAll(where: gone.contains)
         counted.stand = -1
         added = ObjectIDSet(added.lazy.filter { !gone.contains($0) })
         removed = ObjectIDSet(removed.lazy.filter { !gone.contains($0) })

@@ -185,9 +185,12 @@ struct DeleteRules {
         if back == nil, rule == .nullify || rule == .noAction { return }
         for row in batch {
             let stored = row.destination(at: slot)
-            let isFollowed = rule == .cascade || rule == .deny
-            guard let destination = isFollowed ? setDestination(at: slot, of: row.id) ?? stored : stored
-            else { continue }
+            let set = rule == .cascade || rule == .deny ? setDestination(at: slot, of: row.id) : nil
+            // Whom the save has unrelated before does not lead here any more, either.
+            if let back, let stored, let set, set != stored {
+                try clear(back, of: [stored], leadingTo: row.id, &rows)
+            }
+            guard let destination = set ?? stored else { continue }
             // The save leads the other end elsewhere.
             if let back, let set = setDestination(at: back.slot, of: destination), set != row.id { continue }
             switch rule {
