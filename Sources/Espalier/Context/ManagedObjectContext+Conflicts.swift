@@ -168,8 +168,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The destination that an object to be inserted again can have: one whose own to-one relationship leads elsewhere by
-    /// now is left to whom it leads to, unless it was related here or everything is to be as it is here.
+    /// The destination that an object to be inserted again can have: one whose own to-one relationship leads elsewhere
+    /// by now is left to whom it leads to, unless it was related here or everything is to be as it is here.
     private func freeDestination(of object: ManagedObject, across relationship: Relationship) -> ObjectID? {
         let slot = relationship.slot
         guard let id = object.destinationID(at: slot) else { return nil }

@@ -16,8 +16,8 @@ import EspalierStore
 extension ManagedObjectContext {
     /// Puts the changes of stored objects onto the newest rows.
     ///
-    /// A changed one whose row is gone stays as it is, for the next save to find; a deleted one leaves the context. What
-    /// cannot be read is recorded.
+    /// A changed one whose row is gone stays as it is, for the next save to find; a deleted one leaves the context.
+    /// What cannot be read is recorded.
     ///
     /// - Parameter isAsked: whether the application asks for it, which settles conflicts that a save has reported.
     func takeNewerRows(of objects: [ManagedObject], isAsked: Bool = false) {

@@ -1,5 +1,5 @@
-// What one save takes out of many-to-many and one-way lists and puts into them, as delete rules have to know it before it
-// is written: a row that goes takes along what it leads to by then, and not what it led to before.
+// What one save takes out of many-to-many and one-way lists and puts into them, as delete rules have to know it before
+// it is written: a row that goes takes along what it leads to by then, and not what it led to before.
 //
 // Invariants
 //   1. Both ends of a pair are noted, whichever end the request names.
