@@ -29,13 +29,25 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObjectContext {
-    /// Whether an object is to be there after a save, as far as the context can know.
+    /// Those of `ids`, all of one store, that are to be there after a save, as far as the context can know.
     ///
     /// One that is not in memory may be gone: what a deleted object leads to may have been deleted by others, too.
-    fileprivate func stays(_ id: ObjectID) -> Bool {
-        if let object = registry[id] { return !object.isDeleted }
-        // What cannot be read is left to the store.
-        return (try? storedRows(of: [id]))?.first.map { $0 != nil } ?? false
+    ///
+    /// - Complexity: O(IDs), and a question to the store for each batch of those that are not in memory.
+    fileprivate func staying(_ ids: [ObjectID]) -> [ObjectID] {
+        let batchCount = 256
+        let unknown = ids.filter { registry[$0] == nil }
+        var gone = Set<ObjectID>()
+        for start in stride(from: 0, to: unknown.count, by: batchCount) {
+            let batch = Array(unknown[start..<min(start + batchCount, unknown.count)])
+            // What cannot be read is left to the store.
+            guard let rows = try? storedRows(of: batch) else {
+                gone.formUnion(batch)
+                continue
+            }
+            for (id, row) in zip(batch, rows) where row == nil { gone.insert(id) }
+        }
+        return ids.filter { !gone.contains($0) && registry[$0]?.isDeleted != true }
     }
 }
 
@@ -89,7 +101,7 @@ extension ManagedObject {
     fileprivate func checkDelete(_ violations: inout [Violation]) {
         if managedObjectContext?.leavesCascadesToStore != true {
             for relationship in shape.denyingRelationships {
-                let staying = destinationIDs(across: relationship).filter { managedObjectContext?.stays($0) == true }
+                let staying = managedObjectContext?.staying(destinationIDs(across: relationship)) ?? []
                 if !staying.isEmpty {
                     violations.append(Violation(self, relationship.name, .deniedDelete(destinations: staying)))
                 }
