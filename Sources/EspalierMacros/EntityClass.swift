@@ -96,9 +96,9 @@ struct EntityClass {
     /// Reports a member that is no property and that an entity's class cannot have.
     private func check(_ member: DeclSyntax, in context: some MacroExpansionContext) {
         if let initializer = member.as(InitializerDeclSyntax.self) {
-            let labels = initializer.signature.parameterClause.parameters.map(\.firstName.text)
+            let types = initializer.signature.parameterClause.parameters.map(\.type.trimmedDescription)
             let isConvenience = initializer.modifiers.contains { $0.name.text == "convenience" }
-            if !isConvenience, labels != ["entity", "insertInto"] {
+            if !isConvenience, types != ["consuming ObjectSeed"] {
                 context.report(.ownInitializer, at: initializer.initKeyword)
             }
         }

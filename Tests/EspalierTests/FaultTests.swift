@@ -311,9 +311,9 @@ private final class Keeper: @unchecked Sendable {
 }
 
 private final class Branch: ManagedObject {
-    required init(entity: borrowing Entity, insertInto context: borrowing ManagedObjectContext?) {
+    required init(_ seed: consuming ObjectSeed) {
         Keeper.present?.letGo()
-        super.init(entity: entity, insertInto: context)
+        super.init(seed)
     }
     override class var entityDescription: EntityDescription {
         EntityDescription(
@@ -324,9 +324,9 @@ private final class Branch: ManagedObject {
 }
 
 private final class Leaf: ManagedObject {
-    required init(entity: borrowing Entity, insertInto context: borrowing ManagedObjectContext?) {
+    required init(_ seed: consuming ObjectSeed) {
         Keeper.present?.letGo()
-        super.init(entity: entity, insertInto: context)
+        super.init(seed)
     }
     override class var entityDescription: EntityDescription {
         EntityDescription(

@@ -52,7 +52,7 @@ extension ManagedObjectContext {
     public func addObserver(
         for message: ObjectsDidChangeMessage.Type, _ body: @escaping (ObjectsDidChangeMessage) -> Void
     ) -> ObservationToken {
-        collectsChanges = true
+        memory.collectsChanges = true
         return madeObservers.objectsDidChange.add(body)
     }
 
@@ -126,7 +126,7 @@ extension ManagedObjectContext {
         let event = observers.event
         observers.event = EventChanges()
         let told = observers.objectsDidChange.current()
-        if told.isEmpty { collectsChanges = false }
+        if told.isEmpty { memory.collectsChanges = false }
         observers.isTelling = true
         defer { observers.isTelling = false }
         func here(_ objects: Set<ManagedObject>) -> Set<ManagedObject> {
@@ -166,10 +166,10 @@ extension ManagedObjectContext {
         if wasEmpty, eventDepth == 0 { eventNotice?() }
     }
 
-    func noteInserted(_ object: ManagedObject) { if collectsChanges { note { $0.noteInserted(object) } } }
-    func noteUpdated(_ object: ManagedObject) { if collectsChanges { note { $0.noteUpdated(object) } } }
-    func noteRefreshed(_ object: ManagedObject) { if collectsChanges { note { $0.noteRefreshed(object) } } }
-    func noteDeleted(_ object: ManagedObject) { if collectsChanges { note { $0.noteDeleted(object) } } }
-    func noteInvalidated(_ object: ManagedObject) { if collectsChanges { note { $0.noteInvalidated(object) } } }
-    func noteReset(of ids: [ObjectID]) { if collectsChanges { note { $0 = EventChanges(afterResetOf: ids) } } }
+    func noteInserted(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteInserted(object) } } }
+    func noteUpdated(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteUpdated(object) } } }
+    func noteRefreshed(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteRefreshed(object) } } }
+    func noteDeleted(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteDeleted(object) } } }
+    func noteInvalidated(_ object: ManagedObject) { if memory.collectsChanges { note { $0.noteInvalidated(object) } } }
+    func noteReset(of ids: [ObjectID]) { if memory.collectsChanges { note { $0 = EventChanges(afterResetOf: ids) } } }
 }

@@ -28,9 +28,9 @@ struct ChangeSet {
             ids.sort { ObjectID.inOrderOfCreation($0.id, $1.id) }
             return ids.map(\.object)
         }
-        inserted = ordered(context.inserted)
-        updated = ordered(context.updated)
-        deleted = ordered(context.deleted)
+        inserted = ordered(context.memory.inserted)
+        updated = ordered(context.memory.updated)
+        deleted = ordered(context.memory.deleted)
     }
 
     var all: FlattenSequence<[[ManagedObject]]> { [inserted, updated, deleted].joined() }

@@ -28,8 +28,6 @@ struct ChangedObjects: Sequence {
         if count * 2 < places.count, places.count >= 32 { self = keeping { _ in true } }
     }
 
-    mutating func removeAll() { self = ChangedObjects() }
-
     /// Those that fulfil `isWanted`; they belong to the new list from then on.
     func keeping(_ isWanted: (ManagedObject) -> Bool) -> ChangedObjects {
         var kept = ChangedObjects()

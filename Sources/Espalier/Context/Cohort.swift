@@ -21,39 +21,15 @@ final class Cohort: SharedByObjects {
     let fetchedRows: SnapshotList?
     private let cache: RowCache
     /// The members whose rows are kept; some may be named twice, but all together no more than `keptCountMax` times.
-    private var rows: [ObjectID] {
-        // SAFETY: no access lasts while another begins: IDs call nobody.
-        _read { yield unsafe storedRows }
-        _modify { yield &(unsafe storedRows) }
-    }
+    private var rows: [ObjectID] = []
     /// The members whose lists are kept: those of the relationship that was asked for first, and of others.
-    private var firstLists: (slot: Int, owners: [ObjectID])? {
-        // SAFETY: as with `rows`.
-        _read { yield unsafe storedLists }
-        _modify { yield &(unsafe storedLists) }
-    }
-    private var otherLists: [(slot: Int, owners: [ObjectID])] {
-        // SAFETY: as with `rows`.
-        _read { yield unsafe storedOtherLists }
-        _modify { yield &(unsafe storedOtherLists) }
-    }
-    @exclusivity(unchecked) private var storedRows: [ObjectID] = []
-    @exclusivity(unchecked) private var storedLists: (slot: Int, owners: [ObjectID])?
-    @exclusivity(unchecked) private var storedOtherLists: [(slot: Int, owners: [ObjectID])] = []
+    private var firstLists: (slot: Int, owners: [ObjectID])?
+    private var otherLists: [(slot: Int, owners: [ObjectID])] = []
     /// The members whose lists were counted, by slot.
     private var counted = SlotValues<ObjectIDSet>()
     /// The cohorts across relationships, one after the other: few, so they are searched.
-    private var firstStep: Cohort? {
-        // SAFETY: of both, no access lasts while another begins: a reference calls nobody, and no step ends in one.
-        _read { yield unsafe storedFirstStep }
-        _modify { yield &(unsafe storedFirstStep) }
-    }
-    private var nextStep: Cohort? {
-        _read { yield unsafe storedNextStep }
-        _modify { yield &(unsafe storedNextStep) }
-    }
-    @exclusivity(unchecked) private var storedFirstStep: Cohort?
-    @exclusivity(unchecked) private var storedNextStep: Cohort?
+    private var firstStep: Cohort?
+    private var nextStep: Cohort?
     /// The relationship that leads here from another cohort, the same for an entity and its subentities.
     private let origin: (declaredBy: Int, slot: Int)?
 

@@ -53,7 +53,8 @@ struct ContextCheckpoint {
 
     init(_ context: ManagedObjectContext) {
         var objects: [ObjectState] = []
-        objects.reserveCapacity(context.inserted.count + context.updated.count + context.deleted.count)
+        objects.reserveCapacity(
+            context.memory.inserted.count + context.memory.updated.count + context.memory.deleted.count)
         func note(_ object: ManagedObject) {
             object.changes?.isShared = true
             object.newValues?.share()
@@ -62,22 +63,22 @@ struct ContextCheckpoint {
                     object: Unretained(object), id: object.storedID, changes: object.changes,
                     newValues: object.newValues, state: object.state))
         }
-        for object in context.inserted { note(object) }
+        for object in context.memory.inserted { note(object) }
         var rows: [ObjectSnapshot?] = []
-        rows.reserveCapacity(context.updated.count + context.deleted.count)
-        for part in [context.updated, context.deleted] {
+        rows.reserveCapacity(context.memory.updated.count + context.memory.deleted.count)
+        for part in [context.memory.updated, context.memory.deleted] {
             for object in part {
                 note(object)
                 rows.append(object.row)
             }
         }
         (self.objects, self.rows) = (objects, rows)
-        inserted = context.inserted
-        updated = context.updated
-        deleted = context.deleted
+        inserted = context.memory.inserted
+        updated = context.memory.updated
+        deleted = context.memory.deleted
         unpropagated = context.unpropagated
         leavesCascadesToStore = context.leavesCascadesToStore
-        unreadInverses = context.unreadInverses
+        unreadInverses = context.memory.unreadInverses
         recorded = context.recorded
         locked = context.locked
         generation = context.generation.parts
@@ -89,7 +90,7 @@ struct ContextCheckpoint {
         for object in context.changedObjects where !known.contains(object) {
             object.discardPersistentChanges()
             if object.isInserted {
-                context.registry.remove(object)
+                context.memory.registry.remove(object)
                 object.leaveContext()
             } else {
                 object.state.subtract([.updated, .deleted, .propagated])
@@ -98,10 +99,10 @@ struct ContextCheckpoint {
         for former in context.refreshedBySave?.reversed() ?? [] { former.restore() }
         for (position, saved) in objects.enumerated() {
             guard let object = saved.object.object else { continue }
-            if object.state.contains(.registered) { context.registry.remove(object) }
-            if let other = context.registry[saved.id], other !== object {
+            if object.state.contains(.registered) { context.memory.registry.remove(object) }
+            if let other = context.memory.registry[saved.id], other !== object {
                 // Made for the row when the object had left.
-                context.registry.remove(other)
+                context.memory.registry.remove(other)
                 other.leaveContext()
             }
             object.storedID = saved.id
@@ -110,15 +111,15 @@ struct ContextCheckpoint {
             object.state = saved.state
             // A hook may have made the context forget its objects, and with them their shapes.
             if let shape = context.shape(of: object.entity) { object.shape = shape }
-            context.registry.insert(object)
+            context.memory.registry.insert(object)
         }
-        context.inserted = inserted
-        context.updated = updated
-        context.deleted = deleted
+        context.replace(\.inserted, by: inserted)
+        context.replace(\.updated, by: updated)
+        context.replace(\.deleted, by: deleted)
         for list in [inserted, updated, deleted] { list.renumber() }
         context.unpropagated = unpropagated
         context.leavesCascadesToStore = leavesCascadesToStore
-        context.unreadInverses = unreadInverses
+        context.memory.unreadInverses = unreadInverses
         context.recorded = recorded
         context.locked = locked
         context.goBackToGeneration(generation)

@@ -218,7 +218,8 @@ extension ManagedObject {
         guard let context = managedObjectContext else { return }
         for (slot, change) in changes?.values.toMany.pairs ?? [] where !change.isWhole {
             guard let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany else { continue }
-            for id in change.removed.ids where context.registry[id]?.unsavedDestinationID(at: inverse.slot) == nil {
+            for id in change.removed.ids
+            where context.memory.registry[id]?.unsavedDestinationID(at: inverse.slot) == nil {
                 changeable().values.toMany.modify(slot) { $0.follow(id) }
             }
         }
@@ -232,7 +233,7 @@ extension ManagedObject {
         context.hasMergedSets = true
         changeable().values.toMany.modify(slot) { $0.noteMerge() }
         for id in change.added.ids + change.removed.ids {
-            if let other = context.registry[id] { alignMerges(with: other, across: relationship) }
+            if let other = context.memory.registry[id] { alignMerges(with: other, across: relationship) }
         }
     }
 
@@ -244,7 +245,7 @@ extension ManagedObject {
         else { return }
         let (members, now) = (Set(merged), Set(stored))
         for id in members.union(now).union(base) {
-            guard let other = context.registry[id], other.changes?.values.toMany.contains(inverse.slot) == true
+            guard let other = context.memory.registry[id], other.changes?.values.toMany.contains(inverse.slot) == true
             else { continue }
             other.changeable().values.toMany.modify(inverse.slot) {
                 $0.settle(storedID, isMember: members.contains(id), isStored: now.contains(id))
@@ -265,7 +266,7 @@ extension ManagedObject {
 
     /// Whether a destination that the store has added can be one here: it was not related to another object meanwhile.
     private func isFree(_ id: ObjectID, at slot: Int, unless list: [ObjectID]) -> Bool {
-        guard let other = managedObjectContext?.registry[id], !list.contains(id) else { return true }
+        guard let other = managedObjectContext?.memory.registry[id], !list.contains(id) else { return true }
         if other.isDeleted { return false }
         guard let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany,
             let destination = other.unsavedDestinationID(at: inverse.slot)
@@ -278,7 +279,7 @@ extension ManagedObject {
         guard let context = managedObjectContext, let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany
         else { return }
         for id in Set(stored).symmetricDifference(base) {
-            guard let other = context.registry[id], !other.hasChanges, other.hasRow,
+            guard let other = context.memory.registry[id], !other.hasChanges, other.hasRow,
                 (other.storedDestinationID(at: inverse.slot) == storedID) != stored.contains(id)
             else { continue }
             context.takeNewestRow(ofUnchanged: other)
@@ -292,7 +293,7 @@ extension ManagedObject {
         let inverse = withShape { $0.inverses[slot] }
         let list = known.filter { id in
             guard let inverse, !inverse.isToMany else { return true }
-            return managedObjectContext?.registry[id]?.unsavedDestinationID(at: inverse.slot) == .some(storedID)
+            return managedObjectContext?.memory.registry[id]?.unsavedDestinationID(at: inverse.slot) == .some(storedID)
         }
         if relationship.isOrdered {
             if list.isEmpty && changes?.values.toMany.contains(slot) != true { return }
@@ -316,7 +317,7 @@ extension ManagedObject {
 
     /// Whether the object that a newer row leads to is deleted here, or was related to another one here.
     private func isTaken(_ id: ObjectID, across relationship: Relationship, _ keepsOtherEnds: Bool) -> Bool {
-        guard let other = managedObjectContext?.registry[id] else { return false }
+        guard let other = managedObjectContext?.memory.registry[id] else { return false }
         let inverse = withShape { $0.inverses[relationship.slot] }
         // Only `nullify` leads away from what is deleted: the save does what the other rules say to what leads there.
         if other.isDeleted {
@@ -437,7 +438,7 @@ extension ManagedObject {
     /// The destination that is committed, if it can be one: it is not deleted, and it is not `other`.
     private func committedDestination(at slot: Int, besides other: ManagedObject) -> ObjectID? {
         guard let id = row?.destination(at: slot), id != other.storedID,
-            managedObjectContext?.registry[id]?.isDeleted != true
+            managedObjectContext?.memory.registry[id]?.isDeleted != true
         else { return nil }
         return id
     }

@@ -60,7 +60,7 @@ extension ManagedObjectContext {
         try checkResolvable(conflicts)
         for conflict in conflicts {
             cache.invalidate(conflict.id)
-            guard let object = registry[conflict.id] else { continue }
+            guard let object = memory.registry[conflict.id] else { continue }
             if locked[object] != nil { locked[object] = conflict.stored?.version }
             if !object.hasChanges {
                 takeNewestRow(ofUnchanged: object)
@@ -70,7 +70,7 @@ extension ManagedObjectContext {
             }
         }
         let inConflict = Set(found.map(\.id))
-        rebase(conflicts.filter { registry[$0.id]?.hasChanges == true }) { id in
+        rebase(conflicts.filter { memory.registry[$0.id]?.hasChanges == true }) { id in
             .deciding(inConflict.contains(id) ? mergePolicy : mergePolicy.byProperty)
         }
         runDeleteRules()
@@ -79,7 +79,7 @@ extension ManagedObjectContext {
     /// The conflicts as they are by now: a newer row that a merge brought may be old again.
     private func onNewestRows(_ found: [VersionConflict]) throws(ContextError) -> [VersionConflict] {
         var rows: [ObjectID: ObjectSnapshot?] = [:]
-        for (object, stored) in try storedRows(ofObjects: found.compactMap { registry[$0.id] }) {
+        for (object, stored) in try storedRows(ofObjects: found.compactMap { memory.registry[$0.id] }) {
             rows[object.storedID] = .some(stored)
         }
         return found.map {
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
 
     private func checkResolvable(_ conflicts: [VersionConflict]) throws(ContextError) {
         let isUnresolvable = conflicts.contains { conflict in
-            guard let object = registry[conflict.id] else { return true }
+            guard let object = memory.registry[conflict.id] else { return true }
             let isDeletedHere = object.state.contains(.deleted)
             if conflict.stored == nil { return !isDeletedHere && mergePolicy == .error }
             switch mergePolicy {
@@ -114,7 +114,7 @@ extension ManagedObjectContext {
             // What was never read cannot be inserted again either.
             object.undoToManyChanges(isGone: true)
             object.forgetDestinations()
-            updated.remove(object)
+            memory.updated.remove(object)
             object.changes = nil
             object.state.remove(.updated)
             object.state.insert(.inaccessible)
@@ -127,7 +127,7 @@ extension ManagedObjectContext {
         guard mergePolicy == .objectTrump || mergePolicy == .overwrite else { return [:] }
         var known: [ObjectID: [Int: [ObjectID]]] = [:]
         for conflict in conflicts where conflict.stored == nil {
-            guard let object = registry[conflict.id], !object.isDeleted else { continue }
+            guard let object = memory.registry[conflict.id], !object.isDeleted else { continue }
             for relationship in object.entity.relationships where relationship.isToMany {
                 let (slot, change) = (relationship.slot, object.changes?.values.toMany[relationship.slot])
                 guard change != nil || cache.list(of: conflict.id, at: slot) != nil else { continue }
@@ -136,7 +136,7 @@ extension ManagedObjectContext {
                 let rows = try storedRows(of: stored)
                 let gone = Set(zip(stored, rows).lazy.filter { $1 == nil }.map(\.0))
                 known[conflict.id, default: [:]][slot] = list.filter {
-                    !gone.contains($0) && registry[$0]?.isDeleted != true
+                    !gone.contains($0) && memory.registry[$0]?.isDeleted != true
                 }
             }
         }
@@ -154,8 +154,8 @@ extension ManagedObjectContext {
         object.row = nil
         object.state.subtract([.updated, .gone])
         object.state.formUnion([.inserted, .fulfilled])
-        updated.remove(object)
-        inserted.insert(object)
+        memory.updated.remove(object)
+        memory.inserted.insert(object)
         for relationship in object.entity.relationships {
             guard !relationship.isToMany else {
                 object.relateManyAgain(across: relationship, lists[relationship.slot] ?? [])
@@ -184,7 +184,7 @@ extension ManagedObjectContext {
 
     /// A conflict with the values of both sides.
     private func described(_ conflict: VersionConflict) -> MergeConflict {
-        guard let object = registry[conflict.id] else {
+        guard let object = memory.registry[conflict.id] else {
             return MergeConflict(
                 object: conflict.id, isDeletedHere: false, oldVersion: conflict.expectedVersion,
                 newVersion: conflict.stored?.version, properties: [])

@@ -45,10 +45,10 @@ extension ManagedObjectContext {
         guard !object.isDeleted else { return }
         changeCount += 1
         noteDeleted(object)
-        if object.isInserted { inserted.remove(object) }
-        if object.state.contains(.updated) { updated.remove(object) }
+        if object.isInserted { memory.inserted.remove(object) }
+        if object.state.contains(.updated) { memory.updated.remove(object) }
         object.state.insert(.deleted)
-        deleted.insert(object)
+        memory.deleted.insert(object)
         unpropagated.append(object)
     }
 
@@ -69,16 +69,16 @@ extension ManagedObjectContext {
         unpropagated.removeAll()
         runsRulesAgain = false
         // Of what somebody else has deleted there is nothing left to delete.
-        let gone = deleted.filter { $0.state.contains(.gone) }
+        let gone = memory.deleted.filter { $0.state.contains(.gone) }
         for object in gone { leave(object) }
         forgetPairs(with: Set(gone.map(\.storedID)))
-        let unsaved = deleted.filter(\.isInserted)
+        let unsaved = memory.deleted.filter(\.isInserted)
         guard !unsaved.isEmpty else { return }
         takeInInverses()
         let ended = Set(unsaved.map(\.storedID))
-        deleted = deleted.keeping { !$0.isInserted }
+        replace(\.deleted, by: memory.deleted.keeping { !$0.isInserted })
         for object in unsaved {
-            registry.remove(object)
+            memory.registry.remove(object)
             object.leaveContext()
         }
         // Relationships without inverse may still name them, and no store will ever know them.
@@ -116,13 +116,13 @@ extension ManagedObjectContext {
     ) -> Bool {
         guard relationship.isToMany else {
             guard let id = object.destinationID(at: relationship.slot) else { return false }
-            guard let destination = registry[id] else { return true }
+            guard let destination = memory.registry[id] else { return true }
             body(destination)
             return false
         }
         var hasOthers = false
         for id in object.destinationIDs(at: relationship.slot) {
-            if let destination = registry[id] { body(destination) } else { hasOthers = true }
+            if let destination = memory.registry[id] { body(destination) } else { hasOthers = true }
         }
         return hasOthers
     }

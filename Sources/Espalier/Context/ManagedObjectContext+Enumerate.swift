@@ -63,7 +63,7 @@ extension ManagedObjectContext {
             let batch = try read(position, next) { snapshot, next throws(StoreError) in
                 try snapshot.fetchBatch(next, of: batchSize > 0 ? batchSize : .max)
             }
-            rowsFetched += batch.rows.count
+            memory.rowsFetched += batch.rows.count
             try forEachObject(of: batch.rows, firesFaults: !terms.returnsObjectsAsFaults, body)
             rest = batch.rest
         }
@@ -78,37 +78,20 @@ extension ManagedObjectContext {
         cohort?.addObject()
         defer { cohort?.removeObject() }
         let changeCount = cache.changeCount
-        let (ids, places) = (rows.ids, rows.places)
+        let ids = rows.ids
         guard let first = ids.first else { return }
-        var (tag, position) = (first.entityTag, 0)
-        var origin = FaultOrigin(id: first, shapeOfRow(first), Unretained(cohort))
-        var shape = origin.shape.object
-        for index in 0..<rows.partCount {
-            let part = rows.part(index)
-            origin.content = Unretained(part.content)
-            for row in position..<part.end {
-                guard cache.changeCount == changeCount else {
-                    return try forEachObject(withIDs: ids[row...], cohort, firesFaults: firesFaults, body)
-                }
-                (origin.id, origin.place) = (ids[row], places[row])
-                let object: ManagedObject
-                if let known = registry[origin.id] {
-                    take(part.content, origin.place, cohort, for: known)
-                    object = known
-                } else {
-                    if origin.id.entityTag != tag {
-                        (tag, origin.shape) = (origin.id.entityTag, shapeOfRow(origin.id))
-                        shape = origin.shape.object
-                    }
-                    object = makeFault(origin)
-                }
-                if firesFaults { object.fireFault() }
-                if object.isDeleted { continue }
-                try body(object)
+        var (maker, changed) = (RowObjects(self, cohort: cohort, first: first), ids.endIndex)
+        try rows.forEachRow { row, content, place in
+            guard changed == ids.endIndex else { return }
+            guard cache.changeCount == changeCount else {
+                changed = row
+                return
             }
-            position = part.end
+            let object = maker.object(ids[row], content, place)
+            if firesFaults { object.fireFault() }
+            if !object.isDeleted { try body(object) }
         }
-        withExtendedLifetime((shape, cohort, rows)) {}
+        try forEachObject(withIDs: ids[changed...], cohort, firesFaults: firesFaults, body)
     }
 
     /// Calls `body` with the objects of rows that may have changed since they were fetched.
@@ -116,7 +99,7 @@ extension ManagedObjectContext {
         withIDs ids: ArraySlice<ObjectID>, _ cohort: Cohort?, firesFaults: Bool, _ body: (ManagedObject) throws -> Void
     ) throws {
         for id in ids {
-            let object = registry[id] ?? makeFault(id, row: cache.row(of: id), cohort: cohort)
+            let object = memory.registry[id] ?? makeFault(id, cohort: cohort)
             if object.isFault, !object.hasRow { try loadRow(of: object) }
             // One whose row is gone is a fault without a row.
             if object.isDeleted || (object.isFault && !object.hasRow) { continue }

@@ -6,7 +6,7 @@ import EspalierStore
 extension ManagedObjectContext {
     /// The object for `id`, which `source` refers to across `relationship`.
     func object(for id: ObjectID, from source: ManagedObject, across relationship: Relationship) -> ManagedObject {
-        object(for: id, registry[id], from: source, across: relationship)
+        object(for: id, memory.registry[id], from: source, across: relationship)
     }
 
     /// The object for `id`, of which `known` is in memory, and which `source` refers to across `relationship`.
@@ -17,7 +17,7 @@ extension ManagedObjectContext {
             if known.wantsCohort { known.cohort = step(from: source, across: relationship).object }
             return known
         }
-        return makeFaultOfCachedRow(FaultOrigin(id: id, shapeOfRow(id), step(from: source, across: relationship)))
+        return makeFault(id, cohort: step(from: source, across: relationship).object)
     }
 
     /// The objects for `ids`, which `source` refers to across `relationship`.
@@ -29,25 +29,23 @@ extension ManagedObjectContext {
         var objects: [ManagedObject] = []
         objects.reserveCapacity(ids.count)
         // The step is taken when the first object asks for it, and not asked for again: it is the same for all.
-        var (tag, hasStep) = (first.entityTag, false)
-        var origin = FaultOrigin(id: first, shapeOfRow(first), Unretained(nil))
+        var maker: (objects: RowObjects, cohort: Cohort?)?
         for id in ids {
-            let known = registry[id]
+            let known = memory.registry[id]
             if let known, !known.wantsCohort {
                 objects.append(known)
                 continue
             }
-            if !hasStep {
-                (origin.cohort, hasStep) = (step(from: source, across: relationship), true)
+            if maker == nil {
+                let cohort = step(from: source, across: relationship).object
+                maker = (RowObjects(self, cohort: cohort, first: first), cohort)
             }
             if let known {
-                known.cohort = origin.cohort.object
+                known.cohort = maker?.cohort
                 objects.append(known)
-                continue
+            } else if let made = maker?.objects.makeFault(id) {
+                objects.append(made)
             }
-            if id.entityTag != tag { (tag, origin.shape) = (id.entityTag, shapeOfRow(id)) }
-            origin.id = id
-            objects.append(makeFaultOfCachedRow(origin))
         }
         return objects
     }
@@ -63,10 +61,10 @@ extension ManagedObjectContext {
         let cohort = object.cohort
         let wanted =
             cohort?.members(around: id) { member in
-                member.storeTag == id.storeTag && registry.withObject(member, \.lacksStoredRow) != false
+                member.storeTag == id.storeTag && memory.registry.withObject(member, \.lacksStoredRow) != false
                     && cache.row(of: member) == nil
             } ?? [id]
-        faultTrips += 1
+        memory.faultTrips += 1
         var found = try storedRows(of: wanted)
         cohort?.keepRows(of: wanted)
         var rowCount = 0
@@ -74,7 +72,7 @@ extension ManagedObjectContext {
         while let next = found.popLast() {
             guard let row = next else { continue }
             rowCount += 1
-            registry.withObject(row.id) { member in
+            memory.registry.withObject(row.id) { member in
                 guard member.lacksStoredRow else { return }
                 member.setRow(row.content, row.place)
                 // It was not found in an older generation.
@@ -82,7 +80,7 @@ extension ManagedObjectContext {
             }
             if cohort != nil { cache.add(row) }
         }
-        rowsFetched += rowCount
+        memory.rowsFetched += rowCount
     }
 
     /// What the store holds for a to-many relationship of an object; loads it for the whole cohort.
@@ -96,7 +94,7 @@ extension ManagedObjectContext {
             member.storeTag == id.storeTag && mayBeStored(member) && canHave(relationship, member)
                 && cache.list(of: member, at: slot) == nil
         }
-        faultTrips += 1
+        memory.faultTrips += 1
         let lists = try read(holding: id, owners) { snapshot, owners throws(StoreError) in
             try snapshot.destinations(of: relationship, for: owners)
         }
@@ -107,7 +105,7 @@ extension ManagedObjectContext {
     /// Whether a store may hold a row with this ID.
     ///
     /// Not each permanent ID is of a row: a new object may have its own before it is saved (MC-37).
-    func mayBeStored(_ id: ObjectID) -> Bool { !id.isTemporary && registry.withObject(id, \.isInserted) != true }
+    func mayBeStored(_ id: ObjectID) -> Bool { !id.isTemporary && memory.registry.withObject(id, \.isInserted) != true }
 
     /// Whether the entity of `id` has `relationship`, itself or from an entity it inherits from.
     private func canHave(_ relationship: Relationship, _ id: ObjectID) -> Bool {
@@ -179,7 +177,7 @@ extension ManagedObjectContext {
     /// The destination of a to-one relationship in the row of `id`, if that is in memory.
     @inline(__always)
     private func loadedDestination(of id: ObjectID, at slot: Int) -> ObjectID? {
-        let known = registry.withObject(id) { $0.storedDestinationID(at: slot) } ?? nil
+        let known = memory.registry.withObject(id) { $0.storedDestinationID(at: slot) } ?? nil
         return known ?? cache.destination(of: id, at: slot)
     }
 }

@@ -115,46 +115,17 @@ extension ManagedObjectContext {
 
     /// The objects of rows, as one cohort.
     func materialized(_ rows: SnapshotList) -> [ManagedObject] {
-        let count = rows.count
-        rowsFetched += count
+        let ids = rows.ids
+        guard let first = ids.first else { return [] }
+        memory.rowsFetched += ids.count
         // One object alone needs no cohort: it gets one when a fault of it asks for more than its row.
-        let cohort = count > 1 ? Cohort(rows.ids, cache: cache) : nil
-        if count > 1 { registry.reserveCapacity(count) }
+        let cohort = ids.count > 1 ? Cohort(ids, cache: cache) : nil
+        if ids.count > 1 { memory.registry.reserveCapacity(ids.count) }
         var objects: [ManagedObject] = []
-        objects.reserveCapacity(count)
-        guard let first = rows.ids.first else { return objects }
-        let (ids, places) = (rows.ids, rows.places)
-        var (tag, position) = (first.entityTag, 0)
-        var origin = FaultOrigin(id: first, shapeOfRow(first), Unretained(cohort))
-        var shape = origin.shape.object
-        for index in 0..<rows.partCount {
-            let part = rows.part(index)
-            origin.content = Unretained(part.content)
-            for row in position..<part.end {
-                (origin.id, origin.place) = (ids[row], places[row])
-                if let object = registry[origin.id] {
-                    take(part.content, origin.place, cohort, for: object)
-                    objects.append(object)
-                    continue
-                }
-                if origin.id.entityTag != tag {
-                    (tag, origin.shape) = (origin.id.entityTag, shapeOfRow(origin.id))
-                    shape = origin.shape.object
-                }
-                objects.append(makeFault(origin))
-            }
-            position = part.end
-        }
-        withExtendedLifetime((shape, cohort, rows)) {}
+        objects.reserveCapacity(ids.count)
+        var maker = RowObjects(self, cohort: cohort, first: first)
+        rows.forEachRow { row, content, place in objects.append(maker.object(ids[row], content, place)) }
         return objects
-    }
-
-    /// Makes a fetched row and its cohort those of an object that is there already, if it can use them.
-    func take(_ content: RowContent, _ place: RowPlace, _ cohort: Cohort?, for object: ManagedObject) {
-        if object.isFault { object.row = ObjectSnapshot(id: object.storedID, content: content, place: place) }
-        if let cohort, object.cohort.map({ $0.members.count < cohort.members.count }) ?? true {
-            object.cohort = cohort
-        }
     }
 
     /// Loads what the relationships of a dotted path lead to (FR-10): one trip for each step and kind of content.

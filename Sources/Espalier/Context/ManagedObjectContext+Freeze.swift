@@ -82,7 +82,7 @@ extension ManagedObjectContext {
         object.withShape { shape in
             var values =
                 object.newValues ?? RowValues(shape.defaultValues, relationshipCount: shape.entity.relationships.count)
-            if !deleted.isEmpty {
+            if !memory.deleted.isEmpty {
                 for relationship in shape.entity.relationships {
                     let slot = relationship.slot
                     guard let id = values.destination(at: slot), isDeletedHere(id, shape.inverses[slot])
@@ -133,7 +133,7 @@ extension ManagedObjectContext {
 
     /// Whether this save deletes what a relationship without inverse leads to.
     private func isDeletedHere(_ id: ObjectID, _ inverse: Relationship?) -> Bool {
-        inverse == nil && !deleted.isEmpty && registry[id]?.state.contains(.deleted) == true
+        inverse == nil && !memory.deleted.isEmpty && memory.registry[id]?.state.contains(.deleted) == true
     }
 
     private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
@@ -172,7 +172,7 @@ extension ManagedObjectContext {
                 destinations += (change.list ?? change.added.ids).map { (slot, $0) }
             }
             for (slot, id) in destinations {
-                let other = try registry[id].map { object throws(ContextError) in try part(of: object) }
+                let other = try memory.registry[id].map { object throws(ContextError) in try part(of: object) }
                 guard let other = other ?? source.part(holding: id), other.number != home else { continue }
                 throw .relationshipAcrossStores(
                     owner: object.storedID, property: object.entity.relationships[slot].name, destination: id)
@@ -203,7 +203,7 @@ extension ManagedObjectContext {
         takeInInverses()
         for object in changedObjects {
             if let id = permanentIDs[object.storedID] {
-                registry.rename(object, id)
+                memory.registry.rename(object, id)
             }
             object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
             if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }

@@ -77,7 +77,7 @@ extension ManagedObjectContext {
 
     /// Lets go of the generation at the end of an event, if there is no object in memory that belongs to it.
     func endIdleGeneration() {
-        guard registry.count == 0, !generation.isPinned else { return }
+        guard memory.registry.count == 0, !generation.isPinned else { return }
         generation.end()
         cache.removeAll()
     }
@@ -89,18 +89,18 @@ extension ManagedObjectContext {
     /// Lists that are changed here may be others below these changes.
     func forgetReads() {
         var lists: [ObjectID: [(slot: Int, list: [ObjectID])]] = [:]
-        for object in updated where object.hasRow {
+        for object in memory.updated where object.hasRow {
             for relationship in object.entity.relationships where relationship.isToMany {
                 guard let list = cache.list(of: object.storedID, at: relationship.slot) else { continue }
                 lists[object.storedID, default: []].append((relationship.slot, list))
             }
         }
-        for object in updated { object.noteOtherLists() }
+        for object in memory.updated { object.noteOtherLists() }
         cache.removeAll()
         if mailbox == nil {
-            for object in registry.objects where object.isClean && object.isFault { object.row = nil }
+            for object in memory.registry.objects where object.isClean && object.isFault { object.row = nil }
         }
-        let owners = lists.keys.compactMap { registry[$0] }
+        let owners = lists.keys.compactMap { memory.registry[$0] }
         // What cannot be read now, whatever needs it next will say.
         guard !owners.isEmpty, let rows = try? storedRows(ofObjects: owners) else { return }
         for (object, stored) in rows where stored == nil {

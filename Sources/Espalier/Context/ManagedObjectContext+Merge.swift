@@ -44,12 +44,12 @@ extension ManagedObjectContext {
             }
             for id in saved.inserted where seen.insert(id).inserted {
                 cache.invalidate(id)
-                guard let object = registry[id] else { continue }
+                guard let object = memory.registry[id] else { continue }
                 if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
             }
             for id in saved.updated where seen.insert(id).inserted {
                 cache.invalidate(id)
-                guard let object = registry[id] else { continue }
+                guard let object = memory.registry[id] else { continue }
                 if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
             }
         }
@@ -60,7 +60,7 @@ extension ManagedObjectContext {
 
     /// Returns whether the object has left the context.
     private func takeDeletion(of id: ObjectID) -> Bool {
-        guard let object = registry[id] else {
+        guard let object = memory.registry[id] else {
             cache.invalidate(id)
             return false
         }
@@ -80,7 +80,7 @@ extension ManagedObjectContext {
             object.state.insert(.gone)
         } else {
             // What was set to what it was is no change, nor is that others have left a list of what is gone.
-            updated.remove(object)
+            memory.updated.remove(object)
             object.discardPersistentChanges()
             object.state.remove(.updated)
             object.state.insert(.inaccessible)
@@ -91,9 +91,9 @@ extension ManagedObjectContext {
 
     /// Lets go of an object that is deleted here and whose row somebody else has deleted: that leaves nothing to save.
     func leave(_ object: ManagedObject) {
-        deleted.remove(object)
+        memory.deleted.remove(object)
         unpropagated.removeAll { $0 === object }
-        registry.remove(object)
+        memory.registry.remove(object)
         object.leaveContext()
     }
 

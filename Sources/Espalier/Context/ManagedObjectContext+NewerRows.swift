@@ -80,7 +80,8 @@ extension ManagedObjectContext {
     /// - Parameter rebase: how each object does it; none prefers the store where another one does not.
     func rebase(_ conflicts: [VersionConflict], _ rebase: (ObjectID) -> Rebase) {
         for conflict in conflicts {
-            guard let object = registry[conflict.id], !object.state.contains(.deleted), conflict.stored != nil else {
+            guard let object = memory.registry[conflict.id], !object.state.contains(.deleted), conflict.stored != nil
+            else {
                 continue
             }
             object.mergeLists(rebase(conflict.id))
@@ -89,7 +90,7 @@ extension ManagedObjectContext {
         var rows: [(object: ManagedObject, stored: ObjectSnapshot)] = []
         var decisions: [(object: ObjectID, decisions: [ToOneDecision])] = []
         for conflict in conflicts {
-            guard let object = registry[conflict.id], let stored = conflict.stored else { continue }
+            guard let object = memory.registry[conflict.id], let stored = conflict.stored else { continue }
             if object.state.contains(.deleted) {
                 takeRow(stored, belowDeletionOf: object)
             } else {
@@ -128,7 +129,7 @@ extension ManagedObjectContext {
         while next < all.count {
             let conflict = all[next]
             next += 1
-            guard let object = registry[conflict.id] else { continue }
+            guard let object = memory.registry[conflict.id] else { continue }
             for relationship in object.entity.relationships where !relationship.isToMany {
                 guard let inverse = object.withShape({ $0.inverses[relationship.slot] }) else { continue }
                 let slot = relationship.slot
@@ -139,7 +140,8 @@ extension ManagedObjectContext {
                 for case let id? in ends where !id.isTemporary {
                     cache.invalidate(id)
                     // An unordered list is no part of a row.
-                    guard !inverse.isToMany || inverse.isOrdered, seen.insert(id).inserted, let other = registry[id]
+                    guard !inverse.isToMany || inverse.isOrdered, seen.insert(id).inserted,
+                        let other = memory.registry[id]
                     else { continue }
                     if let found = try findConflict(ofOld: other) { all.append(found) }
                 }
@@ -155,12 +157,12 @@ extension ManagedObjectContext {
         let gone = Set(conflicts.lazy.filter { $0.stored == nil }.map(\.id))
         guard !gone.isEmpty else { return [] }
         for id in gone {
-            guard let object = registry[id] else { continue }
+            guard let object = memory.registry[id] else { continue }
             for relationship in object.entity.relationships where relationship.isToMany {
                 for other in cache.list(of: id, at: relationship.slot) ?? [] { cache.invalidate(other) }
             }
         }
-        return registry.objects.filter { object in
+        return memory.registry.objects.filter { object in
             guard object.hasRow, !object.isInserted else { return false }
             return object.entity.relationships.contains { relationship in
                 !relationship.isToMany && object.storedDestinationID(at: relationship.slot).map(gone.contains) == true

@@ -75,7 +75,7 @@ extension ManagedObjectContext {
     private func leaveLostGeneration() {
         generation.end()
         forgetReads()
-        for object in registry.objects where object.isClean && object.hasRow {
+        for object in memory.registry.objects where object.isClean && object.hasRow {
             noteRefreshed(object)
             object.turnIntoFault()
         }

@@ -20,21 +20,23 @@ extension ManagedObjectContext {
     func resolve(_ conflicts: [ReferenceConflict]) throws(ContextError) {
         let isUnresolvable = conflicts.contains { conflict in
             conflict.kind != .missing || mergePolicy == .error
-                || !(conflict.destinations + [conflict.owner]).contains { registry[$0]?.hasChanges == true }
+                || !(conflict.destinations + [conflict.owner]).contains { memory.registry[$0]?.hasChanges == true }
         }
         guard !isUnresolvable else { throw ContextError(.references(conflicts)) }
         moveToNewestGeneration()
         for conflict in conflicts {
-            guard let object = registry[conflict.owner],
+            guard let object = memory.registry[conflict.owner],
                 let relationship = object.entity.relationship(named: conflict.relationship)
             else { continue }
             object.drop(conflict.destinations, from: relationship, mergePolicy)
         }
         for id in conflicts.lazy.flatMap(\.destinations) {
             cache.invalidate(id)
-            guard let object = registry[id], !object.state.contains(.deleted), !object.isInserted else { continue }
+            guard let object = memory.registry[id], !object.state.contains(.deleted), !object.isInserted else {
+                continue
+            }
             // With changes of its own it would have been in a conflict of its row, and been inserted again or given up.
-            updated.remove(object)
+            memory.updated.remove(object)
             object.discardPersistentChanges()
             object.state.remove(.updated)
             object.state.insert(.inaccessible)
@@ -50,7 +52,7 @@ extension ManagedObjectContext {
         if hasOthers { told.deleted.reserveCapacity(told.deleted.count + result.deleted.count) }
         for id in hasOthers ? result.deleted : RowSet() {
             cache.invalidate(id)
-            guard let object = registry[id] else {
+            guard let object = memory.registry[id] else {
                 told.deleted.append(id)
                 continue
             }
@@ -60,7 +62,7 @@ extension ManagedObjectContext {
             noteDeleted(object)
             object.discardPersistentChanges()
             object.state.subtract([.updated])
-            registry.remove(object)
+            memory.registry.remove(object)
             object.leaveContext()
         }
         guard !result.changed.isEmpty else { return }
@@ -68,7 +70,7 @@ extension ManagedObjectContext {
         for id in result.changed {
             cache.invalidate(id)
             if !written.contains(id) { told.updated.append(id) }
-            if let object = registry[id], !object.isDeleted { reread(object, mergesChanges: true) }
+            if let object = memory.registry[id], !object.isDeleted { reread(object, mergesChanges: true) }
         }
     }
 }

@@ -30,8 +30,8 @@ extension ManagedObjectContext {
         cache.invalidate(object.storedID)
         // A hook of a running save may call this: the save then collects its changes again.
         if object.hasChanges { changeCount &+= 1 }
-        updated.remove(object)
-        deleted.remove(object)
+        memory.updated.remove(object)
+        memory.deleted.remove(object)
         unpropagated.removeAll { $0 === object }
         object.state.subtract([.deleted, .propagated])
         object.turnIntoFault()
@@ -53,7 +53,7 @@ extension ManagedObjectContext {
         defer { endEvent() }
         forgetLoadedAhead()
         var changed: [ManagedObject] = []
-        for object in registry.objects where !object.isInserted {
+        for object in memory.registry.objects where !object.isInserted {
             if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
         }
         takeNewerRows(of: changed, isAsked: isAsked)
@@ -63,7 +63,7 @@ extension ManagedObjectContext {
     /// with which they would be inserted again if their rows are gone.
     private func forgetLoadedAhead() {
         var kept: [(id: ObjectID, slot: Int, list: [ObjectID])] = []
-        for object in updated {
+        for object in memory.updated {
             for slot in object.entity.relationships.indices {
                 guard let list = cache.list(of: object.storedID, at: slot) else { continue }
                 kept.append((object.storedID, slot, list))

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
         defer { endEvent() }
         for object in changedObjects where object.isInserted {
             noteInvalidated(object)
-            registry.remove(object)
+            memory.registry.remove(object)
             object.leaveContext()
         }
         for object in changedObjects where !object.isInserted {
@@ -34,10 +34,10 @@ extension ManagedObjectContext {
         if refusesWhileSaving("reset()") { return }
         beginEvent()
         defer { endEvent() }
-        if collectsChanges { noteReset(of: registry.objects.map(\.storedID)) }
+        if memory.collectsChanges { noteReset(of: memory.registry.objects.map(\.storedID)) }
         letGo(isReset: true)
         // Objects that end from here on do not leave it.
-        registry = ObjectRegistry()
+        memory.registry = ObjectRegistry()
         forgetDestinations()
         cache.removeAll()
         if !generation.isPinned { generation.end() }
@@ -46,14 +46,14 @@ extension ManagedObjectContext {
 
     private func forgetChanges() {
         // An object that ends may run code of the application, which may come back here: not while a list changes.
-        let former = (inserted, updated)
+        let former = (memory.inserted, memory.updated)
         defer { withExtendedLifetime(former) {} }
-        inserted.removeAll()
-        updated.removeAll()
-        deleted.removeAll()
+        replace(\.inserted, by: ChangedObjects())
+        replace(\.updated, by: ChangedObjects())
+        replace(\.deleted, by: ChangedObjects())
         unpropagated.removeAll()
         leavesCascadesToStore = false
-        unreadInverses.removeAll()
+        memory.unreadInverses.removeAll()
         recorded.removeAll()
         locked.removeAll()
         (hasBases, hasMergedSets) = (false, false)

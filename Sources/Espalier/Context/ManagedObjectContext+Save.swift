@@ -134,7 +134,7 @@ extension ManagedObjectContext {
             case .refused(let found): refusal = found
             }
             guard attempt < attemptCountMax else { throw contextError(refusal.error) }
-            for conflict in refusal.conflicts { registry.withObject(conflict.id) { noteRefreshed($0) } }
+            for conflict in refusal.conflicts { if let object = memory.registry[conflict.id] { noteRefreshed(object) } }
             if !refusal.conflicts.isEmpty { try resolve(refusal.conflicts) }
             if !refusal.missing.isEmpty { try resolve(refusal.missing) }
             attempt += 1
@@ -245,7 +245,7 @@ extension ManagedObjectContext {
         for saved in outcome.saved { generations[saved.part.number] = saved.result.generation }
         moveToNewestGeneration(afterSaving: generations)
         // Of several stores some may have failed; `freeze` has taken them in then.
-        unreadInverses.removeAll()
+        memory.unreadInverses.removeAll()
         for part in outcome.saved {
             let insertedIDs = part.result.inserted.ids
             // Saved together, they are likely to be walked together.
@@ -260,7 +260,7 @@ extension ManagedObjectContext {
                     }
                     let object = part.changes.inserted[row]
                     if object.storedID == insertedIDs[row] { noteOwners(of: object, in: &told) }
-                    registry.rename(object, insertedIDs[row])
+                    memory.registry.rename(object, insertedIDs[row])
                     object.setRow(rows.content, part.result.inserted.places[row])
                     object.becomeCommitted()
                     object.cohort = cohort
@@ -287,17 +287,17 @@ extension ManagedObjectContext {
             take(part.result, namedCount: part.changes.deleted.count, into: &told)
             for object in part.changes.deleted {
                 cache.invalidate(object.storedID)
-                registry.remove(object)
+                memory.registry.remove(object)
                 told.deleted.append(object.storedID)
                 object.leaveContext()
             }
         }
-        inserted = inserted.keeping(\.isInserted)
-        updated = updated.keeping { $0.state.contains(.updated) }
-        deleted = deleted.keeping { $0.state.contains(.deleted) }
+        replace(\.inserted, by: memory.inserted.keeping(\.isInserted))
+        replace(\.updated, by: memory.updated.keeping { $0.state.contains(.updated) })
+        replace(\.deleted, by: memory.deleted.keeping { $0.state.contains(.deleted) })
         locked.removeAll()
         leavesCascadesToStore = false
-        if updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
+        if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }
         reportedConflicts.removeAll()
         return told
     }

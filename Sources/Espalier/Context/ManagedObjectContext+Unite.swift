@@ -23,11 +23,11 @@ extension ManagedObjectContext {
             let (object, row) = (part.changes.inserted[position], part.result.inserted[position])
             cache.invalidate(row.id)
             object.becomeCommitted()
-            let other = registry[row.id]
+            let other = memory.registry[row.id]
             if let other { take(row, mergedInto: other) }
             object.row = row
             if other == nil, row.id.entityTag == object.storedID.entityTag {
-                registry.rename(object, row.id)
+                memory.registry.rename(object, row.id)
             } else {
                 giveWay(object, to: row.id)
             }
@@ -43,7 +43,7 @@ extension ManagedObjectContext {
         settled.inserted = settled.inserted.enumerated().filter { !merged.contains($0.offset) }.map(\.element)
         let known = Set(settled.inserted + settled.updated)
         for position in part.result.merged {
-            guard let object = registry[part.result.inserted[position].id] else { continue }
+            guard let object = memory.registry[part.result.inserted[position].id] else { continue }
             if !known.contains(object) { settled.updated.append(object) }
         }
         return settled
@@ -60,7 +60,7 @@ extension ManagedObjectContext {
     /// Makes an object leave that was merged into the row with this ID.
     private func giveWay(_ object: ManagedObject, to id: ObjectID) {
         noteInvalidated(object)
-        registry.remove(object)
+        memory.registry.remove(object)
         object.leaveContext()
         object.storedID = id
         object.state.insert(.merged)
@@ -89,14 +89,14 @@ extension ManagedObjectContext {
         let brought = UnitedValues(of: object)
         lead(from: object, to: id)
         changeCount &+= 1
-        inserted.remove(object)
+        memory.inserted.remove(object)
         let united: ManagedObject
         if let other {
             giveWay(object, to: id)
             united = other
         } else {
             object.turnStored(row)
-            registry.rename(object, id)
+            memory.registry.rename(object, id)
             cache.invalidate(id)
             united = object
         }
@@ -108,7 +108,7 @@ extension ManagedObjectContext {
     private func target(
         _ id: ObjectID, of object: ManagedObject
     ) throws(ContextError) -> (object: ManagedObject?, row: ObjectSnapshot?) {
-        if registry[id] == nil, !id.isTemporary, id.entityTag == object.storedID.entityTag {
+        if memory.registry[id] == nil, !id.isTemporary, id.entityTag == object.storedID.entityTag {
             guard let row = try storedRows(of: [id]).first ?? nil else {
                 throw .objectNotFound(id)
             }
@@ -132,7 +132,7 @@ extension ManagedObjectContext {
         var leading: Set<ManagedObject> = [object]
         for relationship in object.entity.relationships where relationship.inverse != nil {
             for destination in object.destinationIDs(across: relationship) {
-                if let other = registry[destination] { leading.insert(other) }
+                if let other = memory.registry[destination] { leading.insert(other) }
             }
         }
         let isLedToOneWay = model.entities.contains { entity in

@@ -36,7 +36,7 @@ extension ManagedObjectContext {
     /// - Complexity: O(IDs), and a question to the store for each batch of those that are not in memory.
     fileprivate func staying(_ ids: [ObjectID]) -> [ObjectID] {
         let batchCount = 256
-        let unknown = ids.filter { registry[$0] == nil }
+        let unknown = ids.filter { memory.registry[$0] == nil }
         var gone = Set<ObjectID>()
         for start in stride(from: 0, to: unknown.count, by: batchCount) {
             let batch = Array(unknown[start..<min(start + batchCount, unknown.count)])
@@ -47,7 +47,7 @@ extension ManagedObjectContext {
             }
             for (id, row) in zip(batch, rows) where row == nil { gone.insert(id) }
         }
-        return ids.filter { !gone.contains($0) && registry[$0]?.isDeleted != true }
+        return ids.filter { !gone.contains($0) && memory.registry[$0]?.isDeleted != true }
     }
 }
 

@@ -1,11 +1,10 @@
 // A context: a set of objects in which an application reads, changes and saves a graph.
 //
 // Invariants
-//   1. There is one object per row (`registry`); the context keeps its changed objects alive (MO-43) and, for the
-//      length of a walk, some that relationships led to (`recentDestinations`).
-//   2. `inserted`, `updated` and `deleted` are disjoint, and each object's `state` says which set it is in.
-//   3. A call that throws leaves context, objects and store as they were (F-5).
-//   4. A context is not Sendable: it and its objects stay in one isolation region (F-1).
+//   1. There is one object per row; the context keeps its changed objects alive (MO-43) and, for the length of a walk,
+//      some that relationships led to (`ContextMemory`).
+//   2. A call that throws leaves context, objects and store as they were (F-5).
+//   3. A context is not Sendable: it and its objects stay in one isolation region (F-1).
 // Not here: fetching (+Fetch), faults (+Faults), deleting (+Delete), saving (+Save), going back (+Rollback).
 
 public import EspalierModel
@@ -24,18 +23,9 @@ public final class ManagedObjectContext {
     /// What saves do with new objects whose unique values a row has already: they are refused unless this says more.
     package var constraintActions: [ConstraintName: ConstraintAction] = [:]
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
-    public internal(set) var faultTrips: Int {
-        // SAFETY: of both, no access lasts while another begins: a number calls nobody.
-        get { unsafe storedFaultTrips }
-        set { unsafe storedFaultTrips = newValue }
-    }
-    @exclusivity(unchecked) private var storedFaultTrips = 0
+    public var faultTrips: Int { memory.faultTrips }
     /// How many rows have come from stores, by fetches and by faults.
-    public internal(set) var rowsFetched: Int {
-        get { unsafe storedRowsFetched }
-        set { unsafe storedRowsFetched = newValue }
-    }
-    @exclusivity(unchecked) private var storedRowsFetched = 0
+    public var rowsFetched: Int { memory.rowsFetched }
     /// Whether saves of other contexts are merged at the next `processPendingChanges`, fetch or save (MC-47).
     ///
     /// Unsaved changes stay on top; where both sides have changed a property, the save asks `mergePolicy`.
@@ -47,51 +37,29 @@ public final class ManagedObjectContext {
         }
     }
 
-    /// The objects in memory.
-    @inline(__always)
-    var registry: ObjectRegistry {
-        // SAFETY: no access lasts while another begins: the table of IDs calls nobody.
-        _read { yield unsafe storedRegistry }
-        _modify { yield &(unsafe storedRegistry) }
-    }
-    @exclusivity(unchecked) private var storedRegistry = ObjectRegistry()
-    var recentDestinations: RecentDestinations {
-        // SAFETY: no access lasts while another begins: what gives way ends after it.
-        _read { yield unsafe storedDestinations }
-        _modify { yield &(unsafe storedDestinations) }
-    }
-    @exclusivity(unchecked) private var storedDestinations = RecentDestinations()
+    /// What it has in memory.
+    #if DEBUG
+        var memory = ContextMemory()
+    #else
+        // SAFETY: no access lasts while another begins, by the second invariant of `ContextMemory`.
+        @inline(__always)
+        final var memory: ContextMemory {
+            _read { yield unsafe storedMemory }
+            _modify { yield &(unsafe storedMemory) }
+        }
+        @exclusivity(unchecked) private var storedMemory = ContextMemory()
+    #endif
     let cache: RowCache
     /// Where the objects come from and go to.
     let source: any ObjectSource
     /// What is read of it.
     let generation: ReadGeneration
-    var inserted: ChangedObjects {
-        // SAFETY: no access lasts while another begins: a list only writes the places of its objects.
-        _read { yield unsafe storedInserted }
-        _modify { yield &(unsafe storedInserted) }
-    }
-    @exclusivity(unchecked) private var storedInserted = ChangedObjects()
-    var updated: ChangedObjects {
-        // SAFETY: as with `inserted`.
-        _read { yield unsafe storedUpdated }
-        _modify { yield &(unsafe storedUpdated) }
-    }
-    @exclusivity(unchecked) private var storedUpdated = ChangedObjects()
-    var deleted = ChangedObjects()
     /// Deleted objects whose delete rules have not run.
     var unpropagated: [ManagedObject] = []
     /// Whether some of `unpropagated` have taken newer rows: what rules change then takes the newest row first.
     var runsRulesAgain = false
     /// Whether cascades have met rows that are not in memory: which rows will go is known to the store alone.
     var leavesCascadesToStore = false
-    /// What to-many sides of new objects have not taken in yet.
-    var unreadInverses: UnreadInverses {
-        // SAFETY: no access lasts while another begins: the list calls nobody.
-        _read { yield unsafe storedInverses }
-        _modify { yield &(unsafe storedInverses) }
-    }
-    @exclusivity(unchecked) private var storedInverses = UnreadInverses()
     /// Objects that the next save holds to the version they had (MC-35).
     var locked: [ManagedObject: UInt64] = [:]
     /// Whether some change may have a base that is kept (`ChangeBases`).
@@ -108,20 +76,11 @@ public final class ManagedObjectContext {
     var refreshedBySave: [RefreshedObject]?
     /// What the running save asks of the application; `nil` if no save runs.
     var stage: SaveStage?
-    /// What the initializer of `ManagedObject` shall become next, if it is not a new object.
-    var nextFault: FaultOrigin?
     /// The entity that was fetched last, which is mostly the one that is fetched next.
     var lastFetched: Entity?
     var mailbox: SaveMailbox?
     /// The closures that observe the context; `nil` if there never was one.
     var observers: ContextObservers?
-    /// Whether a closure wants to know which objects change.
-    var collectsChanges: Bool {
-        // SAFETY: of both, no access lasts while another begins: a flag calls nobody.
-        get { unsafe storedCollectsChanges }
-        set { unsafe storedCollectsChanges = newValue }
-    }
-    @exclusivity(unchecked) private var storedCollectsChanges = false
     /// How many calls that are events run inside of one another.
     var eventDepth = 0
     /// Called when an event has begun of which no call knows the end.
@@ -129,32 +88,9 @@ public final class ManagedObjectContext {
     /// Called when a save of another context has arrived, on that context's thread.
     var mergeNotice: (@Sendable () -> Void)?
     private var shapes: [EntityShape?]
-    /// Those of `shapes` by the tag in IDs, not retained: looked up for every object.
-    private var shapesByTag: [Unretained<EntityShape>] {
-        // SAFETY: no access lasts while another begins: shapes are added, and never go before the context.
-        _read { yield unsafe storedShapesByTag }
-        _modify { yield &(unsafe storedShapesByTag) }
-    }
-    @exclusivity(unchecked) private var storedShapesByTag: [Unretained<EntityShape>] = []
     private var shapesByClass: [ObjectIdentifier: EntityShape] = [:]
     /// The last one found in `shapesByClass`: objects of one class are made one after the other.
     private var lastShape: (objectClass: ObjectIdentifier, shape: EntityShape)?
-
-    /// An object that is about to be made for a row.
-    ///
-    /// Whoever makes it keeps what it refers to meanwhile.
-    struct FaultOrigin {
-        var id: ObjectID
-        var shape: Unretained<EntityShape>
-        var content: Unretained<RowContent>
-        var place: RowPlace
-        var cohort: Unretained<Cohort>
-
-        init(id: ObjectID, _ shape: Unretained<EntityShape>, _ cohort: Unretained<Cohort>) {
-            (self.id, self.shape, self.cohort) = (id, shape, cohort)
-            (content, place) = (Unretained(nil), .none)
-        }
-    }
 
     /// A context on a coordinator's stores.
     public init(_ coordinator: PersistentStoreCoordinator) {
@@ -169,33 +105,33 @@ public final class ManagedObjectContext {
     // MARK: What it holds
 
     /// New objects (MC-31).
-    public var insertedObjects: Set<ManagedObject> { Set(inserted) }
+    public var insertedObjects: Set<ManagedObject> { Set(memory.inserted) }
     /// Stored objects with changes (MC-31).
-    public var updatedObjects: Set<ManagedObject> { Set(updated) }
+    public var updatedObjects: Set<ManagedObject> { Set(memory.updated) }
     /// Stored objects that will be deleted (MC-31); those that delete rules reach, after `processPendingChanges`.
-    public var deletedObjects: Set<ManagedObject> { Set(deleted.lazy.filter { !$0.isInserted }) }
+    public var deletedObjects: Set<ManagedObject> { Set(memory.deleted.lazy.filter { !$0.isInserted }) }
     /// New, changed and deleted objects.
-    var changedObjects: [ManagedObject] { Array(inserted) + Array(updated) + Array(deleted) }
+    var changedObjects: [ManagedObject] { Array(memory.inserted) + Array(memory.updated) + Array(memory.deleted) }
     /// All objects in memory (MC-31).
-    public var registeredObjects: Set<ManagedObject> { Set(registry.objects) }
+    public var registeredObjects: Set<ManagedObject> { Set(memory.registry.objects) }
     /// Whether there is something to save (MC-32).
-    public var hasChanges: Bool { !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty) }
+    public var hasChanges: Bool { !(memory.inserted.isEmpty && memory.updated.isEmpty && memory.deleted.isEmpty) }
     /// What the next save will report besides broken rules: refused changes and values that could not be read.
     public var recordedViolations: [Violation] { recorded }
 
     /// The object with this ID if it is in memory (MC-23).
-    public func registeredObject(for id: ObjectID) -> ManagedObject? { registry[id] }
+    public func registeredObject(for id: ObjectID) -> ManagedObject? { memory.registry[id] }
 
     /// The object with this ID, as a fault if it is not in memory; never asks a store (MC-24).
     ///
     /// - Throws: `ContextError.unknownEntity` if the ID is of an entity that the model does not have.
     public func object(with id: ObjectID) throws(ContextError) -> ManagedObject {
-        if let object = registry[id] { return object }
+        if let object = memory.registry[id] { return object }
         guard !shape(ofTag: id.entityTag).isNil, !id.isTemporary else {
             if id.isTemporary { throw .objectNotFound(id) }
             throw .unknownEntity(id.entityName, known: model.entities.map(\.name))
         }
-        return makeFault(id, row: cache.row(of: id), cohort: nil)
+        return makeFault(id)
     }
 
     /// The object with this ID, with its values in memory (MC-25).
@@ -246,7 +182,10 @@ public final class ManagedObjectContext {
             throw .unknownEntity(entityName, known: model.entities.map(\.name))
         }
         guard !entity.isAbstract else { throw .abstractEntity(entityName) }
-        return shape(at: entity.index).objectClass.init(entity: entity, insertInto: self)
+        let shape = shape(at: entity.index)
+        let object = shape.objectClass.init(ObjectSeed(newOf: shape))
+        insertNew(object, shape)
+        return object
     }
 
     /// Whether `insertNew` will take `object`.
@@ -269,8 +208,8 @@ public final class ManagedObjectContext {
         }
         if object.withShape({ $0 !== shape }) { object.shape = shape }
         object.joinContext()
-        registry.insert(object)
-        inserted.insert(object)
+        memory.registry.insert(object)
+        memory.inserted.insert(object)
         changeCount &+= 1
         noteInserted(object)
         object.awakeFromInsert()
@@ -316,15 +255,16 @@ public final class ManagedObjectContext {
     @inline(__always)
     func shape(ofTag tag: UInt32) -> Unretained<EntityShape> {
         let tag = Int(tag)
-        return tag < shapesByTag.count && !shapesByTag[tag].isNil ? shapesByTag[tag] : searchedShape(ofTag: tag)
+        return tag < memory.shapesByTag.count && !memory.shapesByTag[tag].isNil
+            ? memory.shapesByTag[tag] : searchedShape(ofTag: tag)
     }
 
     @inline(never)
     private func searchedShape(ofTag tag: Int) -> Unretained<EntityShape> {
         guard let entity = model.entities.first(where: { Int($0.tag) == tag }) else { return Unretained(nil) }
-        while shapesByTag.count <= tag { shapesByTag.append(Unretained(nil)) }
-        shapesByTag[tag] = Unretained(shape(at: entity.index))
-        return shapesByTag[tag]
+        while memory.shapesByTag.count <= tag { memory.shapesByTag.append(Unretained(nil)) }
+        memory.shapesByTag[tag] = Unretained(shape(at: entity.index))
+        return memory.shapesByTag[tag]
     }
 
     /// Takes the context away from every object, at its end or when it forgets them.
@@ -337,46 +277,23 @@ public final class ManagedObjectContext {
             shape?.letGo(formerContext: isReset ? self : nil)
             shape?.removeObject()
         }
-        (shapes, shapesByTag) = (Array(repeating: nil, count: shapes.count), [])
+        (shapes, memory.shapesByTag) = (Array(repeating: nil, count: shapes.count), [])
         (shapesByClass, lastShape) = ([:], nil)
-    }
-
-    /// A new object for a row that no object stands for yet.
-    func makeFault(_ id: ObjectID, row: ObjectSnapshot?, cohort: Cohort?) -> ManagedObject {
-        var origin = FaultOrigin(id: id, shapeOfRow(id), Unretained(cohort))
-        if let row { (origin.content, origin.place) = (Unretained(row.content), row.place) }
-        return withExtendedLifetime((row, origin.shape.object, cohort)) { makeFault(origin) }
-    }
-
-    /// A new object for a row that no object stands for yet, with its content if the cache has it.
-    ///
-    /// All of its origin is retained: what the class of the object does in `init` may make the context forget it.
-    @inline(__always)
-    func makeFaultOfCachedRow(_ origin: consuming FaultOrigin) -> ManagedObject {
-        let (row, shape, cohort) = (cache.row(of: origin.id), origin.shape.object, origin.cohort.object)
-        if let row { (origin.content, origin.place) = (Unretained(row.content), row.place) }
-        return withExtendedLifetime((row, shape, cohort)) { makeFault(origin) }
-    }
-
-    /// A new object for a row that no object stands for yet, of the shape it says.
-    ///
-    /// Whoever calls keeps what the origin refers to: a class may do anything in `init`.
-    @inline(__always)
-    func makeFault(_ origin: FaultOrigin) -> ManagedObject {
-        nextFault = origin
-        guard let object = origin.shape.withObject({ $0.objectClass.init(entity: $0.entity, insertInto: self) }) else {
-            preconditionFailure("an object without a shape")
-        }
-        registry.insert(object)
-        return object
     }
 
     /// The shape of a row that a store has given.
     @inline(__always)
-    func shapeOfRow(_ id: ObjectID) -> Unretained<EntityShape> {
-        let shape = shape(ofTag: id.entityTag)
-        precondition(!shape.isNil, "an ID came from a store whose model does not have its entity")
+    func shapeOfRow(_ id: ObjectID) -> EntityShape {
+        guard let shape = shape(ofTag: id.entityTag).object else {
+            preconditionFailure("an ID came from a store whose model does not have its entity")
+        }
         return shape
+    }
+
+    /// A new object for a row that no object stands for yet, with its values if the cache has them.
+    func makeFault(_ id: ObjectID, cohort: Cohort? = nil) -> ManagedObject {
+        var objects = RowObjects(self, cohort: cohort, first: id)
+        return objects.makeFault(id)
     }
 }
 

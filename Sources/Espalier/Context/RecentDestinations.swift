@@ -46,15 +46,15 @@ extension ManagedObjectContext {
     /// Keeps an object that a to-one relationship has led to.
     func keepDestination(_ object: ManagedObject) {
         // An object that ends may run code of the application, which may come back here: not while the list changes.
-        let former = recentDestinations.keep(object)
+        let former = memory.recentDestinations.keep(object)
         withExtendedLifetime(former) {}
     }
 
     /// Lets go of the objects that relationships have led to.
     func forgetDestinations() {
-        guard !recentDestinations.isEmpty else { return }
-        var kept = recentDestinations.takeAll()
+        guard !memory.recentDestinations.isEmpty else { return }
+        var kept = memory.recentDestinations.takeAll()
         kept.removeAll(keepingCapacity: true)
-        recentDestinations.reuse(kept)
+        memory.recentDestinations.reuse(kept)
     }
 }

@@ -68,9 +68,9 @@ extension ObjectID {
 extension ManagedObjectContext {
     /// Makes the to-many sides of new objects what they have become.
     func takeInInverses() {
-        guard !unreadInverses.isEmpty else { return }
-        for (owner, destination, slot) in unreadInverses.takeAll() {
-            registry[owner]?.takeIn(destination, at: slot)
+        guard !memory.unreadInverses.isEmpty else { return }
+        for (owner, destination, slot) in memory.unreadInverses.takeAll() {
+            memory.registry[owner]?.takeIn(destination, at: slot)
         }
     }
 }

@@ -105,7 +105,7 @@ extension ManagedObject {
             context.noteUpdated(self)
             guard state.isDisjoint(with: [.inserted, .updated, .deleted]) else { return }
             state.insert(.updated)
-            context.updated.insert(self)
+            context.memory.updated.insert(self)
         }
     }
 

@@ -58,7 +58,7 @@ extension ManagedObject {
     /// The object at the other end of a to-one relationship.
     final func destination(at slot: Int) -> ManagedObject? {
         guard let id = destinationID(at: slot) else { return nil }
-        let known = withContext { $0.registry[id] } ?? nil
+        let known = withContext { $0.memory.registry[id] } ?? nil
         if let known, !known.wantsCohort { return known }
         // Retained: what the class of a new object does in `init`, and those that end do, may let go of the context.
         guard let context = managedObjectContext else {
@@ -236,7 +236,7 @@ extension ManagedObject {
         addRaw(other.storedID, to: relationship)
         guard let inverse, !(other === self && inverse === relationship) else { return }
         if !relationship.isToMany, inverse.isToMany, !inverse.isOrdered, other.state.contains(.inserted) {
-            withContext { $0.unreadInverses.add(storedID, to: other.storedID, at: inverse.slot) }
+            withContext { $0.memory.unreadInverses.add(storedID, to: other.storedID, at: inverse.slot) }
             other.noteChange()
         } else {
             other.addRaw(storedID, to: inverse)
@@ -255,7 +255,7 @@ extension ManagedObject {
 
     /// Unrelates both sides.
     final func unlink(_ id: ObjectID, across relationship: Relationship) {
-        if let other = withContext({ $0.registry[id] }) ?? nil { alignMerges(with: other, across: relationship) }
+        if let other = withContext({ $0.memory.registry[id] }) ?? nil { alignMerges(with: other, across: relationship) }
         removeRaw(id, from: relationship)
         guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
             return

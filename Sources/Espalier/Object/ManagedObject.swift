@@ -115,36 +115,29 @@ open class ManagedObject {
     /// The name of the class's entity: the name of the class, unless overridden together with `entityDescription`.
     open class var entityName: String { String(describing: self) }
 
-    /// Makes an object of `entity`, inserted into `context` (MO-01).
+    /// Makes an object from what its context hands it: the one initializer through which every object comes.
     ///
-    /// Contexts use this initializer for fetched objects as well; subclasses add no arguments and touch no properties.
-    /// - Parameter context: `nil` for an object that joins a context later, by `insert(_:)`. If `entity` is abstract
-    ///   or not of the context's model, the object stays outside and the context's next `save()` says so.
-    public required init(entity: borrowing Entity, insertInto context: borrowing ManagedObjectContext?) {
-        if let origin = Self.takeOrigin(from: context) {
-            storedID = origin.id
-            (storedShape, storedCohort) = (origin.shape, origin.cohort)
-            (content, place, newValues) = (origin.content.object, origin.place, nil)
-            origin.shape.withObject { $0.addObject() }
-            origin.cohort.withObject { $0.addObject() }
-            storedState = .registered
-            return
-        }
-        (content, place, newValues) = (nil, .none, nil)
-        storedCohort = Unretained(nil)
-        let (entity, context) = (copy entity, copy context)
-        let shape = context?.shape(of: entity)
-        let ownShape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self, in: nil)
-        ownShape.addObject()
-        storedShape = Unretained(ownShape)
-        storedID = ObjectID(temporaryFor: entity)
-        context?.insertNew(self, shape)
+    /// Applications make objects with `init(context:)` and never call it. A subclass that overrides it passes the seed
+    /// on; for a new object, the context takes it in afterwards.
+    public required init(_ seed: consuming ObjectSeed) {
+        storedID = seed.id
+        (storedShape, storedCohort) = (seed.shape, seed.cohort)
+        (content, place, newValues) = (seed.content, seed.place, nil)
+        storedState = seed.state
+        storedShape.withObject { $0.addObject() }
+        storedCohort.withObject { $0.addObject() }
     }
 
-    /// What the next object of `context` shall become, if it is not a new one.
-    private static func takeOrigin(from context: ManagedObjectContext?) -> ManagedObjectContext.FaultOrigin? {
-        defer { context?.nextFault = nil }
-        return context?.nextFault
+    /// Makes an object of `entity`, inserted into `context` (MO-01).
+    ///
+    /// - Parameter context: `nil` for an object that joins a context later, by `insert(_:)`. If `entity` is abstract
+    ///   or not of the context's model, the object stays outside and the context's next `save()` says so.
+    public convenience init(entity: Entity, insertInto context: ManagedObjectContext?) {
+        let shape = context?.shape(of: entity)
+        let ownShape = shape ?? EntityShape(entity, model: nil, objectClass: Self.self, in: nil)
+        self.init(ObjectSeed(newOf: ownShape))
+        withExtendedLifetime(ownShape) {}
+        context?.insertNew(self, shape)
     }
 
     /// Inserts a new object of this class's entity into `context` (MO-02).
@@ -153,7 +146,8 @@ open class ManagedObject {
     /// context's next `save()` says so.
     public convenience init(context: ManagedObjectContext) {
         if let shape = context.shape(of: Self.self) {
-            self.init(entity: shape.entity, insertInto: context)
+            self.init(ObjectSeed(newOf: shape))
+            context.insertNew(self, shape)
         } else {
             self.init(entity: Entity(detached: Self.entityDescription, named: Self.entityName), insertInto: nil)
             context.record(
@@ -162,7 +156,7 @@ open class ManagedObject {
     }
 
     deinit {
-        withContext { $0.registry.remove(self) }
+        withContext { $0.memory.registry.remove(self) }
         storedCohort.withObject { $0.removeObject() }
         withShape { $0.removeObject() }
     }
