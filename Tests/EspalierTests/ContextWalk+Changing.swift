@@ -49,6 +49,10 @@ extension ContextWalk {
         for (cell, former) in zip(cells, before) {
             let now = try shown(index, cell)
             if now != former { sides[index].note(now, after: former, in: cell) }
+            // What is as it is stored is no change, and what comes next is changed from that.
+            if let there = stored[cell.bead]?[cell.property], there == now, sides[index].bases[cell] != nil {
+                sides[index].otherBases[cell, default: []].insert(there)
+            }
         }
         if sides[index].seen != saves { sides[index].isMixed = true }
     }

@@ -89,7 +89,8 @@ extension ContextWalk {
         if let objection { fail(objection) }
         if save.policy == .error {
             // What goes with what is deleted here is not to be what it was.
-            for (name, lock) in save.side.locks where !expected.contains(name) && !save.isNothing {
+            for (name, lock) in save.side.locks
+            where save.side.graves[name] == nil && !expected.contains(name) && !save.isNothing {
                 let isSame = [BeadProperty.a, .b, .best, .head, .mate, .hint].allSatisfy {
                     lock.row[$0] == save.old[name]?[$0]
                 }
@@ -139,8 +140,8 @@ extension ContextWalk {
         if mine == [], save.side.allBases(cell).contains(where: isDeleted) { allowed.append(former) }
         if let mine, isDeleted(mine) { allowed.append(former) }
         if let mine, isDeleted(former) { allowed.append(mine) }
-        // What leads to a row that is gone is empty.
-        for values in allowed where values.contains(where: { save.now[$0] == nil }) { allowed.append([]) }
+        // What leads to a row that is gone is empty, or what it was.
+        for values in allowed where values.contains(where: { save.now[$0] == nil }) { allowed += [[], former] }
         return allowed
     }
 
@@ -246,13 +247,14 @@ extension ContextWalk {
             return
         }
         // What a merge has made of the other ends of changes counts as changed on both sides.
-        let isAlone = save.side.otherBases.isEmpty
+        let isAlone =
+            save.side.otherBases.isEmpty
             && save.old.allSatisfy { name, values in
-            [cell.property, inverse].allSatisfy { property in
-                values[property] == save.side.bases[BeadCell(name, property)] ?? save.mine[name]?[property]
-                    ?? values[property]
+                [cell.property, inverse].allSatisfy { property in
+                    values[property] == save.side.bases[BeadCell(name, property)] ?? save.mine[name]?[property]
+                        ?? values[property]
+                }
             }
-        }
         if isAlone, save.policy != .rollback, save.policy != .overwrite, now != mine {
             fail("\(cell) is \(now), was \(former), here \(mine)")
         }

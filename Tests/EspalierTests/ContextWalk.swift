@@ -210,7 +210,7 @@ struct ContextWalk {
         guard let (number, bead) = try someBead(index), !bead.isInserted else { return }
         let mergesChanges = Int.random(in: 0..<16, using: &random) > 0
         note(index, "refresh \(number)\(mergesChanges ? "" : ", giving up")")
-        let side = sides[index]
+        let (side, hasChanges) = (sides[index], bead.hasChanges)
         sides[index].context.refresh(bead, mergesChanges: mergesChanges)
         if !sides[index].deleted.isEmpty {
             // Delete rules run again, on what deleted beads are related to by now.
@@ -218,7 +218,7 @@ struct ContextWalk {
             sides[index].context.processPendingChanges()
             try noteDeletions(index, before)
         }
-        if !mergesChanges, sides[index].touched.contains(where: { $0.bead == number }) {
+        if !mergesChanges, hasChanges || sides[index].touched.contains(where: { $0.bead == number }) {
             sides[index].isMuddled = true
             for cell in sides[index].bases.keys where cell.bead == number {
                 sides[index].bases[cell] = nil

@@ -364,6 +364,53 @@ import Testing
     }
 
     @Test(arguments: places)
+    func `a deletion is denied for what somebody else has related to it, although what it led to went here`(
+        _ place: BeadBoard.Place
+    ) throws {
+        let sides = try Sides(place, count: 3, [.mateOf: .deny])
+        try sides.store { try sides.change(1, .mate, [0], in: $0) }
+        sides.mine.mergePolicy = .rollback
+        try sides.delete(1)
+        try sides.delete(0)
+        try sides.store { try sides.change(2, .mate, [0], in: $0) }
+        sides.mine.refreshAllObjects()
+
+        #expect(throws: ContextError.self) { try sides.mine.save() }
+
+        let stored = try sides.board.stored()
+        #expect(stored[2]?[.mate] == [0] && stored[0]?[.mateOf] == [2])
+    }
+
+    @Test(arguments: places, [BeadProperty.a, .best, .hint])
+    func `a change is made on what both sides had come to`(_ place: BeadBoard.Place, _ property: BeadProperty) throws {
+        let sides = try Sides(place, count: 4)
+        try sides.change(0, property, [3], in: sides.mine)
+        try sides.store { try sides.change(0, property, [3], in: $0) }
+        sides.mine.refreshAllObjects()
+        try sides.change(0, property, [1], in: sides.mine)
+        try sides.store { try sides.change(0, property, property == .a ? [0] : [], in: $0) }
+        sides.mine.refreshAllObjects()
+
+        #expect(throws: ContextError.self) { try sides.mine.save() }
+    }
+
+    @Test(arguments: places, [BeadProperty.a, .best, .hint])
+    func `a change that was taken back to what is stored is forgotten, and the next one is no conflict`(
+        _ place: BeadBoard.Place, _ property: BeadProperty
+    ) throws {
+        let sides = try Sides(place, count: 4)
+        try sides.change(0, property, [1], in: sides.mine)
+        try sides.store { try sides.change(0, property, [2], in: $0) }
+        sides.mine.refreshAllObjects()
+        try sides.change(0, property, [2], in: sides.mine)
+        try sides.change(0, property, [3], in: sides.mine)
+
+        try sides.mine.save()
+
+        #expect(try sides.board.stored()[0]?[property] == [3])
+    }
+
+    @Test(arguments: places)
     func `an unsaved object forgets what both sides have deleted`(_ place: BeadBoard.Place) throws {
         let sides = try Sides(place, count: 2, [.list: .noAction])
         let bead = Bead(context: sides.mine)

@@ -110,17 +110,20 @@ extension ManagedObject {
         else { return nil }
         var attributes = values.bases?.attributes ?? SlotValues()
         for (slot, value) in values.attributes.pairs where !entity.attributes[slot].isTransient {
-            let committed = row.value(at: slot)
-            if value != committed, attributes[slot] == nil, stored.value(at: slot) != committed {
+            let (committed, theirs) = (row.value(at: slot), stored.value(at: slot))
+            if value == theirs {
+                // Both sides have come to the same: that is no change any more.
+                attributes[slot] = nil
+            } else if value != committed, attributes[slot] == nil, theirs != committed {
                 attributes.set(committed, at: slot)
             }
         }
         var destinations = values.bases?.destinations ?? SlotValues()
         for (slot, destination) in values.destinations.pairs {
-            let committed = row.destination(at: slot)
-            if destination != committed, !destinations.contains(slot), stored.destination(at: slot) != committed,
-                !yields(slot)
-            {
+            let (committed, theirs) = (row.destination(at: slot), stored.destination(at: slot))
+            if destination == theirs {
+                destinations.remove(slot)
+            } else if destination != committed, !destinations.contains(slot), theirs != committed, !yields(slot) {
                 destinations.set(committed, at: slot)
             }
         }
@@ -146,6 +149,34 @@ extension ManagedObject {
         bases = ChangeBases(
             version: bases.version, attributes: attributes, destinations: destinations, lists: bases.lists)
         changeable().values.bases = bases
+    }
+
+    /// Leaves to-one relationships of a deleted object to a newer row, where they were only emptied here: mostly, as
+    /// what they led to goes as well.
+    func followEmptied(_ stored: ObjectSnapshot) {
+        for (slot, destination) in changes?.values.destinations.pairs ?? [] where destination == nil {
+            if stored.destination(at: slot) != row?.destination(at: slot) {
+                changeable().values.destinations.remove(slot)
+            }
+        }
+    }
+
+    /// Forgets what an attribute was changed from, as it is what is committed again.
+    func forgetBase(ofAttribute slot: Int) {
+        guard let bases = changes?.values.bases, bases.attributes.contains(slot) else { return }
+        var attributes = bases.attributes
+        attributes[slot] = nil
+        changeable().values.bases = ChangeBases(
+            version: bases.version, attributes: attributes, destinations: bases.destinations, lists: bases.lists)
+    }
+
+    /// Forgets what a to-one relationship was changed from, as it is what is committed again.
+    func forgetBase(ofDestination slot: Int) {
+        guard let bases = changes?.values.bases, bases.destinations.contains(slot) else { return }
+        var destinations = bases.destinations
+        destinations.remove(slot)
+        changeable().values.bases = ChangeBases(
+            version: bases.version, attributes: bases.attributes, destinations: destinations, lists: bases.lists)
     }
 
     /// Forgets what changes were based on: they are based on the row from now on.

@@ -107,6 +107,7 @@ extension ManagedObjectContext {
 
     /// Makes a deletion expect a newer row; delete rules run again, on what that row leads to.
     private func takeRow(_ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject) {
+        object.followEmptied(stored)
         object.row = stored
         runRulesAgain(of: object)
     }

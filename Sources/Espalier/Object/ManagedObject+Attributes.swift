@@ -48,6 +48,7 @@ extension ManagedObject {
         if let newValues = changeableNewValues() {
             newValues.setAttribute(value, at: slot)
         } else {
+            if changes?.values.bases != nil, row?.value(at: slot) == value { forgetBase(ofAttribute: slot) }
             changeable().values.attributes.set(value, at: slot)
         }
         noteChange()

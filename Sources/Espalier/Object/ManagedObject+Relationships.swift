@@ -34,6 +34,7 @@ extension ManagedObject {
         if let newValues = changeableNewValues() {
             newValues.setDestination(id, at: slot)
         } else {
+            if changes?.values.bases != nil, row?.destination(at: slot) == id { forgetBase(ofDestination: slot) }
             let changes = changeable()
             changes.values.destinations.set(id, at: slot)
             if !changes.values.yielded.isEmpty { changes.values.yielded.removeAll { $0 == slot } }
