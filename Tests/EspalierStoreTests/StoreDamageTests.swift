@@ -44,6 +44,42 @@ import Testing
         #expect(report.linkCount == 5)
     }
 
+    @Test func `an error about the file begins with its path, whatever was asked of the store`() throws {
+        let (fixture, person, _, songs) = try library()
+        let store = try #require(fixture.store as? BTreeStore)
+        let song = try fixture.entity("Song")
+        let update = try fixture.update(songs[0], ["title": .string("other")])
+        try damage(fixture, "rows:Media", UInt64.self) { try $0.put([1], for: songs[0].key, in: $1) }
+        try damage(fixture, "links:Person.favourites", [UInt8].self) { transaction, tree in
+            try transaction.put([], for: [0, 0, 0, 0, 0, 0, 0, UInt8(person.key)], in: tree)
+        }
+        try damage(fixture, "metadata", [UInt8].self) { try $0.put([0xFF], for: [1], in: $1) }
+        var request = SaveRequest()
+        request.updates = [update]
+        let favourites = try fixture.relationship("favourites", of: "Person")
+
+        var errors = [
+            #expect(throws: StoreError.self) { try store.fetch(StoreFetch(entity: song)) },
+            #expect(throws: StoreError.self) { try store.snapshots(of: [songs[0]]) },
+            #expect(throws: StoreError.self) { try store.destinations(of: favourites, for: [person]) },
+            #expect(throws: StoreError.self) { try store.metadata() },
+            #expect(throws: StoreError.self) { try store.save(request) },
+        ]
+        try store.close()
+        let reader = try BTreeStore.open(path: fixture.path, model: fixture.model, isReadOnly: true)
+        errors += [
+            #expect(throws: StoreError.self) { try reader.save(request) },
+            #expect(throws: StoreError.self) { try reader.setMetadata([:]) },
+            #expect(throws: StoreError.self) { try reader.reserveIDs(for: song, count: 1) },
+            #expect(throws: StoreError.self) { try reader.rebuildDerivedTrees() },
+            #expect(throws: StoreError.self) { try BTreeStore.open(path: fixture.path, model: fixture.model) },
+        ]
+
+        #expect(errors.compactMap { $0?.description }.filter { !$0.hasPrefix("\(fixture.path): ") } == [])
+        #expect(errors.count { $0 != nil } == 10)
+        try reader.close()
+    }
+
     @Test func `every prefix and every changed byte of a row is read or reported, never a trap`() throws {
         let (fixture, _, _, songs) = try library()
         let database = try #require(fixture.store as? BTreeStore).database

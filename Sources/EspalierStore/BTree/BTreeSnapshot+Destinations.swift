@@ -51,7 +51,7 @@ extension BTreeSnapshot {
         if let tree = catalog.ownerTree(of: relationship) {
             return try hasLink(from: destination, to: owner, in: tree)
         }
-        return try session.transaction.links(of: owner.key, relationship, catalog, path: store.path)
+        return try session.transaction.links(of: owner.key, relationship, catalog)
             .contains(destination)
     }
 

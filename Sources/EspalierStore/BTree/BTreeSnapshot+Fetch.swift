@@ -113,7 +113,7 @@ extension BTreeSnapshot {
             _ = try SaveChecks.entity(of: id, schema: catalog.schema, storeTag: catalog.context.storeTag)
         }
         return try reading(ids) { state, ids throws(StoreError) in
-            try state.session.transaction.snapshots(of: ids, catalog, path: store.path)
+            try state.session.transaction.snapshots(of: ids, catalog)
         }
     }
 
@@ -123,7 +123,7 @@ extension BTreeSnapshot {
     ) throws(StoreError) -> [[ObjectID]] {
         try checkLists(of: relationship, for: owners)
         return try reading(owners) { state, owners throws(StoreError) in
-            try state.session.transaction.links(of: owners, relationship, catalog, path: store.path)
+            try state.session.transaction.links(of: owners, relationship, catalog)
         }
     }
 

@@ -34,13 +34,15 @@ public final class BTreeSnapshot: StoreSnapshot {
     func reading<Question, Answer: Sendable>(
         _ question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
-        try read.state.withLock { state throws(StoreError) in
-            guard let state else {
-                try store.checkOpen()
-                throw .storage(.snapshotExpired, path: store.path)
+        try store.naming { () throws(StoreError) in
+            try read.state.withLock { state throws(StoreError) in
+                guard let state else {
+                    try store.checkOpen()
+                    throw StoreError(.snapshotExpired)
+                }
+                defer { state.session.forgetRows() }
+                return try body(state, question)
             }
-            defer { state.session.forgetRows() }
-            return try body(state, question)
         }
     }
 }

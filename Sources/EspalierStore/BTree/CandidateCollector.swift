@@ -104,9 +104,9 @@ struct CandidateCollector {
         }
         switch way {
         case .links(let inverse):
-            append(try session.transaction.links(of: far.key, inverse, catalog, path: session.path))
+            append(try session.transaction.links(of: far.key, inverse, catalog))
         case .owners(let relationship):
-            append(try session.transaction.owners(leadingTo: far.key, relationship, catalog, path: session.path))
+            append(try session.transaction.owners(leadingTo: far.key, relationship, catalog))
         case .inline(let inverse):
             guard let id = catalog.context.id(entityNumber: far.entityNumber, key: far.key),
                 let row = try session.row(id), let owner = try row.destinationID(at: inverse.slot)
@@ -155,8 +155,8 @@ extension StoreCatalog {
                 key: key.bigEndianKey(at: key.byteCount - 8), entityNumber: value.number(at: 0)),
             context.id(entityNumber: candidate.entityNumber, key: candidate.key) != nil
         else {
-            throw .damagedContent(
-                path: path, entity: "", key: 0, reason: "an entry of tree \"\(tree.name)\" is no key of a row")
+            throw .damaged(
+                reason: "an entry of tree \"\(tree.name)\" is no key of a row")
         }
         return candidate
     }

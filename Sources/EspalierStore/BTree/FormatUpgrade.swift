@@ -26,8 +26,8 @@ extension StoreCatalog {
             while try cursor.next() {
                 let (key, old) = (try cursor.key, try cursor.value())
                 guard let row = old.withRawSpan({ FirstFormatRow.upgraded($0, context) }) else {
-                    throw .damagedContent(
-                        path: path, entity: model.entities[root].name, key: key,
+                    throw .damaged(
+                        entity: model.entities[root].name, key: key,
                         reason: "the row is none of format \(Self.firstFormatVersion), which the store says it is in")
                 }
                 try transaction.put(row, for: key, in: tree)

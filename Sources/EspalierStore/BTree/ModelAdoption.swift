@@ -46,7 +46,7 @@ extension StoreCatalog {
     ///   rows share values that must be unique now.
     /// - Complexity: O(rows log rows) for each new index; nothing but the records if none is new or required.
     static func adopt(
-        _ schema: StoreSchema, replacing stored: ManagedObjectModel, storeTag: UInt32, path: String?,
+        _ schema: StoreSchema, replacing stored: ManagedObjectModel, storeTag: UInt32,
         in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         let changes = GroupChanges(from: StoreSchema(model: stored), to: schema)
@@ -60,7 +60,7 @@ extension StoreCatalog {
             try transaction.dropTree(tree)
         }
         for name in made { try transaction.createTree(named: name, keys: [UInt8].self) }
-        let catalog = try load(schema, storeTag: storeTag, path: path, from: transaction)
+        let catalog = try load(schema, storeTag: storeTag, from: transaction)
         try catalog.checkRequired(
             ModelComparison.newlyRequired(stored: stored.descriptions, given: schema.model.descriptions),
             in: transaction)
@@ -179,12 +179,12 @@ extension StoreCatalog {
                 try check(row, in: entity, key: key)
             }
             guard let number, let id = context.id(entityNumber: number, key: key) else {
-                throw .damagedContent(path: path, entity: entity.name, key: key, reason: "the row is not there")
+                throw .damaged(entity: entity.name, key: key, reason: "the row is not there")
             }
             return id
         }
         let (object, holder) = (try id(key), try id(other))
-        let row = try transaction.snapshot(of: object, self, path: path)
+        let row = try transaction.snapshot(of: object, self)
         return ConstraintConflict(
             entityName: entity.name, properties: group.properties,
             values: group.elements.compactMap { element in
@@ -240,7 +240,7 @@ extension StoreCatalog {
                 + "first, or keep \(property.name) optional"
         }
         guard reasons.isEmpty else {
-            throw .incompatibleModel(path: path, reason: reasons.joined(separator: "; "))
+            throw .incompatibleModel(path: nil, reason: reasons.joined(separator: "; "))
         }
     }
 

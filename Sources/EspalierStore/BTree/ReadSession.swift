@@ -20,14 +20,12 @@ final class ReadSession: @unchecked Sendable {
 
     let transaction: StoreTransaction<ReadTransaction>
     let catalog: StoreCatalog
-    let path: String?
     let reader: RowReader
     private var rows: [ObjectID: StoredRow?] = [:]
 
-    init(_ transaction: consuming StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog, path: String?) {
+    init(_ transaction: consuming StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog) {
         self.transaction = transaction
         self.catalog = catalog
-        self.path = path
         reader = RowReader(context: catalog.context)
     }
 
@@ -88,7 +86,7 @@ struct StoredRow: PredicateSubject {
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
         try session.transaction.links(
-            of: objectID.key, entity.relationships[slot], session.catalog, path: session.path)
+            of: objectID.key, entity.relationships[slot], session.catalog)
     }
     func giveUp(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
 }

@@ -52,7 +52,7 @@ extension SaveExecution {
     /// - Complexity: O(n) to read the list, and to compare it; see `ListPositions` for what is written.
     private mutating func writeOrdered(_ edit: LinkEdit, of owner: ObjectID) throws(StoreError) {
         let tree = catalog.linkTree(of: edit.relationship)
-        let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog, path: path)
+        let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog)
         let changes = ListPositions(
             from: old.map { ($0.key.bigEndianKey(at: 8), $0.id) }, to: edit.applied(to: old.map(\.id)))
         let stays = Set(changes.added.lazy.map(\.id))

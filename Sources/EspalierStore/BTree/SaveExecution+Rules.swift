@@ -5,15 +5,15 @@ internal import EspalierModel
 
 extension SaveExecution: RuledRows {
     func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
-        try transaction.links(of: owner.key, relationship, catalog, path: path)
+        try transaction.links(of: owner.key, relationship, catalog)
     }
 
     func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
-        try transaction.owners(leadingTo: destination.key, relationship, catalog, path: path)
+        try transaction.owners(leadingTo: destination.key, relationship, catalog)
     }
 
     func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
-        try transaction.snapshots(of: ids, catalog, path: path)
+        try transaction.snapshots(of: ids, catalog)
     }
 
     func missing(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
@@ -80,7 +80,7 @@ extension SaveExecution: RuledRows {
     func holder(of values: [AttributeValue], inGroup index: Int) throws(StoreError) -> ObjectID? {
         let group = catalog.schema.groups[index]
         let key = GroupKey(values, group, catalog.context)
-        return try transaction.holder(of: key, group, catalog.groupTrees[index], values, catalog, path: path)
+        return try transaction.holder(of: key, group, catalog.groupTrees[index], values, catalog)
     }
 
     mutating func removeLink(
@@ -113,8 +113,8 @@ extension SaveExecution: RuledRows {
             guard key.byteCount == byteCount, value.byteCount == 2,
                 let id = catalog.context.id(entityNumber: value.number(at: 0), key: key.bigEndianKey(at: byteCount - 8))
             else {
-                throw .damagedContent(
-                    path: path, entity: catalog.model.entities[relationship.declaredBy].name, key: owner.key,
+                throw .damaged(
+                    entity: catalog.model.entities[relationship.declaredBy].name, key: owner.key,
                     reason: "an entry of tree \"\(tree.name)\" is no link")
             }
             return body(key, id)

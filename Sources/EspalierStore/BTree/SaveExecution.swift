@@ -17,7 +17,6 @@ struct SaveExecution: ~Copyable {
 
     var transaction: StoreTransaction<WriteTransaction>
     let catalog: StoreCatalog
-    let path: String?
     /// By index of the root entity: the last primary key given out, in hierarchies that get new rows.
     private var lastKeys: [UInt64?]
     /// By index of the root entity: the greatest version at which a row was deleted, in hierarchies where that counts.
@@ -41,7 +40,6 @@ struct SaveExecution: ~Copyable {
     init(_ transaction: consuming StoreTransaction<WriteTransaction>, store: BTreeStore) {
         self.transaction = transaction
         catalog = store.catalog
-        path = store.path
         lastKeys = Array(repeating: nil, count: catalog.model.entities.count)
         goneVersions = lastKeys
         rowDeltas = Array(repeating: 0, count: catalog.model.entities.count)
@@ -158,7 +156,7 @@ struct SaveExecution: ~Copyable {
     ) throws(StoreError) -> [ObjectSnapshot] {
         var rows: [ObjectSnapshot] = []
         rows.reserveCapacity(expected.count)
-        for (row, expected) in zip(try transaction.snapshots(of: expected.map(\.id), catalog, path: path), expected) {
+        for (row, expected) in zip(try transaction.snapshots(of: expected.map(\.id), catalog), expected) {
             if let row, row.version == expected.version {
                 rows.append(row)
             } else {
@@ -295,7 +293,7 @@ struct SaveExecution: ~Copyable {
         let (id, version) = (save.updates[position].id, save.updates[position].expectedVersion)
         let outcome = try patchInPlace(save.updates[position])
         if case .patched = outcome { return }
-        let row = try transaction.snapshot(of: id, catalog, path: path)
+        let row = try transaction.snapshot(of: id, catalog)
         if case .needsRewrite = outcome, let row { return try rewrite(row, save.updates[position]) }
         versionConflicts.append(VersionConflict(id: id, expectedVersion: version, stored: row))
     }
@@ -400,7 +398,7 @@ struct SaveExecution: ~Copyable {
         if !newKey.hasNull,
             let other = try transaction.holder(
                 of: newKey, group, catalog.groupTrees[index], group.elements.map { source.value(of: $0.property) },
-                catalog, path: path)
+                catalog)
         {
             conflicts.append(
                 ConstraintConflict(

@@ -32,14 +32,11 @@ final class StoreCatalog: Sendable {
     let ownerTrees: [RelationshipID: Tree<[UInt8]>]
     let counters: Tree<UInt64>
     let metadata: Tree<[UInt8]>
-    /// The file; `nil` for a store in memory.
-    let path: String?
 
     init(
         schema: StoreSchema, context: RowContext, rowTrees: [Tree<UInt64>?], groupTrees: [Tree<[UInt8]>],
         linkTrees: [RelationshipID: Tree<[UInt8]>], ownerTrees: [RelationshipID: Tree<[UInt8]>], counters: Tree<UInt64>,
-        metadata: Tree<[UInt8]>,
-        path: String?
+        metadata: Tree<[UInt8]>
     ) {
         self.schema = schema
         self.context = context
@@ -51,7 +48,6 @@ final class StoreCatalog: Sendable {
         self.ownerTrees = ownerTrees
         self.counters = counters
         self.metadata = metadata
-        self.path = path
     }
 
     var model: ManagedObjectModel { schema.model }

@@ -23,10 +23,12 @@ extension BTreeStore {
     ///   the engine's cache, and the longest row; 8 bytes for each member of the longest list of a relationship that is
     ///   ordered at both ends, and 16 for each row of the most that share the first 512 bytes of unique values.
     public func check(progress: ((StoreCheckProgress) -> Bool)? = nil) throws(StoreError) -> StoreCheckReport {
-        let session = ReadSession(try beginRead(), catalog, path: path)
-        var check = StoreCheck(session: session, mender: nil, progress: progress)
-        try check.run()
-        return check.report
+        try naming { () throws(StoreError) in
+            let session = ReadSession(try beginRead(), catalog)
+            var check = StoreCheck(session: session, mender: nil, progress: progress)
+            try check.run()
+            return check.report
+        }
     }
 }
 
