@@ -58,7 +58,7 @@ import Testing
             let reader = try Database.open(path, in: DisguisedFileSystem(device: 1 << 42), options: options)
             var calls = 0
 
-            #expect(throws: StorageError.snapshotExpired) {
+            #expect(throws: StorageError.transaction(.snapshotExpired)) {
                 try reader.backUp(to: path + ".backup") { _ in
                     calls += 1
                     if calls == 1 { try? write(2) }
@@ -110,7 +110,7 @@ import Testing
     @Test func `a backup that is cancelled leaves nothing behind`() throws {
         try withStorePath { path in
             let database = try Database.open(path)
-            #expect(throws: StorageError.cancelled) {
+            #expect(throws: StorageError.maintenance(.cancelled)) {
                 try database.backUp(to: path + ".backup") { _ in false }
             }
             try database.close()
@@ -123,8 +123,8 @@ import Testing
             let database = try Database.open(path)
             try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path + ".backup"))
 
-            #expect(throws: StorageError.destinationExists) { try database.backUp(to: path + ".backup") }
-            #expect(throws: StorageError.destinationExists) { try database.backUp(to: path) }
+            #expect(throws: StorageError.maintenance(.destinationExists)) { try database.backUp(to: path + ".backup") }
+            #expect(throws: StorageError.maintenance(.destinationExists)) { try database.backUp(to: path) }
 
             #expect(try Data(contentsOf: URL(fileURLWithPath: path + ".backup")) == Data([1, 2, 3]))
             try database.close()

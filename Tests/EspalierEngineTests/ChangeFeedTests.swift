@@ -46,7 +46,7 @@ import Testing
                         try Database.bringForward(copy, by: batch)
                         applied += batch.count
                     }
-                } catch .changesGone {
+                } catch .maintenance(.changesGone) {
                     gaps += 1
                     try fallBack(database, copy, number: round)
                     feed = try database.changes(after: try BackupPoint(of: copy))
@@ -158,7 +158,7 @@ import Testing
             for _ in 0..<200 { try changes.commit(to: database) }
 
             #expect(database.statistics.logByteCount < 2 << 20)
-            #expect(throws: StorageError.changesGone) { _ = try feed.next() }
+            #expect(throws: StorageError.maintenance(.changesGone)) { _ = try feed.next() }
             try database.close()
         }
     }

@@ -88,7 +88,7 @@ import Testing
         #expect(try !ended.resume(pages: 5).isComplete)
         ended.end()
         #expect(database.statistics.snapshotCount == 0)
-        #expect(throws: StorageError.transactionEnded) { try ended.resume() }
+        #expect(throws: StorageError.transaction(.ended)) { try ended.resume() }
         withExtendedLifetime((complete, ended)) {}
         try database.close()
     }

@@ -141,7 +141,7 @@ import Testing
         }
         var last: UInt8 = 1
         let deadline = Date(timeIntervalSinceNow: 20)
-        let poisoned = StorageError.poisoned(errno: Platform.ioError)
+        let poisoned = StorageError.database(.poisoned(errno: Platform.ioError))
         do {
             while Date() < deadline {
                 try commit(last + 1, 0..<200, in: database, .durable)
@@ -150,7 +150,7 @@ import Testing
             Issue.record("nothing was poisoned")
         } catch let error as StorageError {
             // The commit itself may have met the failure, or its sync was refused.
-            #expect(error == poisoned || error == .commitOutcomeUnknown)
+            #expect(error == poisoned || error == .transaction(.commitOutcomeUnknown))
         }
         #expect(throws: poisoned) { _ = try database.beginWrite() }
         #expect(try value(of: 5, in: database) ?? 0 >= last)

@@ -79,7 +79,7 @@ import Testing
         try withStorePath { path in
             let database = try Database.open(path)
             #expect(throws: StorageError.self) { try Database.compact(at: path) }
-            #expect(throws: StorageError.noSuchStore) { try Database.compact(at: path + ".none") }
+            #expect(throws: StorageError.opening(.noSuchStore)) { try Database.compact(at: path + ".none") }
             try database.close()
         }
     }
@@ -94,7 +94,7 @@ import Testing
 
             try Database.compact(at: path)
 
-            #expect(throws: StorageError.storeReplaced) { _ = try reader.beginRead().transactionID }
+            #expect(throws: StorageError.database(.storeReplaced)) { _ = try reader.beginRead().transactionID }
             try reader.close()
             let again = try Database.open(path, options: options)
             #expect(try StoreImage(of: again) == expected)

@@ -121,12 +121,12 @@ import Testing
         #expect(try own.first())
         try write.remove(0, from: tree)
 
-        #expect(throws: StorageError.noEntry) { try own.forEachValue { _, _ in true } }
+        #expect(throws: StorageError.argument(.noEntry)) { try own.forEachValue { _, _ in true } }
         #expect(try own.next() && own.key == 3)
         var before = try write.cursor(over: tree)
-        #expect(throws: StorageError.noEntry) { try before.forEachValue { _, _ in true } }
+        #expect(throws: StorageError.argument(.noEntry)) { try before.forEachValue { _, _ in true } }
         write.rollback()
-        #expect(throws: StorageError.transactionEnded) { try own.forEachValue { _, _ in true } }
+        #expect(throws: StorageError.transaction(.ended)) { try own.forEachValue { _, _ in true } }
     }
 
     @Test func `a damaged page stops a loop with the error, and after the entries, of steps`() throws {

@@ -44,7 +44,7 @@ import Testing
                     while !isDone.value.load(ordering: .relaxed) {
                         let mode: CheckpointMode = [.passive, .full, .truncate].randomElement(using: &chance) ?? .full
                         // An older snapshot is a reason not to complete.
-                        do { try database.checkpoint(mode) } catch StorageError.logFull {}
+                        do { try database.checkpoint(mode) } catch StorageError.transaction(.logFull) {}
                         Thread.sleep(forTimeInterval: 0.003)
                     }
                 default:
@@ -96,7 +96,7 @@ import Testing
                         while !isDone.value.load(ordering: .relaxed) {
                             #expect(try ledger.verify(read) == digest, "seed \(seed)")
                         }
-                    } catch StorageError.snapshotExpired {
+                    } catch StorageError.transaction(.snapshotExpired) {
                         expired.value.add(1, ordering: .relaxed)
                     }
                 }
@@ -217,14 +217,14 @@ import Testing
                                 try database.close()
                                 closes.value.add(1, ordering: .relaxed)
                                 return
-                            } catch StorageError.transactionsOpen {
+                            } catch StorageError.database(.transactionsOpen) {
                                 refusals.value.add(1, ordering: .relaxed)
                             }
                         }
                         Thread.sleep(forTimeInterval: 0.001)
                     }
-                } catch StorageError.closed {
-                    #expect(throws: StorageError.closed) { _ = try database.beginRead() }
+                } catch StorageError.database(.closed) {
+                    #expect(throws: StorageError.database(.closed)) { _ = try database.beginRead() }
                 }
             }
             #expect(closes.value.load(ordering: .relaxed) == 1, "round \(round)")
@@ -243,7 +243,7 @@ import Testing
                     do {
                         try database.close()
                         closes.value.add(1, ordering: .relaxed)
-                    } catch StorageError.closed {}
+                    } catch StorageError.database(.closed) {}
                 }
                 #expect(closes.value.load(ordering: .relaxed) == 1)
                 _ = try other.verify(try other.database.beginRead())
@@ -321,7 +321,7 @@ import Testing
                         let digest = try follower.verify(read)
                         #expect(try follower.verify(read) == digest)
                         successes.value.add(1, ordering: .relaxed)
-                    } catch StorageError.snapshotExpired {
+                    } catch StorageError.transaction(.snapshotExpired) {
                         // The writer's checkpoint overtook it: it begins again on the newest commit.
                     }
                 }
@@ -330,7 +330,7 @@ import Testing
             let last = ledger.database.statistics.transactionID
             #expect(try reading.beginRead().transactionID == last)
             _ = try follower.verify(try reading.beginRead())
-            #expect(throws: StorageError.readOnly) { _ = try reading.beginWrite() }
+            #expect(throws: StorageError.database(.readOnly)) { _ = try reading.beginWrite() }
         }
     }
 }

@@ -85,7 +85,7 @@ import Testing
             var write = try #require(handle).beginWrite()
             try write.put([2], for: 2, in: tree)
             handle = nil
-            #expect(throws: StorageError.storeBusy(pid: getpid())) { _ = try openElsewhere(path) }
+            #expect(throws: StorageError.opening(.storeBusy(pid: getpid()))) { _ = try openElsewhere(path) }
             #expect(try read.get(1, from: tree) == [1])
             try write.commit()
             #expect(try read.get(2, from: tree) == nil)
@@ -134,7 +134,7 @@ import Testing
             let again = try Database.open(path)
             #expect(again.statistics.snapshotCount == 1)
             _ = consume read
-            #expect(throws: StorageError.transactionEnded) { _ = try cursor.first() }
+            #expect(throws: StorageError.transaction(.ended)) { _ = try cursor.first() }
             #expect(try again.beginRead().get(1, from: tree) == [1])
             try again.close()
             try openElsewhere(path).close()
@@ -196,7 +196,7 @@ import Testing
         try write.commit()
         var cursor = try database.beginRead().cursor(over: tree)
         let next = try database.beginRead()
-        #expect(throws: StorageError.transactionEnded) { _ = try cursor.next() }
+        #expect(throws: StorageError.transaction(.ended)) { _ = try cursor.next() }
         #expect(try next.get(1, from: tree) == [1])
     }
 

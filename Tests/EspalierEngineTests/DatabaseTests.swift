@@ -208,21 +208,21 @@ import Testing
         var write = try database.beginWrite()
         try write.put([1], for: 1, in: integers)
 
-        #expect(throws: StorageError.keyTooLong(byteCount: maximum + 1, maximum: maximum)) {
+        #expect(throws: StorageError.argument(.keyTooLong(byteCount: maximum + 1, maximum: maximum))) {
             try write.put([1], for: [UInt8](repeating: 0, count: Int(maximum) + 1), in: names)
         }
-        #expect(throws: StorageError.wrongKeyKind(tree: names.id)) {
+        #expect(throws: StorageError.argument(.wrongKeyKind(tree: names.id))) {
             _ = try write.tree(named: "names", keys: UInt64.self)
         }
-        #expect(throws: StorageError.treeExists(names.id)) {
+        #expect(throws: StorageError.argument(.treeExists(names.id))) {
             _ = try write.createTree(named: "names", keys: [UInt8].self)
         }
-        #expect(throws: StorageError.wrongKeyKind(tree: names.id)) {
+        #expect(throws: StorageError.argument(.wrongKeyKind(tree: names.id))) {
             _ = try write.tree(named: "names", orCreate: UInt64.self)
         }
         let dropped = try write.createTree(named: "dropped", keys: [UInt8].self)
         try write.dropTree(dropped)
-        #expect(throws: StorageError.noSuchTree(dropped.id)) { _ = try write.get(bytes("a"), from: dropped) }
+        #expect(throws: StorageError.argument(.noSuchTree(dropped.id))) { _ = try write.get(bytes("a"), from: dropped) }
         try write.commit()
         #expect(try database.beginRead().get(1, from: integers) == [1])
     }
@@ -236,24 +236,24 @@ import Testing
         #expect(try cursor.first())
         try write.commit()
 
-        #expect(throws: StorageError.transactionEnded) { _ = try cursor.next() }
-        #expect(throws: StorageError.transactionEnded) { _ = try cursor.value() }
+        #expect(throws: StorageError.transaction(.ended)) { _ = try cursor.next() }
+        #expect(throws: StorageError.transaction(.ended)) { _ = try cursor.value() }
     }
 
     @Test func `a closed database says so, and does not close over open transactions`() throws {
         let (database, integers, _) = try makeStore()
         do {
             let read = try database.beginRead()
-            #expect(throws: StorageError.transactionsOpen(count: 1)) { try database.close() }
+            #expect(throws: StorageError.database(.transactionsOpen(count: 1))) { try database.close() }
             #expect(try read.count(of: integers) == 0)
         }
         try database.close()
 
-        #expect(throws: StorageError.closed) { _ = try database.beginRead() }
-        #expect(throws: StorageError.closed) { _ = try database.beginWrite() }
-        #expect(throws: StorageError.closed) { try database.checkpoint() }
-        #expect(throws: StorageError.closed) { _ = try database.check() }
-        #expect(throws: StorageError.closed) { try database.close() }
+        #expect(throws: StorageError.database(.closed)) { _ = try database.beginRead() }
+        #expect(throws: StorageError.database(.closed)) { _ = try database.beginWrite() }
+        #expect(throws: StorageError.database(.closed)) { try database.checkpoint() }
+        #expect(throws: StorageError.database(.closed)) { _ = try database.check() }
+        #expect(throws: StorageError.database(.closed)) { try database.close() }
     }
 
     @Test func `a file opened twice is one engine`() throws {
@@ -339,7 +339,7 @@ import Testing
         try last.dropTree(names)
         try last.commit()
         let write = try database.beginWrite()
-        #expect(throws: StorageError.noSuchTree(names.id)) { try write.count(of: names) }
+        #expect(throws: StorageError.argument(.noSuchTree(names.id))) { try write.count(of: names) }
         write.rollback()
         #expect(try database.check().isOK)
     }
@@ -375,7 +375,9 @@ import Testing
         try second.dropTree(integers)
         try second.commit()
 
-        #expect(throws: StorageError.noSuchTree(integers.id)) { _ = try database.beginRead().count(of: integers) }
+        #expect(throws: StorageError.argument(.noSuchTree(integers.id))) {
+            _ = try database.beginRead().count(of: integers)
+        }
         #expect(database.statistics.freePageCount > 100)
         let check = try database.check()
         #expect(check.isOK)
@@ -437,7 +439,7 @@ import Testing
                 #expect(database.statistics.logByteCount <= 512 << 10)
             }
 
-            #expect(throws: StorageError.snapshotExpired) { _ = try old.get(3, from: tree) }
+            #expect(throws: StorageError.transaction(.snapshotExpired)) { _ = try old.get(3, from: tree) }
             #expect(try database.beginRead().count(of: tree) == 617)
             #expect(try database.check().isOK)
         }

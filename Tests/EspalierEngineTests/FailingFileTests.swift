@@ -102,7 +102,7 @@ import Testing
         var failure: StorageError?
         do throws(StorageError) { _ = try read.get(7, from: tree) } catch { failure = error }
 
-        #expect(failure == .snapshotExpired)
+        #expect(failure == .transaction(.snapshotExpired))
     }
 
     @Test func `a transaction that is larger than the log may be is refused, and the next one is not`() throws {
@@ -114,7 +114,7 @@ import Testing
             try write.put([UInt8](repeating: 2, count: 3 << 20), for: 1, in: tree)
             try write.commit()
         }
-        #expect(failure == .logFull)
+        #expect(failure == .transaction(.logFull))
         var write = try database.beginWrite()
         try write.put([3], for: 1, in: tree)
         try write.commit()
@@ -194,7 +194,7 @@ import Testing
             }
             system.replaceContents(of: "store-wal", with: image.log)
 
-            #expect(throws: StorageError.changesGone, "\(damage)") { _ = try feed.next() }
+            #expect(throws: StorageError.maintenance(.changesGone), "\(damage)") { _ = try feed.next() }
         }
     }
 

@@ -71,7 +71,7 @@ import Testing
                     #expect(try follower.verify(read) == digest)
                     counts.snapshots.add(1, ordering: .relaxed)
                 }
-            } catch StorageError.snapshotExpired {
+            } catch StorageError.transaction(.snapshotExpired) {
                 counts.expired.add(1, ordering: .relaxed)
             }
         }

@@ -175,9 +175,10 @@ import Testing
         store.bytes.replaceSubrange(..<SuperblockLayout.byteCount, with: record.bytes)
 
         #expect(
-            throws: StorageError.unsupportedFormat(
-                found: UInt32(FormatVersion.major + 1) << 16 | UInt32(FormatVersion.minor),
-                supported: UInt32(FormatVersion.major) << 16 | UInt32(FormatVersion.minor))
+            throws: StorageError.opening(
+                .unsupportedFormat(
+                    found: UInt32(FormatVersion.major + 1) << 16 | UInt32(FormatVersion.minor),
+                    supported: UInt32(FormatVersion.major) << 16 | UInt32(FormatVersion.minor)))
         ) {
             _ = try Database.salvage(from: "store", into: "new", in: store.machine, options: SalvageOptions())
         }
@@ -187,7 +188,7 @@ import Testing
         var store = try store(0)
         store.bytes.removeLast(store.bytes.count - SuperblockLayout.mirror)
 
-        #expect(throws: StorageError.notAStore(.tooShort)) {
+        #expect(throws: StorageError.opening(.notAStore(.tooShort))) {
             _ = try Database.repair("store", in: store.machine)
         }
     }

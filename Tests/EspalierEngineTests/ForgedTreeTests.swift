@@ -57,7 +57,7 @@ import Testing
         let huge = unsafe ByteString(UnsafeRawBufferPointer(start: byte.key.bytes.base, count: length))
         var record = oracle.record
 
-        #expect(throws: StorageError.valueTooLarge(byteCount: UInt64(length))) {
+        #expect(throws: StorageError.argument(.valueTooLarge(byteCount: UInt64(length)))) {
             try oracle.tree.insert(TreeKey(1), huge, into: &record)
         }
         try oracle.expectSame()

@@ -44,7 +44,7 @@ import Testing
 
     /// Uses the parent's database in a child; returns how many of the calls were not refused as they must be.
     private static func misuse(_ database: inout Database?, _ path: String, parent: Int32) -> Int32 {
-        let forked = StorageError.forked(from: parent)
+        let forked = StorageError.database(.forked(from: parent))
         let refused = [
             throwsError(forked) { () throws(StorageError) in _ = try database?.beginRead().transactionID },
             throwsError(forked) { () throws(StorageError) in try database?.append(99) },
@@ -52,7 +52,7 @@ import Testing
             throwsError(forked) { () throws(StorageError) in _ = try database?.checkpoint(.truncate) },
             throwsError(forked) { () throws(StorageError) in try database?.backUp(to: path + ".copy") },
             throwsError(forked) { () throws(StorageError) in try database?.close() },
-            throwsError(.storeBusy(pid: parent)) { () throws(StorageError) in _ = try Database.open(path) },
+            throwsError(.opening(.storeBusy(pid: parent))) { () throws(StorageError) in _ = try Database.open(path) },
         ]
         // The end of the handle and of the engine behind it.
         database = nil
@@ -76,7 +76,7 @@ import Testing
                 #expect(ForkTests.exitCode(of: child) == 0)
                 #expect(try ForkTests.files(path) == before)
                 // The lock is still held, the log still counts.
-                #expect(throws: StorageError.storeBusy(pid: parent)) {
+                #expect(throws: StorageError.opening(.storeBusy(pid: parent))) {
                     _ = try Database.open(path, in: DisguisedFileSystem(device: 3), options: .init())
                 }
                 try database?.append(2)
@@ -104,11 +104,13 @@ import Testing
                 if child == 0 {
                     // More than the cache holds, so that pages would go to the parent's log.
                     let big = [UInt8](repeating: 1, count: 200_000)
-                    let isRefused = ForkTests.throwsError(.forked(from: parent)) { () throws(StorageError) in
+                    let isRefused = ForkTests.throwsError(.database(.forked(from: parent))) { () throws(StorageError) in
                         try write.put(big, for: 2, in: tree)
                     }
                     do throws(StorageError) { try write.commit() } catch {
-                        _exit(isRefused && (error == .forked(from: parent) || error == .transactionFailed) ? 0 : 1)
+                        _exit(
+                            isRefused && (error == .database(.forked(from: parent)) || error == .transaction(.failed))
+                                ? 0 : 1)
                     }
                     _exit(2)
                 }
@@ -137,7 +139,7 @@ import Testing
                 let child = try ForkTests.fork()
                 if child == 0 {
                     do throws(StorageError) { try write.commit() } catch {
-                        _exit(error == .forked(from: parent) ? 0 : 1)
+                        _exit(error == .database(.forked(from: parent)) ? 0 : 1)
                     }
                     _exit(2)
                 }

@@ -167,17 +167,20 @@ import Testing
         }
 
         #expect(error { _ in } == nil)
-        #expect(error { $0.store(UInt8(0x0A), at: 8) } == .notAStore(.textMangled))
-        #expect(error { $0.store(UInt8(0), at: 0) } == .notAStore(.wrongMagic))
-        #expect(error { $0.store(UInt16(2), at: 16) } == .unsupportedFormat(found: 0x2_0000, supported: 0x1_0000))
-        #expect(error { $0.store(UInt64(1) << 40, at: 24) } == .unsupportedFeatures(1 << 40))
+        #expect(error { $0.store(UInt8(0x0A), at: 8) } == .opening(.notAStore(.textMangled)))
+        #expect(error { $0.store(UInt8(0), at: 0) } == .opening(.notAStore(.wrongMagic)))
+        #expect(
+            error { $0.store(UInt16(2), at: 16) } == .opening(.unsupportedFormat(found: 0x2_0000, supported: 0x1_0000)))
+        #expect(error { $0.store(UInt64(1) << 40, at: 24) } == .opening(.unsupportedFeatures(1 << 40)))
         #expect(error { $0.store(UInt32(4095), at: 20) } == .corrupt(.superblockField, page: 0, byteOffset: 20))
         #expect(error { $0.store(UInt32(512), at: 20) } == .corrupt(.superblockField, page: 0, byteOffset: 20))
         #expect(error { $0.store(UInt8(1), at: 300) } == .corrupt(.superblockField, page: 0, byteOffset: 120))
-        #expect(throws: StorageError.notAStore(.tooShort)) {
+        #expect(throws: StorageError.opening(.notAStore(.tooShort))) {
             try unsafe Superblock(decoding: [UInt8](bytes.prefix(511)).span.bytes)
         }
-        #expect(throws: StorageError.notAStore(.empty)) { try unsafe Superblock(decoding: [UInt8]().span.bytes) }
+        #expect(throws: StorageError.opening(.notAStore(.empty))) {
+            try unsafe Superblock(decoding: [UInt8]().span.bytes)
+        }
     }
 
     @Test func `the newest valid slot counts, and none is reported`() throws {

@@ -96,7 +96,7 @@ import Testing
             #expect(throws: StorageError.backup(.otherStore)) {
                 try database.backUpChanges(since: try BackupPoint(of: path + "other.0"), to: path + ".x")
             }
-            #expect(throws: StorageError.notAStore(.tooShort)) {
+            #expect(throws: StorageError.opening(.notAStore(.tooShort))) {
                 try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path + ".short"))
                 _ = try BackupPoint(of: path + ".short")
             }

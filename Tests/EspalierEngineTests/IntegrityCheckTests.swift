@@ -181,7 +181,9 @@ import Testing
         store.bytes.replaceSubrange(0..<SuperblockLayout.byteCount, with: superblock.encoded())
         let system = store.machine
         var options = DatabaseOptions()
-        #expect(throws: StorageError.readOnly) { _ = try Database.open("store", in: system, options: options) }
+        #expect(throws: StorageError.database(.readOnly)) {
+            _ = try Database.open("store", in: system, options: options)
+        }
         options.access = .readOnly
         let database = try Database.open("store", in: system, options: options)
 

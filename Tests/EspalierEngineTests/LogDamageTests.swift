@@ -70,7 +70,7 @@ import Testing
             } else {
                 var failure: StorageError?
                 do { _ = try commits(store, bad) } catch { failure = error as? StorageError }
-                guard case .logCorrupt = failure else {
+                guard case .opening(.logCorrupt) = failure else {
                     Issue.record("record \(number) gave \(String(describing: failure))")
                     continue
                 }
@@ -99,7 +99,7 @@ import Testing
             let error = thrown { () throws(StorageError) in
                 _ = try Database.open("store", in: image, options: .small)
             }
-            guard case .logCorrupt = error else {
+            guard case .opening(.logCorrupt) = error else {
                 Issue.record("\(String(describing: error))")
                 continue
             }

@@ -114,7 +114,7 @@ import Testing
                     _ = try read.count(of: tree)
                     return false
                 } catch {
-                    #expect(error == .snapshotExpired)
+                    #expect(error == .transaction(.snapshotExpired))
                     return true
                 }
             }

@@ -53,7 +53,7 @@ import Testing
         }
 
         // Later commits say that this place was durable.
-        #expect(throws: StorageError.logCorrupt(lsn: broken.header.lsn)) { try image.scan() }
+        #expect(throws: StorageError.opening(.logCorrupt(lsn: broken.header.lsn))) { try image.scan() }
     }
 
     @Test func `page frames that a commit does not count are none of its versions`() throws {
@@ -96,7 +96,7 @@ import Testing
         var image = try LogImage(commits: 4)
         let commits = try image.frames(at: 0).filter { $0.header.type == .commit }
         image.log[commits[1].offset + FrameHeaderLayout.byteCount + CommitRecordLayout.wallClock] ^= 1
-        #expect(throws: StorageError.logCorrupt(lsn: commits[1].header.lsn)) { try image.scan() }
+        #expect(throws: StorageError.opening(.logCorrupt(lsn: commits[1].header.lsn))) { try image.scan() }
 
         for commit in commits[2...].reversed() {
             switch impossibility {
@@ -132,7 +132,7 @@ import Testing
         var failure: StorageError?
         do { _ = try image.scan() } catch { failure = error as? StorageError }
 
-        guard case .logCorrupt(let lsn) = failure else {
+        guard case .opening(.logCorrupt(let lsn)) = failure else {
             Issue.record("\(change) gave \(String(describing: failure))")
             return
         }

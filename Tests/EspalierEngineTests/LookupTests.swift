@@ -63,7 +63,7 @@ import Testing
         var lookup = try write.lookup(in: tree)
 
         write.rollback()
-        #expect(throws: StorageError.transactionEnded) { _ = try lookup.withValue(of: 1) { _ in } }
+        #expect(throws: StorageError.transaction(.ended)) { _ = try lookup.withValue(of: 1) { _ in } }
     }
 
     @Test func `a lookup keeps its snapshot, while others write and after its transaction`() throws {
@@ -73,7 +73,7 @@ import Testing
         for key in 0..<500 as Range<UInt64> { try write.put([1], for: key, in: tree) }
         try write.commit()
         var lookup = try database.beginRead().lookup(in: tree)
-        #expect(throws: StorageError.transactionEnded) { _ = try lookup.withValue(of: 1) { _ in } }
+        #expect(throws: StorageError.transaction(.ended)) { _ = try lookup.withValue(of: 1) { _ in } }
         let read = try database.beginRead()
         lookup = try read.lookup(in: tree)
         #expect(try value(of: 7, &lookup) == [1])

@@ -31,8 +31,8 @@ import Testing
         let (database, integers, _) = try makeStore()
         var cursor = try database.beginRead().cursor(over: integers)
 
-        #expect(failure { () throws(StorageError) in _ = try cursor.first() } == .transactionEnded)
-        #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .transactionEnded)
+        #expect(failure { () throws(StorageError) in _ = try cursor.first() } == .transaction(.ended))
+        #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .transaction(.ended))
     }
 
     @Test func `a handle of another store never reaches the tree that has its number here`() throws {
@@ -40,7 +40,7 @@ import Testing
         let (other, foreign, foreignNames) = try makeStore()
         #expect(foreign.id == integers.id && foreign != integers)
         let entries: [(UInt64, [UInt8])] = [(7, [7])]
-        let refused = StorageError.treeOfAnotherStore(foreign.id)
+        let refused = StorageError.argument(.treeOfAnotherStore(foreign.id))
         let read = try database.beginRead()
         // Before and after the tree of that number was looked up.
         for isKnown in [false, true] {
@@ -50,7 +50,7 @@ import Testing
             #expect(failure { () throws(StorageError) in _ = try read.cursor(over: foreign) } == refused)
             #expect(
                 failure { () throws(StorageError) in _ = try read.get([1], from: foreignNames) }
-                    == .treeOfAnotherStore(foreignNames.id))
+                    == .argument(.treeOfAnotherStore(foreignNames.id)))
         }
         var write = try database.beginWrite()
         for isKnown in [false, true] {
@@ -93,7 +93,8 @@ import Testing
             let other = try write.createTree(named: "other", keys: UInt64.self)
             #expect(other.id == tree.id)
             #expect(
-                failure { () throws(StorageError) in _ = try write.put([2], for: 2, in: tree) } == .noSuchTree(tree.id))
+                failure { () throws(StorageError) in _ = try write.put([2], for: 2, in: tree) }
+                    == .argument(.noSuchTree(tree.id)))
             try write.commit()
             #expect(try restored.beginRead().count(of: other) == 0)
             try restored.close()
@@ -106,8 +107,8 @@ import Testing
         var numbers = try read.cursor(over: integers)
         var words = try read.cursor(over: names)
 
-        #expect(failure { () throws(StorageError) in _ = try numbers.key } == .noEntry)
-        #expect(failure { () throws(StorageError) in _ = try words.key } == .noEntry)
+        #expect(failure { () throws(StorageError) in _ = try numbers.key } == .argument(.noEntry))
+        #expect(failure { () throws(StorageError) in _ = try words.key } == .argument(.noEntry))
         #expect(try numbers.next() && words.next())
         #expect(try numbers.key == 1 && words.key == bytes("one"))
     }
@@ -116,21 +117,23 @@ import Testing
         var options = DatabaseOptions()
         for byteCount in [-1, .min, .max, 1 << 50] {
             options.cacheByteCount = byteCount
-            #expect(throws: StorageError.invalidOption(.cacheByteCount)) { try Database.inMemory(options: options) }
+            #expect(throws: StorageError.opening(.invalidOption(.cacheByteCount))) {
+                try Database.inMemory(options: options)
+            }
         }
         for pageSize in [4096, 65_536] {
             (options.pageSize, options.cacheByteCount) = (pageSize, 0)
             #expect(try Database.inMemory(options: options).statistics.cachePageCapacity == 16)
         }
-        #expect("\(StorageError.invalidOption(.cacheByteCount))".contains("0 bytes"))
+        #expect("\(StorageError.opening(.invalidOption(.cacheByteCount)))".contains("0 bytes"))
         options.cacheByteCount = 1 << 20
         for byteCount in [32 << 10, (64 << 10) + 1, 128 << 20] {
             options.logSegmentByteCount = byteCount
-            #expect(throws: StorageError.invalidOption(.logSegmentByteCount)) {
+            #expect(throws: StorageError.opening(.invalidOption(.logSegmentByteCount))) {
                 try Database.inMemory(options: options)
             }
         }
-        #expect("\(StorageError.invalidOption(.logSegmentByteCount))".contains("64 MiB"))
+        #expect("\(StorageError.opening(.invalidOption(.logSegmentByteCount)))".contains("64 MiB"))
     }
 
     @Test func `a tree of another store or of the other kind is refused, and the transaction goes on`() throws {
@@ -144,13 +147,13 @@ import Testing
 
         #expect(
             failure { () throws(StorageError) in try write.put([1], for: 1, in: created) }
-                == .treeOfAnotherStore(created.id))
+                == .argument(.treeOfAnotherStore(created.id)))
         #expect(
             failure { () throws(StorageError) in _ = try write.tree(named: "names", keys: UInt64.self) }
-                == .wrongKeyKind(tree: names.id))
+                == .argument(.wrongKeyKind(tree: names.id)))
         #expect(
             failure { () throws(StorageError) in _ = try write.tree(named: "integers", orCreate: [UInt8].self) }
-                == .wrongKeyKind(tree: integers.id))
+                == .argument(.wrongKeyKind(tree: integers.id)))
         try write.put([2], for: 2, in: integers)
         try write.commit()
         #expect(try database.beginRead().count(of: integers) == 2)
@@ -163,18 +166,18 @@ import Testing
 
         #expect(
             failure { () throws(StorageError) in try write.put([1], for: long, in: names) }
-                == .keyTooLong(byteCount: 1001, maximum: 1000))
+                == .argument(.keyTooLong(byteCount: 1001, maximum: 1000)))
         #expect(try write.get(long, from: names) == nil)
         #expect(
             failure { () throws(StorageError) in
                 _ = try write.createTree(named: String(repeating: "n", count: 1001), keys: [UInt8].self)
-            } == .keyTooLong(byteCount: 1001, maximum: 1000))
+            } == .argument(.keyTooLong(byteCount: 1001, maximum: 1000)))
         #expect(
             failure { () throws(StorageError) in _ = try write.createTree(named: "", keys: [UInt8].self) }
-                == .emptyName)
+                == .argument(.emptyName))
         #expect(
             failure { () throws(StorageError) in _ = try write.createTree(named: "integers", keys: [UInt8].self) }
-                == .treeExists(integers.id))
+                == .argument(.treeExists(integers.id)))
         try write.put([1], for: [UInt8](repeating: 7, count: 1000), in: names)
         try write.commit()
         #expect(try database.beginRead().count(of: names) == 2)
@@ -184,12 +187,12 @@ import Testing
         let (database, integers, _) = try makeStore()
         var write = try database.beginWrite()
         var cursor = try write.cursor(over: integers)
-        #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .noEntry)
-        #expect(failure { () throws(StorageError) in try cursor.withKey { _ in } } == .noEntry)
+        #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .argument(.noEntry))
+        #expect(failure { () throws(StorageError) in try cursor.withKey { _ in } } == .argument(.noEntry))
         #expect(try cursor.first())
         try write.remove(1, from: integers)
 
-        #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .noEntry)
+        #expect(failure { () throws(StorageError) in _ = try cursor.value() } == .argument(.noEntry))
         #expect(try !cursor.next())
     }
 
@@ -197,12 +200,16 @@ import Testing
         let (database, integers, _) = try makeStore()
         var write = try database.beginWrite()
         try write.dropTree(integers)
-        #expect(failure { () throws(StorageError) in _ = try write.get(1, from: integers) } == .noSuchTree(integers.id))
+        #expect(
+            failure { () throws(StorageError) in _ = try write.get(1, from: integers) }
+                == .argument(.noSuchTree(integers.id)))
         let again = try write.createTree(named: "integers", keys: UInt64.self)
         #expect(again.id != integers.id)
         try write.commit()
 
-        #expect(throws: StorageError.noSuchTree(integers.id)) { _ = try database.beginRead().count(of: integers) }
+        #expect(throws: StorageError.argument(.noSuchTree(integers.id))) {
+            _ = try database.beginRead().count(of: integers)
+        }
         #expect(try database.beginRead().count(of: again) == 0)
     }
 
@@ -214,7 +221,7 @@ import Testing
             try write.put([2], for: 2, in: integers)
             try write.commit()
 
-            #expect(throws: StorageError.logFull) { try database.checkpoint(.full) }
+            #expect(throws: StorageError.transaction(.logFull)) { try database.checkpoint(.full) }
             #expect(try read.count(of: integers) == 1)
         }
         #expect(try database.checkpoint(.full).isComplete)
@@ -239,7 +246,8 @@ import Testing
             try write.commit()
         }
 
-        #expect(failure { () throws(StorageError) in _ = try read.get(1, from: still) } == .snapshotExpired)
+        #expect(
+            failure { () throws(StorageError) in _ = try read.get(1, from: still) } == .transaction(.snapshotExpired))
         #expect(try database.beginRead().get(1, from: still) == [1])
     }
 
@@ -266,10 +274,10 @@ import Testing
             return
         }
 
-        #expect(failure { () throws(StorageError) in try failing.put([1], for: 1, in: tree) } == .transactionFailed)
+        #expect(failure { () throws(StorageError) in try failing.put([1], for: 1, in: tree) } == .transaction(.failed))
         var refusal: StorageError?
         do throws(StorageError) { try failing.commit() } catch { refusal = error }
-        #expect(refusal == .transactionFailed)
+        #expect(refusal == .transaction(.failed))
         #expect(try database.beginRead().count(of: tree) == 3000)
         #expect(try database.check().isOK)
     }

@@ -195,7 +195,7 @@ import Testing
         #expect(patient.walkCount() == 1000)
 
         let outrun = try outrunReader(limit: 1000)
-        #expect(throws: StorageError.snapshotExpired) { _ = try outrun.reader.beginRead().transactionID }
+        #expect(throws: StorageError.transaction(.snapshotExpired)) { _ = try outrun.reader.beginRead().transactionID }
         #expect(outrun.walkCount() == 1000)
         // The writer does nothing more: the next snapshot is whole.
         #expect(try outrun.reader.beginRead().tree(named: "t", keys: UInt64.self) != nil)

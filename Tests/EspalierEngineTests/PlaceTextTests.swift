@@ -12,8 +12,8 @@ import Testing
             try database.append(1)
             try FileManager.default.copyItem(atPath: path, toPath: path + ".copy")
 
-            #expect(throws: StorageError.logMissing) { _ = try Database.open(path + ".copy") }
-            let text = StorageError.logMissing.description
+            #expect(throws: StorageError.opening(.logMissing)) { _ = try Database.open(path + ".copy") }
+            let text = StorageError.opening(.logMissing).description
             #expect(text.contains("-wal") && text.contains("missing") && !text.contains("damaged"), "\(text)")
         }
     }
@@ -53,12 +53,12 @@ import Testing
         try withStorePath { path in
             let database = try Database.open(path)
             try database.append(1)
-            let busy = StorageError.storeBusy(pid: getpid())
+            let busy = StorageError.opening(.storeBusy(pid: getpid()))
 
             #expect(throws: busy) { try Database.compact(at: path) }
             #expect(throws: busy) { _ = try Database.repair(path) }
             #expect(busy.description.hasPrefix("This process has the store open"))
-            #expect(StorageError.storeBusy(pid: getpid() + 1).description.hasPrefix("Process "))
+            #expect(StorageError.opening(.storeBusy(pid: getpid() + 1)).description.hasPrefix("Process "))
             try database.close()
             try Database.compact(at: path)
 
@@ -85,12 +85,13 @@ import Testing
             .empty, .containsNUL, .noFolder, .notAFolder, .hardLinked, .logNotAFile, .logInUse,
         ]
         let others: [StorageError] = [
-            .noSuchStore, .removed(.store), .removed(.log), .storeReplaced, .forked(from: 12), .logMissing,
+            .opening(.noSuchStore), .database(.removed(.store)), .database(.removed(.log)), .database(.storeReplaced),
+            .database(.forked(from: 12)), .opening(.logMissing),
         ]
         let texts = faults.map { StorageError.path($0).description } + others.map(\.description)
 
         #expect(Set(texts).count == faults.count + others.count)
         for text in texts { #expect(text.hasSuffix(".") && text.count > 20, "\(text)") }
-        #expect(StorageError.forked(from: 12).description.contains("12"))
+        #expect(StorageError.database(.forked(from: 12)).description.contains("12"))
     }
 }

@@ -104,11 +104,11 @@ import Testing
         let unsorted: [[UInt64]] = [[3, 1], Array(0..<500) + [499], Array(0..<800) + [7]]
         for keys in unsorted {
             let entries = keys.map { ($0, value) }
-            #expect(throws: StorageError.keysNotAscending) { try write.load(entries, into: tree) }
+            #expect(throws: StorageError.argument(.keysNotAscending)) { try write.load(entries, into: tree) }
             #expect(try integers(tree, write) == [])
         }
         try write.put([1], for: 1, in: tree)
-        #expect(throws: StorageError.treeNotEmpty(tree.id)) {
+        #expect(throws: StorageError.argument(.treeNotEmpty(tree.id))) {
             try write.load([(UInt64(2), value)], into: tree)
         }
         try write.commit()

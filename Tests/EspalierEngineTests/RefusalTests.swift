@@ -28,7 +28,7 @@ import Testing
                 ("look below a file", .path(.notAFolder), { _ = try disk.entry(at: file + "/x") }),
                 ("look in no folder", .path(.noFolder), { _ = try disk.entry(at: none + "/x") }),
                 (
-                    "open a folder", .notAStore(.directory),
+                    "open a folder", .opening(.notAStore(.directory)),
                     {
                         _ = try disk.open(folder.path, role: .store, mode: .readOnly)
                     }
@@ -74,18 +74,21 @@ import Testing
             try write.commit()
             try database.backUp(to: path + ".0")
             let read = try database.beginRead()
-            #expect(throws: StorageError.wrongKeyKind(tree: words.id)) {
+            #expect(throws: StorageError.argument(.wrongKeyKind(tree: words.id))) {
                 _ = try read.tree(named: "words", keys: UInt64.self)
             }
-            #expect(throws: StorageError.wrongKeyKind(tree: numbers.id)) {
+            #expect(throws: StorageError.argument(.wrongKeyKind(tree: numbers.id))) {
                 _ = try read.tree(named: "numbers", keys: [UInt8].self)
             }
             var options = DatabaseOptions()
             options.access = .readOnly
             let other = try Database.open(path + ".0", options: options)
             expectRefused([
-                ("a writer beside a reader", .readOnly, { _ = try Database.open(path + ".0") }),
-                ("changes of a reader", .readOnly, { _ = try other.changes(after: BackupPoint(of: path + ".0")) }),
+                ("a writer beside a reader", .database(.readOnly), { _ = try Database.open(path + ".0") }),
+                (
+                    "changes of a reader", .database(.readOnly),
+                    { _ = try other.changes(after: BackupPoint(of: path + ".0")) }
+                ),
             ])
             try other.close()
         }
@@ -117,13 +120,14 @@ import Testing
                 ("increment", .backup(.otherBase), { try again.backUpChanges(since: later, to: path + ".x") }),
                 (
                     "a newer increment",
-                    .unsupportedFormat(
-                        found: UInt32(FormatVersion.major + 1) << 16 | UInt32(FormatVersion.minor),
-                        supported: UInt32(FormatVersion.major) << 16 | UInt32(FormatVersion.minor)),
+                    .opening(
+                        .unsupportedFormat(
+                            found: UInt32(FormatVersion.major + 1) << 16 | UInt32(FormatVersion.minor),
+                            supported: UInt32(FormatVersion.major) << 16 | UInt32(FormatVersion.minor))),
                     { _ = try BackupPoint(of: path + ".2") }
                 ),
                 (
-                    "a name that is taken meanwhile", .destinationExists,
+                    "a name that is taken meanwhile", .maintenance(.destinationExists),
                     {
                         try again.backUp(to: taken) { _ in FileManager.default.createFile(atPath: taken, contents: nil)
                         }
@@ -175,7 +179,7 @@ import Testing
             try write.commit()
             Issue.record("half of a change was committed")
         } catch {
-            #expect(error == .transactionFailed)
+            #expect(error == .transaction(.failed))
         }
     }
 

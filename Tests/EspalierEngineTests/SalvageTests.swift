@@ -189,7 +189,7 @@ import Testing
             }
             #expect(system.paths == ["store"])
         }
-        #expect(throws: StorageError.noSuchStore) { try salvage(SimulatedFileSystem(seed: 6)) }
+        #expect(throws: StorageError.opening(.noSuchStore)) { try salvage(SimulatedFileSystem(seed: 6)) }
     }
 
     // MARK: Lost pages

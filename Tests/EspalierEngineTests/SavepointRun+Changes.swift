@@ -89,9 +89,9 @@ extension SavepointRun {
             let count = try write.load(entries, into: tree)
             #expect(isEmpty && isSorted && count == UInt64(entries.count))
             for (key, value) in entries { content[tree.name]?[key] = value }
-        } catch .treeNotEmpty(let id) {
+        } catch .argument(.treeNotEmpty(let id)) {
             #expect(!isEmpty && id == tree.id)
-        } catch .keysNotAscending {
+        } catch .argument(.keysNotAscending) {
             #expect(isEmpty && !isSorted)
         }
     }

@@ -134,8 +134,8 @@ struct SavepointRun {
     /// Savepoints that are not open do nothing.
     private mutating func expectClosed(_ write: inout WriteTransaction) {
         guard let savepoint = closed.randomElement(using: &chance) else { return }
-        #expect(throws: StorageError.noSuchSavepoint) { try write.rollback(to: savepoint) }
-        #expect(throws: StorageError.noSuchSavepoint) { try write.release(savepoint) }
+        #expect(throws: StorageError.transaction(.noSuchSavepoint)) { try write.rollback(to: savepoint) }
+        #expect(throws: StorageError.transaction(.noSuchSavepoint)) { try write.release(savepoint) }
     }
 
     // MARK: Comparing

@@ -89,12 +89,12 @@ import Testing
         let released = try write.savepoint()
         try write.put([1], for: 1, in: tree)
         try write.release(released)
-        #expect(throws: StorageError.noSuchSavepoint) { try write.rollback(to: released) }
-        #expect(throws: StorageError.noSuchSavepoint) { try write.rollback(to: foreign) }
-        #expect(throws: StorageError.noSuchSavepoint) { try write.release(foreign) }
+        #expect(throws: StorageError.transaction(.noSuchSavepoint)) { try write.rollback(to: released) }
+        #expect(throws: StorageError.transaction(.noSuchSavepoint)) { try write.rollback(to: foreign) }
+        #expect(throws: StorageError.transaction(.noSuchSavepoint)) { try write.release(foreign) }
         #expect(try keys(tree, write) == [0, 1])
         try write.rollback(to: outer)
-        #expect(throws: StorageError.noSuchSavepoint) { try write.rollback(to: inner) }
+        #expect(throws: StorageError.transaction(.noSuchSavepoint)) { try write.rollback(to: inner) }
         try write.put([2], for: 2, in: tree)
         try write.commit()
 
@@ -112,11 +112,11 @@ import Testing
 
         #expect(try write.trees().map(\.tree) == [.integers(tree)])
         #expect(try keys(tree, write) == Array(0..<2000))
-        #expect(throws: StorageError.noSuchTree(made.id)) { _ = try write.get(1, from: made) }
+        #expect(throws: StorageError.argument(.noSuchTree(made.id))) { _ = try write.get(1, from: made) }
         // The number of the tree that is gone is not given out again, so its handle cannot name another tree.
         let other = try write.createTree(named: "other", keys: UInt64.self)
         #expect(other.id != made.id)
-        #expect(throws: StorageError.noSuchTree(made.id)) { try write.put([1], for: 1, in: made) }
+        #expect(throws: StorageError.argument(.noSuchTree(made.id))) { try write.put([1], for: 1, in: made) }
         try write.commit()
         #expect(try database.check().isOK)
     }
@@ -129,7 +129,7 @@ import Testing
         var second = try database.beginWrite()
         let real = try second.createTree(named: "real", keys: UInt64.self)
 
-        #expect(throws: StorageError.noSuchTree(ghost.id)) { try second.put([1], for: 1, in: ghost) }
+        #expect(throws: StorageError.argument(.noSuchTree(ghost.id))) { try second.put([1], for: 1, in: ghost) }
         #expect(try second.count(of: real) == 0)
     }
 
@@ -151,11 +151,11 @@ import Testing
         #expect(try cursor.key == 501)
         #expect(try cursor.last())
         #expect(try cursor.key == 999)
-        #expect(throws: StorageError.noSuchTree(made.id)) { _ = try lost.next() }
-        #expect(throws: StorageError.noSuchTree(made.id)) { _ = try lost.value() }
+        #expect(throws: StorageError.argument(.noSuchTree(made.id))) { _ = try lost.next() }
+        #expect(throws: StorageError.argument(.noSuchTree(made.id))) { _ = try lost.value() }
         try write.dropTree(tree)
-        #expect(throws: StorageError.noSuchTree(tree.id)) { _ = try cursor.previous() }
-        #expect(throws: StorageError.noSuchTree(tree.id)) { _ = try cursor.seek(3) }
+        #expect(throws: StorageError.argument(.noSuchTree(tree.id))) { _ = try cursor.previous() }
+        #expect(throws: StorageError.argument(.noSuchTree(tree.id))) { _ = try cursor.seek(3) }
     }
 
     @Test func `a nested part that throws is undone, one that returns stays`() throws {
@@ -201,8 +201,8 @@ import Testing
         // An error that is caught within leaves the transaction failed; an enclosing savepoint repairs that, too.
         let savepoint = try write.savepoint()
         do { for key in 0..<UInt64(10_000) { try write.put([2, 2], for: key * 7, in: tree) } } catch {}
-        #expect(throws: StorageError.transactionFailed) { _ = try write.savepoint() }
-        #expect(throws: StorageError.transactionFailed) { try write.put([1], for: 1, in: tree) }
+        #expect(throws: StorageError.transaction(.failed)) { _ = try write.savepoint() }
+        #expect(throws: StorageError.transaction(.failed)) { try write.put([1], for: 1, in: tree) }
         try write.rollback(to: savepoint)
         system.limitSpace(to: nil)
         #expect(try keys(tree, write) == Array(0..<100))
@@ -228,13 +228,13 @@ import Testing
         let value = [UInt8](repeating: 3, count: 1000)
         for _ in 0..<3 {
             var write = try database.beginWrite()
-            #expect(throws: StorageError.logFull) {
+            #expect(throws: StorageError.transaction(.logFull)) {
                 for key in 0..<UInt64(5000) { try write.put(value, for: key, in: tree) }
             }
             write.rollback()
             // The same in a nested part: the transaction itself has room again, too.
             var outer = try database.beginWrite()
-            #expect(throws: StorageError.logFull) {
+            #expect(throws: StorageError.transaction(.logFull)) {
                 try outer.nested { write throws(StorageError) in
                     for key in 0..<UInt64(5000) { try write.put(value, for: key, in: tree) }
                 }

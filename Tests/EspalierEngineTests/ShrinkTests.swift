@@ -310,7 +310,7 @@ extension Database {
             let words = try #require(try read.tree(named: "words", keys: [UInt8].self))
             try database.shrink()
             try database.checkpoint(.full)
-            #expect(throws: StorageError.snapshotExpired) {
+            #expect(throws: StorageError.transaction(.snapshotExpired)) {
                 var cursor = try read.cursor(over: words)
                 while try cursor.next() { _ = try cursor.value() }
             }

@@ -26,15 +26,15 @@ import Testing
         let board = SnapshotBoard(state: StoreState(commit: 1), index: index)
         let snapshot = try board.begin()
         try board.beginWriter()
-        #expect(throws: StorageError.transactionsOpen(count: 2)) { try board.close() }
+        #expect(throws: StorageError.database(.transactionsOpen(count: 2))) { try board.close() }
         board.end(snapshot.mark)
-        #expect(throws: StorageError.transactionsOpen(count: 1)) { try board.close() }
+        #expect(throws: StorageError.database(.transactionsOpen(count: 1))) { try board.close() }
         board.endWriter()
         try board.close()
 
-        #expect(throws: StorageError.closed) { _ = try board.begin() }
-        #expect(throws: StorageError.closed) { try board.beginWriter() }
-        #expect(throws: StorageError.closed) { try board.close() }
+        #expect(throws: StorageError.database(.closed)) { _ = try board.begin() }
+        #expect(throws: StorageError.database(.closed)) { try board.beginWriter() }
+        #expect(throws: StorageError.database(.closed)) { try board.close() }
     }
 
     @Test func `a checkpoint's smaller index never replaces one that lists more commits`() throws {

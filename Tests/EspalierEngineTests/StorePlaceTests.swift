@@ -165,12 +165,12 @@ import Testing
                 (path + "\0.esp", .path(.containsNUL)),
                 (folder.path + "/none/x.esp", .path(.noFolder)),
                 (path + "/x.esp", .path(.notAFolder)),
-                (folder.path, .notAStore(.directory)),
-                (folder.path + "/", .notAStore(.directory)),
-                (folder.path + "/.", .notAStore(.directory)),
-                (folder.path + "/pipe", .notAStore(.notAFile)),
-                (folder.path + "/to-pipe", .notAStore(.notAFile)),
-                ("/dev/null", .notAStore(.notAFile)),
+                (folder.path, .opening(.notAStore(.directory))),
+                (folder.path + "/", .opening(.notAStore(.directory))),
+                (folder.path + "/.", .opening(.notAStore(.directory))),
+                (folder.path + "/pipe", .opening(.notAStore(.notAFile))),
+                (folder.path + "/to-pipe", .opening(.notAStore(.notAFile))),
+                ("/dev/null", .opening(.notAStore(.notAFile))),
                 (
                     folder.path + "/loop",
                     .io(IOFailure(operation: .open, file: .store, errno: Platform.linkLoop))
@@ -199,7 +199,7 @@ import Testing
             try database.append(1)
             try FileManager.default.linkItem(atPath: path, toPath: second)
             // Unclean: what the second name would need lies beside the first.
-            #expect(throws: StorageError.logMissing) {
+            #expect(throws: StorageError.opening(.logMissing)) {
                 _ = try Database.open(second, in: DisguisedFileSystem(device: 7), options: Self.readOnly)
             }
             try database.append(2)

@@ -71,14 +71,14 @@ import Testing
             let database = try Database.open(path)
             try move(path, to: moved)
 
-            #expect(throws: StorageError.storeReplaced) { try database.append(1) }
+            #expect(throws: StorageError.database(.storeReplaced)) { try database.append(1) }
             try move(moved, to: path)
             try database.append(2)
             try database.checkpoint(.truncate)
             try move(path, to: moved)
             try Database.open(path).close()
 
-            #expect(throws: StorageError.storeReplaced) { try database.append(3) }
+            #expect(throws: StorageError.database(.storeReplaced)) { try database.append(3) }
             #expect(!exists(path + "-wal"))
             try database.close()
             #expect(try Database.open(moved).numbers() == [2])
@@ -94,8 +94,8 @@ import Testing
             // What a crash would leave behind of a store that was renamed from `x.esp`.
             try FileManager.default.copyItem(atPath: folder.path + "/first.esp", toPath: moved)
             try FileManager.default.copyItem(atPath: folder.path + "/first.esp-wal", toPath: path + "-wal")
-            #expect(throws: StorageError.logMissing) { _ = try Database.open(moved) }
-            #expect(throws: StorageError.logMissing) { _ = try Database.open(moved, options: Self.readOnly) }
+            #expect(throws: StorageError.opening(.logMissing)) { _ = try Database.open(moved) }
+            #expect(throws: StorageError.opening(.logMissing)) { _ = try Database.open(moved, options: Self.readOnly) }
 
             let second = try Database.open(path)
             try second.append(10)
@@ -177,12 +177,12 @@ import Testing
             try FileManager.default.removeItem(atPath: place)
 
             for _ in 0..<2 {
-                #expect(throws: StorageError.removed(.store)) { try database.append(2) }
-                #expect(throws: StorageError.removed(.store)) { try database.checkpoint() }
+                #expect(throws: StorageError.database(.removed(.store))) { try database.append(2) }
+                #expect(throws: StorageError.database(.removed(.store))) { try database.checkpoint() }
             }
             #expect(try database.numbers() == [1])
             try database.backUp(to: folder.path + "/copy.esp")
-            #expect(throws: StorageError.removed(.store)) { try database.close() }
+            #expect(throws: StorageError.database(.removed(.store))) { try database.close() }
             #expect(try Database.open(folder.path + "/copy.esp").numbers() == [1])
             #expect(!exists(place))
         }
@@ -197,7 +197,7 @@ import Testing
 
             try FileManager.default.removeItem(atPath: path + "-wal")
 
-            for _ in 0..<2 { #expect(throws: StorageError.removed(.log)) { try database.append(2) } }
+            for _ in 0..<2 { #expect(throws: StorageError.database(.removed(.log))) { try database.append(2) } }
             try database.close()
             #expect(try Database.open(path).numbers() == [1])
         }
@@ -219,7 +219,7 @@ import Testing
                     try database.append(2, durability)
                     system.time.add(1_000_000, ordering: .relaxed)
                 }
-                #expect(throws: StorageError.removed(.store)) { try database.append(3, durability) }
+                #expect(throws: StorageError.database(.removed(.store))) { try database.append(3, durability) }
                 #expect(try database.numbers() == (durability == .durable ? [1] : [1, 2]))
             }
         }
@@ -236,7 +236,7 @@ import Testing
 
             try move(path, to: moved)
 
-            #expect(throws: StorageError.storeReplaced) { _ = try reader.beginRead().transactionID }
+            #expect(throws: StorageError.database(.storeReplaced)) { _ = try reader.beginRead().transactionID }
             try move(path + "-wal", to: moved + "-wal")
             let again = try Database.open(moved, in: elsewhere, options: Self.readOnly)
             try database.append(2)
@@ -275,7 +275,7 @@ import Testing
             try write.commit()
             try database.close()
 
-            #expect(throws: StorageError.storeReplaced) {
+            #expect(throws: StorageError.database(.storeReplaced)) {
                 try Database.compact(at: path) { _ in
                     if !exists(moved) {
                         try? move(path, to: moved)

@@ -63,7 +63,7 @@ import Testing
                             #expect(try read.count(of: tree) == 4000)
                             Thread.sleep(forTimeInterval: 0.001)
                         }
-                    } catch StorageError.snapshotExpired {
+                    } catch StorageError.transaction(.snapshotExpired) {
                         expiries.value.add(1, ordering: .relaxed)
                     }
                 }

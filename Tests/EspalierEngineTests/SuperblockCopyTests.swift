@@ -51,7 +51,7 @@ import Testing
             let system = try makeStore(closes: closes)
             let good = system.contents(of: "store")
             flip(byte, system)
-            #expect(throws: StorageError.superblockDamaged) {
+            #expect(throws: StorageError.opening(.superblockDamaged)) {
                 _ = try Database.open("store", in: system, options: options())
             }
             #expect(try rowCount(system, .readOnly) == 3)
@@ -86,9 +86,11 @@ import Testing
         flip(2048 + 64, system)
         let bad = system.contents(of: "store")
         for access in [DatabaseOptions.Access.readWrite, .readOnly, .immutable] {
-            #expect(throws: StorageError.notAStore(.damagedSuperblock)) { try rowCount(system, access) }
+            #expect(throws: StorageError.opening(.notAStore(.damagedSuperblock))) { try rowCount(system, access) }
         }
-        #expect(throws: StorageError.notAStore(.damagedSuperblock)) { try Database.repair("store", in: system) }
+        #expect(throws: StorageError.opening(.notAStore(.damagedSuperblock))) {
+            try Database.repair("store", in: system)
+        }
         #expect(system.contents(of: "store") == bad)
     }
 

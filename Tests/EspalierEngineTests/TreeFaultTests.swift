@@ -43,7 +43,7 @@ import Testing
         }
         let changes = oracle.pages.changeCount
 
-        #expect(throws: StorageError.keyTooLong(byteCount: UInt32(longest + 1), maximum: UInt32(longest))) {
+        #expect(throws: StorageError.argument(.keyTooLong(byteCount: UInt32(longest + 1), maximum: UInt32(longest)))) {
             try oracle.insert(.bytes([UInt8](repeating: 1, count: longest + 1)), [1])
         }
 

@@ -32,13 +32,17 @@ private final class Carried: @unchecked Sendable {
             var write = try database.beginWrite()
             let tree = try write.createTree(named: "t", keys: UInt64.self)
 
-            #expect(failure { () throws(StorageError) in _ = try database.beginWrite() } == .alreadyWriting)
-            #expect(failure { () throws(StorageError) in _ = try same.beginWrite() } == .alreadyWriting)
-            #expect(failure { () throws(StorageError) in try database.checkpoint(.full) } == .alreadyWriting)
-            #expect(failure { () throws(StorageError) in try same.checkpoint(.truncate) } == .alreadyWriting)
+            #expect(
+                failure { () throws(StorageError) in _ = try database.beginWrite() } == .transaction(.alreadyWriting))
+            #expect(failure { () throws(StorageError) in _ = try same.beginWrite() } == .transaction(.alreadyWriting))
+            #expect(
+                failure { () throws(StorageError) in try database.checkpoint(.full) } == .transaction(.alreadyWriting))
+            #expect(
+                failure { () throws(StorageError) in try same.checkpoint(.truncate) } == .transaction(.alreadyWriting))
             try database.checkpoint(.passive)
             try same.close()
-            #expect(failure { () throws(StorageError) in try database.close() } == .transactionsOpen(count: 1))
+            #expect(
+                failure { () throws(StorageError) in try database.close() } == .database(.transactionsOpen(count: 1)))
             try database.backUp(to: path + ".backup")
             #expect(try database.check().isOK)
 
@@ -60,7 +64,7 @@ private final class Carried: @unchecked Sendable {
             let ofCompact = failure { () throws(StorageError) in try Database.compact(at: path) }
             let ofRepair = failure { () throws(StorageError) in _ = try Database.repair(path) }
             for error in [ofCompact, ofRepair] {
-                #expect(error == .storeBusy(pid: Platform.processID))
+                #expect(error == .opening(.storeBusy(pid: Platform.processID)))
                 #expect(error?.description.contains("This process has the store open") ?? false)
             }
             write.rollback()
@@ -72,7 +76,7 @@ private final class Carried: @unchecked Sendable {
         let ofCompact = failure { () throws(StorageError) in
             try Database.compact(at: "store", in: system, options: DatabaseOptions())
         }
-        #expect(ofCompact == .storeBusy(pid: Platform.processID))
+        #expect(ofCompact == .opening(.storeBusy(pid: Platform.processID)))
         try database.close()
     }
 
@@ -100,7 +104,7 @@ private final class Carried: @unchecked Sendable {
         Platform.pause(milliseconds: 20)
         let hasWaited = waited.load(ordering: .sequentiallyConsistent)
         #expect(!hasWaited)
-        #expect(failure { () throws(StorageError) in _ = try database.beginWrite() } == .alreadyWriting)
+        #expect(failure { () throws(StorageError) in _ = try database.beginWrite() } == .transaction(.alreadyWriting))
         let ending = try #require(
             PlatformThread.start {
                 do throws(StorageError) { try carried.commit() } catch { Issue.record("\(error)") }

@@ -117,7 +117,7 @@ import Testing
             do throws(StoreError) {
                 return try store.close()
             } catch {
-                guard case .storage(.transactionsOpen, _) = error else { throw error }
+                guard case .storage(.database(.transactionsOpen), _) = error else { throw error }
                 usleep(100)
             }
         }

@@ -168,12 +168,12 @@ import Testing
         do throws(StorageError) { try second.commit() } catch { failure = error }
         system.arm(nil)
 
-        #expect(failure == .commitOutcomeUnknown)
+        #expect(failure == .transaction(.commitOutcomeUnknown))
         #expect(try database.beginRead().count(of: tree) == 1)
         let count = system.operationCount
-        #expect(throws: StorageError.poisoned(errno: 5)) { _ = try database.beginWrite() }
-        #expect(throws: StorageError.poisoned(errno: 5)) { try database.checkpoint() }
-        #expect(throws: StorageError.poisoned(errno: 5)) { try database.close() }
+        #expect(throws: StorageError.database(.poisoned(errno: 5))) { _ = try database.beginWrite() }
+        #expect(throws: StorageError.database(.poisoned(errno: 5))) { try database.checkpoint() }
+        #expect(throws: StorageError.database(.poisoned(errno: 5))) { try database.close() }
         #expect(system.operationCount == count)
         let reopened = try Database.open("store", in: system, options: Workload.options(seed: 1))
         #expect(try reopened.beginRead().get(1, from: tree) == [1])

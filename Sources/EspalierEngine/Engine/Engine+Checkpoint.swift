@@ -34,9 +34,9 @@ extension Engine {
     /// Makes a checkpoint as `Database.checkpoint` promises it.
     func checkpoint(_ mode: CheckpointMode) throws(StorageError) -> CheckpointResult {
         try owner.check()
-        guard !isReadOnly else { throw .readOnly }
+        guard !isReadOnly else { throw .database(.readOnly) }
         try syncs.check()
-        if log != nil { guard try files.store.linkCount() > 0 else { throw .removed(.store) } }
+        if log != nil { guard try files.store.linkCount() > 0 else { throw .database(.removed(.store)) } }
         switch mode {
         case .passive:
             return try runCheckpoint()
@@ -47,7 +47,7 @@ extension Engine {
                 board.endWriter()
             }
             let result = try runCheckpoint()
-            guard result.isComplete else { throw .logFull }
+            guard result.isComplete else { throw .transaction(.logFull) }
             if mode == .truncate { try disarmLog() }
             return result
         }

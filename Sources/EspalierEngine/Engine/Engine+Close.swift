@@ -16,7 +16,7 @@ extension Engine {
         do throws(StorageError) {
             if log != nil {
                 try syncs.check()
-                guard try files.store.linkCount() > 0 else { throw StorageError.removed(.store) }
+                guard try files.store.linkCount() > 0 else { throw StorageError.database(.removed(.store)) }
                 try runCheckpoint()
                 try disarmLog()
                 assert(slot.isClean && log == nil, "the store is whole without its log")

@@ -52,7 +52,7 @@ package final class LogFollower: @unchecked Sendable {
                     forget()
                     patience = Patience(engine.files.store)
                     outrunCount += 1
-                    guard outrunCount < Self.outrunMax else { throw .snapshotExpired }
+                    guard outrunCount < Self.outrunMax else { throw .transaction(.snapshotExpired) }
                 }
             }
         }
@@ -61,7 +61,7 @@ package final class LogFollower: @unchecked Sendable {
     /// Whether an error may come from a write that is going on (invariant 3).
     private static func mayPass(_ error: StorageError) -> Bool {
         switch error {
-        case .corruption, .logCorrupt, .logMissing: true
+        case .corruption, .opening(.logCorrupt), .opening(.logMissing): true
         default: false
         }
     }
@@ -69,7 +69,7 @@ package final class LogFollower: @unchecked Sendable {
     /// The slot that counts now, in the file that is the store now.
     private func newestSlot(_ engine: Engine) throws(StorageError) -> CheckpointSlot {
         guard try engine.entry.identity(role: .store) == engine.files.store.identity else {
-            throw .storeReplaced
+            throw .database(.storeReplaced)
         }
         let (superblock, newest) = try Engine.readSuperblock(of: engine.files.store)
         guard superblock.storeIdentifier == engine.superblock.storeIdentifier else {
@@ -109,7 +109,9 @@ package final class LogFollower: @unchecked Sendable {
         engine.checkpointLSN.store(newest.checkpointLSN, ordering: .releasing)
         engine.files.log = nil
         if newest.isClean { return try engine.checkNothingNewer(than: newest) }
-        guard let file = try engine.entry.log.openIfPresent(role: .log, mode: .readOnly) else { throw .logMissing }
+        guard let file = try engine.entry.log.openIfPresent(role: .log, mode: .readOnly) else {
+            throw .opening(.logMissing)
+        }
         guard let header = try Engine.readLogHeader(of: file) else { throw .corrupt(.logHeader, page: 0, file: .log) }
         guard header.logIdentifier == newest.logIdentifier, header.pageSize == engine.superblock.pageSize,
             header.storeIdentifier == engine.superblock.storeIdentifier

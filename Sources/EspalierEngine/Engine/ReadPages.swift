@@ -34,11 +34,11 @@ package final class ReadPages: PageSource {
     @inline(__always)
     var isEnded: Bool { ended.load(ordering: .relaxed) }
 
-    /// Throws `transactionEnded` or `snapshotExpired`.
+    /// Throws `transaction(.ended)` or `snapshotExpired`.
     @inline(__always)
     func checkUsable() throws(StorageError) {
-        if isEnded { throw .transactionEnded }
-        if mark.isExpired { throw .snapshotExpired }
+        if isEnded { throw .transaction(.ended) }
+        if mark.isExpired { throw .transaction(.snapshotExpired) }
     }
 
     /// Ends the transaction, if it has not ended yet.

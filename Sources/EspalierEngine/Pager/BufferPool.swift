@@ -64,7 +64,7 @@ package final class BufferPool: @unchecked Sendable {
         // SAFETY: owned by this object until `deinit`. The arena is touched, and so becomes real memory, only as frames
         // come into use.
         guard let arena = unsafe RestingArena.take(byteCount: frameCount * pageSize) else {
-            throw .invalidOption(.cacheByteCount)
+            throw .opening(.invalidOption(.cacheByteCount))
         }
         unsafe self.arena = arena
         var size = 64

@@ -38,7 +38,7 @@ public final class BTreeSnapshot: StoreSnapshot {
             try read.state.withLock { state throws(StoreError) in
                 guard let state else {
                     try store.checkOpen()
-                    throw StoreError(.snapshotExpired)
+                    throw StoreError(.transaction(.snapshotExpired))
                 }
                 defer { state.session.forgetRows() }
                 return try body(state, question)

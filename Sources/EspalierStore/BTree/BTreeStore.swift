@@ -113,7 +113,7 @@ public final class BTreeStore: PersistentStore {
             try database.close()
         } catch {
             // With transactions still open the engine stays open, and so does the store.
-            if case .transactionsOpen = error { isClosed.store(false, ordering: .sequentiallyConsistent) }
+            if case .database(.transactionsOpen) = error { isClosed.store(false, ordering: .sequentiallyConsistent) }
             throw .storage(error, path: path)
         }
     }
