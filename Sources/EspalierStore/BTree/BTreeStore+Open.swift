@@ -99,7 +99,7 @@ extension BTreeStore {
         }
         var schema = StoreSchema(model: model)
         let storeTag = Interned.stores.tag(of: identifier)
-        if let stored, stored.format == StoreCatalog.firstFormatVersion {
+        if let stored, stored.format == StoreFormat.first {
             try upgrade(database, StoreSchema(model: stored.model), storeTag: storeTag)
         }
         if stored == nil {
@@ -146,7 +146,7 @@ extension BTreeStore {
             throw .damaged(reason: "schema: the format version is missing")
         }
         let version: UInt16 = format.number(at: 0)
-        guard (StoreCatalog.firstFormatVersion...StoreCatalog.formatVersion).contains(version) else {
+        guard (StoreFormat.first...StoreFormat.newest).contains(version) else {
             throw .otherFormat(path: nil, format: version)
         }
         guard let bytes = try transaction.get(StoreName.model, from: records) else {
@@ -159,7 +159,7 @@ extension BTreeStore {
     private static func upgrade(
         _ database: Database, _ schema: StoreSchema, storeTag: UInt32
     ) throws(StoreError) {
-        guard !database.isReadOnly else { throw .otherFormat(path: nil, format: StoreCatalog.firstFormatVersion) }
+        guard !database.isReadOnly else { throw .otherFormat(path: nil, format: StoreFormat.first) }
         var transaction = try StoreTransaction(writing: database)
         let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
         try catalog.upgradeRows(in: &transaction)

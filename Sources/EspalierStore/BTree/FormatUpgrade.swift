@@ -11,9 +11,6 @@ internal import EspalierEngine
 internal import EspalierModel
 
 extension StoreCatalog {
-    /// The format before this one.
-    static let firstFormatVersion: UInt16 = 1
-
     /// Brings all rows of a store of the first format into the present one.
     ///
     /// - Throws: `StoreError.damagedContent` for a row that is none of that format.
@@ -28,14 +25,14 @@ extension StoreCatalog {
                 guard let row = old.withRawSpan({ FirstFormatRow.upgraded($0, context) }) else {
                     throw .damaged(
                         entity: model.entities[root].name, key: key,
-                        reason: "the row is none of format \(Self.firstFormatVersion), which the store says it is in")
+                        reason: "the row is none of format \(StoreFormat.first), which the store says it is in")
                 }
                 try transaction.put(row, for: key, in: tree)
             }
         }
         guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return }
         var version: [UInt8] = []
-        version.append(littleEndian: Self.formatVersion)
+        version.append(littleEndian: StoreFormat.newest)
         try transaction.put(version, for: StoreName.format, in: records)
     }
 }

@@ -13,7 +13,7 @@ extension StoreCatalog {
         try transaction.createTree(named: StoreName.counters, keys: UInt64.self)
         try transaction.createTree(named: StoreName.metadata, keys: [UInt8].self)
         var version: [UInt8] = []
-        version.append(littleEndian: formatVersion)
+        version.append(littleEndian: StoreFormat.newest)
         try transaction.put(version, for: StoreName.format, in: records)
         try transaction.put(StoredModel.encode(model), for: StoreName.model, in: records)
         var layoutNumber = 0

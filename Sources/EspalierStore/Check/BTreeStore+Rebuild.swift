@@ -76,7 +76,7 @@ extension BTreeStore {
             throw .incompatibleModel(path: nil, reason: "the file holds no objects: there is nothing to rebuild")
         }
         // Rows of an older format are brought into the present one by opening the store.
-        guard stored.format == StoreCatalog.formatVersion else { throw .otherFormat(path: nil, format: stored.format) }
+        guard stored.format == StoreFormat.newest else { throw .otherFormat(path: nil, format: stored.format) }
         let schema = StoreSchema(model: stored.model)
         func load(_ made: [String: AnyTree]) throws(StoreError) -> BTreeStore {
             let transaction = try StoreTransaction(reading: database)

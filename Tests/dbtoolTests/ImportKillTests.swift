@@ -12,7 +12,7 @@ import Testing
 
 @testable import dbtool
 
-@Suite struct KillTests {
+@Suite struct ImportKillTests {
     private static let commitInterval = 20
 
     @Test func `after a kill the store holds exactly the acknowledged commits, or one more`() throws {

@@ -56,7 +56,7 @@ private enum GoldenContent {
 }
 
 @Suite struct FormatGoldenFileTests {
-    private let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden")
+    private let folder = Checkout.root.appending(path: "Tests/EspalierEngineTests/Golden")
     private var isWriting: Bool { ProcessInfo.processInfo.environment["ESPALIER_WRITE_GOLDEN"] == "1" }
 
     private func options(_ pageSize: Int) -> DatabaseOptions {

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite struct FaultTests {
+@Suite struct FailingCallTests {
     private static let transactions = 8
 
     /// The numbers of the calls of a workload, without faults, that a fault of this kind can hit.

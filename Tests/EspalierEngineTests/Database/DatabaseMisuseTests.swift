@@ -7,7 +7,7 @@ import EspalierEngine
 import TestSupport
 import Testing
 
-@Suite struct MisuseTests {
+@Suite struct DatabaseMisuseTests {
     private func makeStore() throws -> (Database, integers: Tree<UInt64>, names: Tree<[UInt8]>) {
         let database = try Database.inMemory()
         var write = try database.beginWrite()

@@ -81,7 +81,7 @@ final class CrashExaminer: Sendable {
     }
 }
 
-@Suite struct CrashTests {
+@Suite struct PowerLossTests {
     /// Runs a workload and examines an image at every change, or at one of so many; returns the number of images.
     private func crashEverywhere(
         seed: UInt64, profile: Workload.Profile = .mixed, transactions: Int, imagesPerPoint: Int,
