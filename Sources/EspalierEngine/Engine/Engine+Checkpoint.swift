@@ -152,7 +152,7 @@ extension Engine {
             keepingFrom: feeds.keptPosition(before: log.position, byteCount: options.logSoftCap))
         board.replaceIndex(index.old, by: index.new)
         // Resting transactions would keep the old index in memory.
-        restingReads.empty { $0.leaveBoard() }
+        idleReads.empty { $0.leaveBoard() }
     }
 
     /// The newest version before the target of each page that has one, in the order of pages.

@@ -11,7 +11,7 @@ extension Engine {
     ///   store file is gone. Other errors leave the store to be recovered, too. The files are let go in any case.
     func close() throws(StorageError) {
         checkpointThread.withLock { $0.take() }?.stop()
-        restingReads.empty { $0.leaveBoard() }
+        idleReads.empty { $0.leaveBoard() }
         var failure: StorageError?
         do throws(StorageError) {
             if log != nil {

@@ -50,7 +50,7 @@ package final class Engine: @unchecked Sendable {
     /// The newest slot (invariant 1).
     var slot: CheckpointSlot
     /// Ended read transactions that can begin again.
-    let restingReads = RestingReads()
+    let idleReads = IdleReads()
     /// Who reads the stream of changes.
     let feeds = FeedBoard()
     private let armedLog = Mutex<Log?>(nil)
@@ -103,7 +103,7 @@ package final class Engine: @unchecked Sendable {
     func beginRead(label: String? = nil) throws(StorageError) -> ReadPages {
         if owner.isForked { throw .database(.forked(from: owner.processID)) }
         if let follower, !follower.isHeld.load(ordering: .relaxed) { try follower.follow(self) }
-        if label == nil, let pages = restingReads.take(), pages.resume() { return pages }
+        if label == nil, let pages = idleReads.take(), pages.resume() { return pages }
         return try ReadPages(self, label: label)
     }
 

@@ -6,7 +6,7 @@
 //   2. When the writer's checkpoint moved on, cached pages of the store file are forgotten; what an older snapshot then
 //      finds overwritten tells so by its LSN, and the snapshot has expired.
 //   3. What looks like damage may be half of a write that is going on: it is believed only when it stays so
-//      (`Patience`).
+//      (`TornReadRetry`).
 //   4. While the slots go on, the writer is alive: a walk that a checkpoint outran begins anew from the newest slot,
 //      and whatever it met is never called damage.
 
@@ -31,7 +31,7 @@ package final class LogFollower: @unchecked Sendable {
     ///   damage to page 0 and the log throws, `io`.
     func follow(_ engine: Engine) throws(StorageError) {
         try lock.withLock { () throws(StorageError) in
-            var patience = Patience(engine.files.store)
+            var retry = TornReadRetry(engine.files.store)
             var outrunCount = 0
             while true {
                 let newest = try newestSlot(engine)
@@ -46,11 +46,11 @@ package final class LogFollower: @unchecked Sendable {
                 }
                 if try newestSlot(engine) == newest {
                     guard let failure else { return show(newest, on: engine.board) }
-                    guard patience.readsAgain() else { throw failure }
+                    guard retry.shouldReadAgain() else { throw failure }
                 } else {
-                    // Invariant 4: from the start, with new patience.
+                    // Invariant 4: from the start, and with all retries again.
                     forget()
-                    patience = Patience(engine.files.store)
+                    retry = TornReadRetry(engine.files.store)
                     outrunCount += 1
                     guard outrunCount < Self.outrunMax else { throw .transaction(.snapshotExpired) }
                 }

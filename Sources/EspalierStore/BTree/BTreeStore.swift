@@ -55,12 +55,12 @@ public final class BTreeStore: PersistentStore {
         }
         return try naming { () throws(StoreError) in
             var transaction = try beginWrite()
-            let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[entity.root])
+            let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[entity.root])
             let last = try transaction.counter(counter, catalog)
             try transaction.setCounter(counter, to: last + UInt64(count), catalog)
             try transaction.commit(.ordered)
             return (0..<UInt64(count)).map {
-                ObjectID(storeTag: catalog.context.storeTag, entityTag: entity.tag, key: last + 1 + $0)
+                ObjectID(storeTag: catalog.numbering.storeTag, entityTag: entity.tag, key: last + 1 + $0)
             }
         }
     }

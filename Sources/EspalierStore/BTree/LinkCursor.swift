@@ -45,7 +45,7 @@ struct LinkCursor: ~Copyable {
                 return false
             }
             guard key.byteCount == keyByteCount, value.byteCount == 2,
-                let id = catalog.context.id(
+                let id = catalog.numbering.id(
                     entityNumber: value.number(at: 0), key: key.bigEndianKey(at: keyByteCount - 8))
             else {
                 isDamaged = true

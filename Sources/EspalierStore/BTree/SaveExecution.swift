@@ -45,8 +45,8 @@ struct SaveExecution: ~Copyable {
         rowDeltas = Array(repeating: 0, count: catalog.model.entities.count)
         cutDeltas = Array(repeating: 0, count: catalog.schema.groups.count)
         newEntries = Array(repeating: IndexEntries(), count: catalog.schema.groups.count)
-        insertedRows = SnapshotBuilder(context: catalog.context)
-        updatedRows = SnapshotBuilder(context: catalog.context)
+        insertedRows = SnapshotBuilder(numbering: catalog.numbering)
+        updatedRows = SnapshotBuilder(numbering: catalog.numbering)
     }
 
     /// Carries `request` out and commits.
@@ -93,11 +93,11 @@ struct SaveExecution: ~Copyable {
             lastTag = request.insertions[position].id.entityTag
             guard let root = catalog.schema.entity(of: request.insertions[position].id)?.root, lastKeys[root] == nil
             else { continue }
-            let number = catalog.context.entityNumbers[root]
+            let number = catalog.numbering.entityNumbers[root]
             lastKeys[root] = try transaction.counter(Counter.lastKey(rootNumber: number), catalog)
         }
         let save = try PreparedSave(
-            request, schema: catalog.schema, storeTag: catalog.context.storeTag
+            request, schema: catalog.schema, storeTag: catalog.numbering.storeTag
         ) { entity in
             let key = (lastKeys[entity.root] ?? 0) + 1
             lastKeys[entity.root] = key
@@ -146,7 +146,7 @@ struct SaveExecution: ~Copyable {
     private func isPatch(_ save: PreparedSave, _ position: Int) -> Bool {
         guard save.updates[position].destinations.isEmpty else { return false }
         let entity = catalog.schema.entityIndex(of: save.updates[position].id)
-        return RowEncoder(context: catalog.context).canPatch(entity, save.updates[position].values)
+        return RowEncoder(numbering: catalog.numbering).canPatch(entity, save.updates[position].values)
             && !catalog.schema.isIndexed(save.updates[position].values, [], of: entity)
     }
 
@@ -176,7 +176,7 @@ struct SaveExecution: ~Copyable {
         for old in deleted {
             let (entity, key) = (catalog.schema.entityIndex(of: old.id), old.id.key)
             for group in catalog.schema.groupsByEntity[entity] {
-                oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
+                oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
                 try removeOldKey(group, key)
             }
             rowDeltas[entity] -= 1
@@ -201,7 +201,7 @@ struct SaveExecution: ~Copyable {
 
     private mutating func removeChangedKeys(_ update: SaveRequest.Update, _ old: ObjectSnapshot) throws(StoreError) {
         for group in changedGroups(update, old) {
-            oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
+            oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
             try removeOldKey(group, old.id.key)
         }
     }
@@ -211,7 +211,7 @@ struct SaveExecution: ~Copyable {
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
     ) throws(StoreError) {
         // The answer to the request has only the rows that it names.
-        var rows = SnapshotBuilder(context: catalog.context)
+        var rows = SnapshotBuilder(numbering: catalog.numbering)
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }
         for (row, destinations) in changes {
@@ -225,7 +225,7 @@ struct SaveExecution: ~Copyable {
 
     private mutating func insert(_ save: PreparedSave) throws(StoreError) {
         let schema = catalog.schema
-        let encoder = RowEncoder(context: catalog.context)
+        let encoder = RowEncoder(numbering: catalog.numbering)
         guard let first = save.ids.first else { return }
         var root = schema.roots[schema.entityIndex(of: first)]
         var tree = catalog.rowTree(ofRoot: root)
@@ -239,9 +239,9 @@ struct SaveExecution: ~Copyable {
             }
             let permanent = save.permanentIDs.permanent
             let version = save.isReserved(at: position) ? try goneVersion(ofRoot: root) + 1 : 1
-            let (form, byteCount) = encoder.measure(entity, version: version, values, permanent: permanent)
+            let (offsets, byteCount) = encoder.measure(entity, version: version, values, permanent: permanent)
             let (content, place) = insertedRows.append(id: id, byteCount: byteCount) { row in
-                encoder.encode(entity, version: version, values, permanent: permanent, in: form, into: &row)
+                encoder.encode(entity, version: version, values, permanent: permanent, in: offsets, into: &row)
             }
             let isTaken = try content.withRow(at: place) { row throws(StoreError) in
                 try transaction.put(row, for: id.key, in: tree)
@@ -259,7 +259,7 @@ struct SaveExecution: ~Copyable {
 
     /// The greatest version at which a row of a hierarchy was deleted: one with the same ID begins above it.
     private func goneVersion(ofRoot root: ManagedObjectModel.EntityIndex) throws(StoreError) -> UInt64 {
-        let counter = Counter.goneVersion(rootNumber: catalog.context.entityNumbers[root])
+        let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
         return max(goneVersions[root] ?? 0, try transaction.counter(counter, catalog))
     }
 
@@ -305,15 +305,15 @@ struct SaveExecution: ~Copyable {
         var outcome = PatchOutcome.outdated
         // The visit borrows the transaction, so the rows to report leave `self` until it ends, and no longer:
         // what is added to `self.updatedRows` meanwhile would be lost.
-        var rows = SnapshotBuilder(context: catalog.context)
+        var rows = SnapshotBuilder(numbering: catalog.numbering)
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }
         _ = try transaction.withMutableValue(of: id.key, in: catalog.rowTree(of: entity)) { row throws(StoreError) in
             let number = try catalog.check(row.bytes, in: entity, key: id.key)
-            guard number == catalog.context.entityNumbers[entity.index],
+            guard number == catalog.numbering.entityNumbers[entity.index],
                 RowReader.version(of: row.bytes) == version
             else { return }
-            let isPatched = RowEncoder(context: catalog.context).patch(
+            let isPatched = RowEncoder(numbering: catalog.numbering).patch(
                 &row, entity.index, version: version + 1, values: update.values, destinations: [])
             if isPatched { rows.append(row.bytes, id: id) }
             outcome = isPatched ? .patched : .needsRewrite
@@ -324,7 +324,7 @@ struct SaveExecution: ~Copyable {
     /// Replaces a row and its index entries; most rows need not be encoded anew.
     private mutating func rewrite(_ old: ObjectSnapshot, _ update: SaveRequest.Update) throws(StoreError) {
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: old.id)]
-        let encoder = RowEncoder(context: catalog.context)
+        let encoder = RowEncoder(numbering: catalog.numbering)
         let groups = changedGroups(update, old)
         if groups.isEmpty, encoder.canPatch(entity.index, update.values), old.copyRow(to: &row) {
             let isPatched = row.withMutableRawSpan {
@@ -343,14 +343,14 @@ struct SaveExecution: ~Copyable {
         for (slot, destination) in update.destinations { destinations[slot] = destination }
         let new = RowValues(values, destinations)
         let version = old.version + 1
-        let (form, byteCount) = encoder.measure(entity.index, version: version, new, permanent: \.self)
+        let (offsets, byteCount) = encoder.measure(entity.index, version: version, new, permanent: \.self)
         let (content, place) = updatedRows.append(id: old.id, byteCount: byteCount) { row in
-            encoder.encode(entity.index, version: version, new, permanent: \.self, in: form, into: &row)
+            encoder.encode(entity.index, version: version, new, permanent: \.self, in: offsets, into: &row)
         }
         try content.withRow(at: place) { row throws(StoreError) in
             _ = try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: entity))
         }
-        let source = RowSource.values(values, destinations: destinations)
+        let source = ValueSource.values(values, destinations: destinations)
         for group in groups { try addKey(group, old.id, entity.index, source) }
     }
 
@@ -380,21 +380,21 @@ struct SaveExecution: ~Copyable {
     }
 
     private mutating func addKey(
-        _ index: Int, _ id: ObjectID, _ entity: ManagedObjectModel.EntityIndex, _ source: RowSource
+        _ index: Int, _ id: ObjectID, _ entity: ManagedObjectModel.EntityIndex, _ source: ValueSource
     ) throws(StoreError) {
         let group = catalog.schema.groups[index]
-        let number = catalog.context.entityNumbers[entity]
+        let number = catalog.numbering.entityNumbers[entity]
         guard group.isUnique else {
-            let context = catalog.context
+            let numbering = catalog.numbering
             let isCut = newEntries[index].append(entityNumber: number) { bytes in
-                let isCut = GroupKey.append(group, source, context, to: &bytes).isCut
+                let isCut = GroupKey.append(group, source, numbering, to: &bytes).isCut
                 bytes.append(bigEndian: id.key)
                 return isCut
             }
             if isCut { cutDeltas[index] += 1 }
             return
         }
-        newKey.encode(group, source, catalog.context)
+        newKey.encode(group, source, catalog.numbering)
         if !newKey.hasNull,
             let other = try transaction.holder(
                 of: newKey, group, catalog.groupTrees[index], group.elements.map { source.value(of: $0.property) },
@@ -426,18 +426,18 @@ struct SaveExecution: ~Copyable {
 
     private mutating func writeCounters() throws(StoreError) {
         for (entity, delta) in rowDeltas.enumerated() where delta != 0 {
-            try add(delta, to: Counter.rows(entityNumber: catalog.context.entityNumbers[entity]))
+            try add(delta, to: Counter.rows(entityNumber: catalog.numbering.entityNumbers[entity]))
         }
         for (group, delta) in cutDeltas.enumerated() where delta != 0 {
             try add(delta, to: Counter.cutEntries(catalog.groupTrees[group].id))
         }
         for case (let root, let key?) in lastKeys.enumerated() {
-            let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root])
+            let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root])
             guard try transaction.counter(counter, catalog) != key else { continue }
             try transaction.setCounter(counter, to: key, catalog)
         }
         for case let (root, version?) in goneVersions.enumerated() {
-            let counter = Counter.goneVersion(rootNumber: catalog.context.entityNumbers[root])
+            let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
             guard try transaction.counter(counter, catalog) < version else { continue }
             try transaction.setCounter(counter, to: version, catalog)
         }

@@ -22,7 +22,7 @@ struct SortBuffer {
     init(keep: Int?) { self.keep = keep ?? Int.max }
 
     /// The normalized key of a row.
-    static func key(of row: StoredRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
+    static func key(of row: EvaluatedRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         for key in sort {
             guard case .attribute(_, let type, _) = key.path.terminal else { continue }

@@ -19,7 +19,7 @@ extension StoreCatalog {
             }
             return tree
         }
-        let context = try loadContext(schema, storeTag: storeTag, from: transaction)
+        let numbering = try loadNumbering(schema, storeTag: storeTag, from: transaction)
         var rowTrees: [Tree<UInt64>?] = []
         var (linkTrees, ownerTrees): ([RelationshipID: Tree<[UInt8]>], [RelationshipID: Tree<[UInt8]>]) = ([:], [:])
         for entity in model.entities {
@@ -35,14 +35,14 @@ extension StoreCatalog {
         var groupTrees: [Tree<[UInt8]>] = []
         for group in schema.groups { groupTrees.append(try tree(StoreName.group(group, model), [UInt8].self)) }
         return StoreCatalog(
-            schema: schema, context: context, rowTrees: rowTrees, groupTrees: groupTrees, linkTrees: linkTrees,
+            schema: schema, numbering: numbering, rowTrees: rowTrees, groupTrees: groupTrees, linkTrees: linkTrees,
             ownerTrees: ownerTrees, counters: try tree(StoreName.counters, UInt64.self),
             metadata: try tree(StoreName.metadata, [UInt8].self))
     }
 
-    private static func loadContext<Base: TreeReading & ~Copyable>(
+    private static func loadNumbering<Base: TreeReading & ~Copyable>(
         _ schema: StoreSchema, storeTag: UInt32, from transaction: borrowing StoreTransaction<Base>
-    ) throws(StoreError) -> RowContext {
+    ) throws(StoreError) -> StoreNumbering {
         func damaged(_ reason: String) -> StoreError {
             .damaged(reason: "schema: \(reason)")
         }
@@ -76,7 +76,7 @@ extension StoreCatalog {
         for entity in model.entities where !entity.isAbstract && current[entity.index] == nil {
             throw damaged("entity \(entity.name) has no layout")
         }
-        return RowContext(
+        return StoreNumbering(
             storeTag: storeTag, layouts: layouts, entities: entities, entityNumbers: entityNumbers,
             currentLayouts: current)
     }

@@ -19,7 +19,7 @@ internal import EspalierModel
 /// The trees and numbers of an open store file.
 final class StoreCatalog: Sendable {
     let schema: StoreSchema
-    let context: RowContext
+    let numbering: StoreNumbering
     /// By index of the root entity.
     let rowTrees: [Tree<UInt64>?]
     /// By position in `schema.groups`.
@@ -31,12 +31,12 @@ final class StoreCatalog: Sendable {
     let metadata: Tree<[UInt8]>
 
     init(
-        schema: StoreSchema, context: RowContext, rowTrees: [Tree<UInt64>?], groupTrees: [Tree<[UInt8]>],
+        schema: StoreSchema, numbering: StoreNumbering, rowTrees: [Tree<UInt64>?], groupTrees: [Tree<[UInt8]>],
         linkTrees: [RelationshipID: Tree<[UInt8]>], ownerTrees: [RelationshipID: Tree<[UInt8]>], counters: Tree<UInt64>,
         metadata: Tree<[UInt8]>
     ) {
         self.schema = schema
-        self.context = context
+        self.numbering = numbering
         self.rowTrees = rowTrees
         self.groupTrees = groupTrees
         self.linkTrees = schema.model.entities.map { entity in

@@ -17,7 +17,7 @@ extension StoreTransaction where Base: ~Copyable {
     ) throws(StoreError) -> [ObjectSnapshot?] {
         var found: [ObjectSnapshot?] = []
         found.reserveCapacity(ids.count)
-        var chunk = RowChunk(context: catalog.context)
+        var chunk = SnapshotMaker(numbering: catalog.numbering)
         var position = 0
         while position < ids.count {
             let tag = ids[position].entityTag
@@ -101,10 +101,10 @@ extension StoreTransaction where Base: ~Copyable {
         var found: ObjectID?
         // Only of a key that was cut the rows have to say whether their values are equal.
         let values = key.isCut ? values() : []
-        let range = KeyRange.beginning(with: key.bytes)
+        let range = EntryRange.beginning(with: key.bytes)
         try forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
             guard entry.byteCount == key.bytes.count + 8, value.byteCount == 3,
-                let id = catalog.context.id(
+                let id = catalog.numbering.id(
                     entityNumber: value.number(at: 0), key: entry.bigEndianKey(at: key.bytes.count))
             else {
                 throw .damaged(
@@ -114,7 +114,7 @@ extension StoreTransaction where Base: ~Copyable {
             if key.isCut {
                 guard let row = try snapshot(of: id, catalog),
                     zip(group.elements, values).allSatisfy({ element, value in
-                        RowSource.snapshot(row).value(of: element.property).compare(value) == .orderedSame
+                        ValueSource.snapshot(row).value(of: element.property).compare(value) == .orderedSame
                     })
                 else { return true }
             }
@@ -144,7 +144,7 @@ private struct EntityRows {
     init?(of id: ObjectID, _ catalog: StoreCatalog) {
         guard let entity = catalog.schema.entity(of: id) else { return nil }
         self.entity = entity
-        number = catalog.context.entityNumbers[entity.index]
+        number = catalog.numbering.entityNumbers[entity.index]
         tree = catalog.rowTree(of: entity)
     }
 }
@@ -158,9 +158,9 @@ extension StoreCatalog {
             .damaged(entity: model.entities[entity.root].name, key: key, reason: reason)
         }
         let number: UInt16
-        do { number = try RowReader(context: context).check(row) } catch { throw damaged(error.reason) }
+        do { number = try RowReader(numbering: numbering).check(row) } catch { throw damaged(error.reason) }
         guard key != 0 else { throw damaged("0 is no primary key") }
-        guard context.root(ofEntity: number) == entity.root else {
+        guard numbering.root(ofEntity: number) == entity.root else {
             throw damaged("a row of another hierarchy, entity number \(number)")
         }
         return number

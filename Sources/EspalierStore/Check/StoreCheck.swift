@@ -42,8 +42,8 @@ struct StoreCheck {
     private let progress: ((StoreCheckProgress) -> Bool)?
     var report = StoreCheckReport()
     let hash = EntryHash()
-    var presence: RowPresence
-    let plans: [RowPlan?]
+    var presence: KeyPresence
+    let plans: [EntityCheckPlan?]
     var lists: [ToManyList]
     /// By position in `schema.groups`: entries that rows call for against those that there are.
     var groupSketches: [EntrySketch]
@@ -61,8 +61,8 @@ struct StoreCheck {
         self.mender = mender
         self.progress = progress
         let catalog = session.catalog
-        presence = RowPresence(session)
-        plans = RowPlan.all(catalog)
+        presence = KeyPresence(session)
+        plans = EntityCheckPlan.all(catalog)
         lists = catalog.toManyLists()
         groupSketches = Array(repeating: EntrySketch(), count: catalog.schema.groups.count)
         expectedCuts = Array(repeating: 0, count: catalog.schema.groups.count)
@@ -207,7 +207,7 @@ struct StoreCheck {
     @inline(__always)
     func entityNumber(of row: RawSpan, _ key: UInt64, _ root: Entity) -> UInt16? {
         guard key != 0, case let number? = try? session.reader.check(row),
-            catalog.context.root(ofEntity: number) == root.index
+            catalog.numbering.root(ofEntity: number) == root.index
         else { return nil }
         return number
     }

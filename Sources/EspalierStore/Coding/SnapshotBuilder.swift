@@ -8,7 +8,7 @@ internal import EspalierModel
 
 /// Collects checked rows into chunks and lists them: one copy of each row, one allocation a chunk.
 struct SnapshotBuilder: ~Copyable {
-    private let context: RowContext
+    private let numbering: StoreNumbering
     /// The rows that are in no part yet.
     private var chunk = RowContent.none
     private var used = 0
@@ -18,7 +18,7 @@ struct SnapshotBuilder: ~Copyable {
     /// How many rows are said to come.
     private var expectedCount = 0
 
-    init(context: RowContext) { self.context = context }
+    init(numbering: StoreNumbering) { self.numbering = numbering }
 
     /// How many rows were collected.
     var count: Int { ids.count }
@@ -65,11 +65,11 @@ struct SnapshotBuilder: ~Copyable {
     private mutating func makeRoom(for byteCount: Int) {
         if used > 0, used + byteCount > RowContent.byteCountMax {
             parts.append(SnapshotList.Part(content: takeChunk(), end: ids.count))
-            chunk = RowContent(capacity: max(byteCount, RowContent.byteCountMax), context: context)
+            chunk = RowContent(capacity: max(byteCount, RowContent.byteCountMax), numbering: numbering)
         } else {
             let expected = max(2 * chunk.capacity, byteCount * max(1, expectedCount - ids.count))
             let wanted = max(used + byteCount, min(expected, RowContent.byteCountMax))
-            let larger = RowContent(capacity: wanted, context: context)
+            let larger = RowContent(capacity: wanted, numbering: numbering)
             larger.write(chunk, byteCount: used)
             chunk = larger
         }

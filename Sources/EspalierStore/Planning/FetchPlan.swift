@@ -20,7 +20,7 @@ struct FetchPlan {
         /// Rows whose keys are found elsewhere first, by primary key.
         case candidates(CandidateSource)
         /// An index from one end to the other, in its order: rows come sorted.
-        case index(group: Int, KeyRange, isReversed: Bool)
+        case index(group: Int, EntryRange, isReversed: Bool)
     }
 
     /// What a fetch sorts by.
@@ -62,7 +62,7 @@ indirect enum CandidateSource {
     /// These rows, if they exist.
     case keys([ObjectID])
     /// The entries of an index in some ranges.
-    case index(group: Int, [KeyRange])
+    case index(group: Int, [EntryRange])
     /// The rows of an entity that pass a condition.
     case scan(Entity, ResolvedPredicate.Node)
     /// The objects from which a relationship leads to one of the candidates.
@@ -145,7 +145,7 @@ extension CandidateSource {
     }
 }
 
-extension KeyRange {
+extension EntryRange {
     /// The range in words, with keys in hexadecimal.
     var explanation: String {
         func hexadecimal(_ bytes: [UInt8]) -> String {

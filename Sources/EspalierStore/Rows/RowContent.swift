@@ -23,22 +23,22 @@ package final class RowContent: @unchecked Sendable {
     let capacity: Int
     private let reader: RowReader
     /// The one row, if it was never encoded.
-    private let decoded: DecodedRow?
+    private let decoded: DecodedValues?
 
     /// Of no row.
-    static let none = RowContent(capacity: 0, context: .none)
+    static let none = RowContent(capacity: 0, numbering: .none)
 
     /// Room for rows of `capacity` bytes.
-    init(capacity: Int, context: RowContext) {
+    init(capacity: Int, numbering: StoreNumbering) {
         // SAFETY: this object's own, until `deinit`.
         unsafe memory = .allocate(byteCount: capacity, alignment: 1)
-        (self.capacity, reader, decoded) = (capacity, RowReader(context: context), nil)
+        (self.capacity, reader, decoded) = (capacity, RowReader(numbering: numbering), nil)
     }
 
-    init(_ row: DecodedRow) {
+    init(_ row: DecodedValues) {
         // SAFETY: this object's own, until `deinit`.
         unsafe memory = .allocate(byteCount: 0, alignment: 1)
-        (capacity, reader, decoded) = (0, RowReader(context: .none), row)
+        (capacity, reader, decoded) = (0, RowReader(numbering: .none), row)
     }
 
     // SAFETY: made so by `init`.
@@ -132,7 +132,7 @@ package struct RowPlace: Sendable {
 }
 
 /// One row as values.
-struct DecodedRow: Sendable {
+struct DecodedValues: Sendable {
     let version: UInt64
     let values: [AttributeValue]
     let destinations: [ObjectID?]

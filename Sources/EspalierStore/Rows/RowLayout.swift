@@ -1,14 +1,14 @@
 // Where each property of a row lies: computed from a list of fields, which the store's catalog keeps under a number.
 //
 // Row (little-endian, on disk):
-//   u8 widths (RowWidths) | u8 layout number, or FFh and the number as u16 | version | null bits, one a field, first
+//   u8 widths (RowOffsets) | u8 layout number, or FFh and the number as u16 | version | null bits, one a field, first
 //   field lowest bit | fields of fixed width in order | integer64 fields in order | references in order | for each
 //   field of variable width in order: its end, counted from the variable part | variable part.
 // Widths: integer16 2, integer32 4, double 8, float 4, boolean 1, date 8, uuid 16, decimal 18; version, integer64,
 //   references and ends as wide as the row says; string, uri, binary, transformable, composite: variable.
 // Invariants
 //   1. Every attribute of a row is found in O(1): its part and place follow from the layout, where the part begins from
-//      the layout and the row's widths (RowForm).
+//      the layout and the row's widths (RowOffsets).
 //   2. A null field has zero bytes where it has a place, and no bytes in the variable part.
 //   3. A layout never changes; a changed entity gets a new layout, and older rows keep theirs until they are saved.
 // Most versions, numbers and keys are small: with 8 bytes for each of them a row of three numbers took twice the room,
@@ -144,7 +144,7 @@ final class RowLayout: Sendable {
         self.places = places
         func size(_ part: Part) -> UInt32 { UInt32(truncatingIfNeeded: sizes[Int(part.rawValue)]) }
         extent = Extent(
-            numberByteCount: number < UInt16(RowForm.longNumberMark) ? 1 : 3,
+            numberByteCount: number < UInt16(RowOffsets.longNumberMark) ? 1 : 3,
             nullByteCount: UInt32(truncatingIfNeeded: fields.count + 7) / 8, fixedByteCount: size(.fixed),
             integerCount: size(.integers), referenceCount: size(.references), variableCount: size(.variable))
         referencePlaces = places.filter { $0.part == .references }

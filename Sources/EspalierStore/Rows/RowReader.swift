@@ -32,7 +32,7 @@ struct RowReader {
         }
     }
 
-    let context: RowContext
+    let numbering: StoreNumbering
 
     /// Checks the structure of a row and returns its entity's number.
     ///
@@ -40,63 +40,65 @@ struct RowReader {
     @discardableResult
     func check(_ row: RawSpan) throws(Damage) -> UInt16 {
         guard row.byteCount >= 2 else { throw .tooShort(byteCount: row.byteCount) }
-        let number = RowForm.layoutNumber(row)
-        guard let shape = context.shapes[number], let entityNumber = shape.entityNumber else {
+        let number = RowOffsets.layoutNumber(row)
+        guard let shape = numbering.shapes[number], let entityNumber = shape.entityNumber else {
             throw .unknownLayout(number)
         }
-        let widths = RowWidths(byte: row.byte(at: 0))
+        let widths = RowOffsets.Widths(byte: row.byte(at: 0))
         guard widths.isPossible else { throw .widths(widths.byte) }
-        let form = RowForm(widths, shape.extent)
-        if !hasSoundFields(row, shape, form) { throw damage(of: row, shape, form) }
+        let offsets = RowOffsets(widths, shape.extent)
+        if !hasSoundFields(row, shape, offsets) { throw damage(of: row, shape, offsets) }
         return entityNumber
     }
 
-    /// Whether a row of this shape and form has the structure that they ask for.
+    /// Whether a row of this shape, with these offsets, has the structure that they ask for.
     @inline(__always)
-    func hasSoundFields(_ row: RawSpan, _ shape: RowShape, _ form: RowForm) -> Bool {
-        guard row.byteCount >= form.variableOffset, firstBrokenReference(row, shape, form) == nil else { return false }
+    func hasSoundFields(_ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Bool {
+        guard row.byteCount >= offsets.variableOffset, firstBrokenReference(row, shape, offsets) == nil else {
+            return false
+        }
         var end = 0
         for position in 0..<Int(shape.extent.variableCount) {
-            let next = form.end(at: position, row)
+            let next = offsets.end(at: position, row)
             guard next >= end else { return false }
             end = next
         }
-        return row.byteCount == form.variableOffset &+ end
+        return row.byteCount == offsets.variableOffset &+ end
     }
 
     /// What is wrong with a row whose fields are not sound.
     @inline(never)
-    private func damage(of row: RawSpan, _ shape: RowShape, _ form: RowForm) -> Damage {
-        guard row.byteCount >= form.variableOffset else { return .tooShort(byteCount: row.byteCount) }
+    private func damage(of row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Damage {
+        guard row.byteCount >= offsets.variableOffset else { return .tooShort(byteCount: row.byteCount) }
         let layout = layout(of: row)
-        if let broken = firstBrokenReference(row, shape, form) {
+        if let broken = firstBrokenReference(row, shape, offsets) {
             return .reference(field: layout.fields[layout.referencePlaces[broken].bit].name)
         }
         var end = 0
         for (position, place) in layout.variablePlaces.enumerated() {
-            let next = form.end(at: position, row)
-            guard next >= end, next <= row.byteCount - form.variableOffset else {
+            let next = offsets.end(at: position, row)
+            guard next >= end, next <= row.byteCount - offsets.variableOffset else {
                 return .variablePart(field: layout.fields[place.bit].name)
             }
             end = next
         }
-        return .length(byteCount: row.byteCount, expected: form.variableOffset + end)
+        return .length(byteCount: row.byteCount, expected: offsets.variableOffset + end)
     }
 
     /// The position among the references of the first that cannot be.
     @inline(__always)
-    private func firstBrokenReference(_ row: RawSpan, _ shape: RowShape, _ form: RowForm) -> Int? {
+    private func firstBrokenReference(_ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Int? {
         for position in 0..<Int(shape.extent.referenceCount) {
-            let (entity, key) = form.reference(at: position, row)
-            let isNull = form.isNull(bit: context.shapes.bit(ofReference: position, shape), row)
-            if !isNull, key == 0 || !context.isKnown(entityNumber: entity) { return position }
+            let (entity, key) = offsets.reference(at: position, row)
+            let isNull = offsets.isNull(bit: numbering.shapes.bit(ofReference: position, shape), row)
+            if !isNull, key == 0 || !numbering.isKnown(entityNumber: entity) { return position }
         }
         return nil
     }
 
     /// The layout of a checked row.
     private func layout(of row: RawSpan) -> RowLayout {
-        guard let layout = context.layout(RowForm.layoutNumber(row)) else {
+        guard let layout = numbering.layout(RowOffsets.layoutNumber(row)) else {
             preconditionFailure("the row was not checked")
         }
         return layout
@@ -104,16 +106,18 @@ struct RowReader {
 
     /// The shape of a checked row.
     @inline(__always)
-    func shape(of row: RawSpan) -> RowShape {
-        guard let shape = context.shapes[RowForm.layoutNumber(row)] else {
+    func shape(of row: RawSpan) -> RowLayout.Shape {
+        guard let shape = numbering.shapes[RowOffsets.layoutNumber(row)] else {
             preconditionFailure("the row was not checked")
         }
         return shape
     }
 
-    /// The form of a checked row of this shape.
+    /// Where the parts of a checked row of this shape begin.
     @inline(__always)
-    func form(of row: RawSpan, _ shape: RowShape) -> RowForm { RowForm(RowWidths(byte: row.byte(at: 0)), shape.extent) }
+    func offsets(of row: RawSpan, _ shape: RowLayout.Shape) -> RowOffsets {
+        RowOffsets(RowOffsets.Widths(byte: row.byte(at: 0)), shape.extent)
+    }
 
     /// The number of a checked row's entity.
     @inline(__always)
@@ -125,43 +129,43 @@ struct RowReader {
     /// The version of a checked row.
     @inline(__always)
     static func version(of row: RawSpan) -> UInt64 {
-        row.unsigned(at: RowForm.versionOffset(row), power: RowWidths(byte: row.byte(at: 0)).version)
+        row.unsigned(at: RowOffsets.versionOffset(row), power: RowOffsets.Widths(byte: row.byte(at: 0)).version)
     }
 
     /// The value of the attribute in `slot` of a checked row.
     @inline(__always)
     func value(at slot: Int, _ row: RawSpan) -> AttributeValue {
         let shape = shape(of: row)
-        let form = form(of: row, shape)
-        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row) else {
+        let offsets = offsets(of: row, shape)
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape), !offsets.isNull(bit: place.bit, row) else {
             return .null
         }
-        return value(at: place, form, row)
+        return value(at: place, offsets, row)
     }
 
     /// The text in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
     @inline(__always)
     func text(at slot: Int, _ row: RawSpan) -> String? {
         let shape = shape(of: row)
-        let form = form(of: row, shape)
-        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row),
+        let offsets = offsets(of: row, shape)
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape), !offsets.isNull(bit: place.bit, row),
             case .attribute(.string) = place.content
         else { return nil }
-        return text(form.range(at: place.position, row), row)
+        return text(offsets.range(at: place.position, row), row)
     }
 
     /// The integer in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of another type.
     @inline(__always)
     func integer(at slot: Int, _ row: RawSpan) -> Int64? {
         let shape = shape(of: row)
-        let form = form(of: row, shape)
-        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row),
+        let offsets = offsets(of: row, shape)
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape), !offsets.isNull(bit: place.bit, row),
             case .attribute(let type) = place.content
         else { return nil }
         return switch type {
-        case .integer64: form.integer(at: place.position, row)
-        case .integer32: Int64(row.number(at: form.fixedOffset + place.position, as: Int32.self))
-        case .integer16: Int64(row.number(at: form.fixedOffset + place.position, as: Int16.self))
+        case .integer64: offsets.integer(at: place.position, row)
+        case .integer32: Int64(row.number(at: offsets.fixedOffset + place.position, as: Int32.self))
+        case .integer16: Int64(row.number(at: offsets.fixedOffset + place.position, as: Int16.self))
         default: nil
         }
     }
@@ -170,41 +174,43 @@ struct RowReader {
     @inline(__always)
     func double(at slot: Int, _ row: RawSpan) -> Double? {
         let shape = shape(of: row)
-        let form = form(of: row, shape)
-        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row),
+        let offsets = offsets(of: row, shape)
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape), !offsets.isNull(bit: place.bit, row),
             case .attribute(.double) = place.content
         else { return nil }
-        return Double(bitPattern: row.number(at: form.fixedOffset + place.position))
+        return Double(bitPattern: row.number(at: offsets.fixedOffset + place.position))
     }
 
     /// The destination in relationship `slot` of a checked row.
     @inline(__always)
     func destination(at slot: Int, _ row: RawSpan) -> ObjectID? {
         let shape = shape(of: row)
-        let form = form(of: row, shape)
-        guard let place = context.shapes.place(ofRelationship: slot, shape), !form.isNull(bit: place.bit, row) else {
+        let offsets = offsets(of: row, shape)
+        guard let place = numbering.shapes.place(ofRelationship: slot, shape), !offsets.isNull(bit: place.bit, row)
+        else {
             return nil
         }
-        return reference(at: place, form, row)
+        return reference(at: place, offsets, row)
     }
 
     /// The reference in relationship `slot` of a checked row, as the row has it.
     @inline(__always)
     func reference(at slot: Int, _ row: RawSpan) -> (entity: UInt16, key: UInt64)? {
         let shape = shape(of: row)
-        let form = form(of: row, shape)
-        guard let place = context.shapes.place(ofRelationship: slot, shape), !form.isNull(bit: place.bit, row) else {
+        let offsets = offsets(of: row, shape)
+        guard let place = numbering.shapes.place(ofRelationship: slot, shape), !offsets.isNull(bit: place.bit, row)
+        else {
             return nil
         }
-        return form.reference(at: place.position, row)
+        return offsets.reference(at: place.position, row)
     }
 
     /// Whether the attribute in `slot` of a checked row has no value.
     @inline(__always)
     func isNull(at slot: Int, _ row: RawSpan) -> Bool {
         let shape = shape(of: row)
-        guard let place = context.shapes.place(ofAttribute: slot, shape) else { return true }
-        return form(of: row, shape).isNull(bit: place.bit, row)
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape) else { return true }
+        return offsets(of: row, shape).isNull(bit: place.bit, row)
     }
 
     /// Where the text in attribute `slot` of a checked row lies; `nil` if there is none, or the attribute is of another
@@ -212,24 +218,24 @@ struct RowReader {
     @inline(__always)
     func textRange(at slot: Int, _ row: RawSpan) -> Range<Int>? {
         let shape = shape(of: row)
-        let form = form(of: row, shape)
-        guard let place = context.shapes.place(ofAttribute: slot, shape), !form.isNull(bit: place.bit, row),
+        let offsets = offsets(of: row, shape)
+        guard let place = numbering.shapes.place(ofAttribute: slot, shape), !offsets.isNull(bit: place.bit, row),
             case .attribute(.string) = place.content
         else { return nil }
-        return form.range(at: place.position, row)
+        return offsets.range(at: place.position, row)
     }
 
     /// Whether the bytes say something that reads otherwise than it was written: the name of the first such field.
     func contentProblem(_ row: RawSpan) -> String? {
         let layout = layout(of: row)
-        let form = form(of: row, shape(of: row))
-        for bit in layout.fields.count..<8 * Int(layout.extent.nullByteCount) where form.isNull(bit: bit, row) {
+        let offsets = offsets(of: row, shape(of: row))
+        for bit in layout.fields.count..<8 * Int(layout.extent.nullByteCount) where offsets.isNull(bit: bit, row) {
             return "the null bits"
         }
         for place in layout.places {
-            if form.isNull(bit: place.bit, row) {
+            if offsets.isNull(bit: place.bit, row) {
                 // Nothing reads these bytes, but a later patch of the row takes them for zeros.
-                let range = place.part == .variable ? form.range(at: place.position, row) : form.bytes(of: place)
+                let range = place.part == .variable ? offsets.range(at: place.position, row) : offsets.bytes(of: place)
                 let isEmpty = place.part == .variable ? range.isEmpty : row.isZero(in: range)
                 if !isEmpty { return layout.fields[place.bit].name }
                 continue
@@ -237,9 +243,9 @@ struct RowReader {
             guard case .attribute(let type) = place.content else { continue }
             let isGood: Bool =
                 switch type {
-                case .string: isText(form.range(at: place.position, row), row)
-                case .boolean: row.byte(at: form.fixedOffset + place.position) < 2
-                case .uri, .composite, .decimal: !value(at: place, form, row).isNull
+                case .string: isText(offsets.range(at: place.position, row), row)
+                case .boolean: row.byte(at: offsets.fixedOffset + place.position) < 2
+                case .uri, .composite, .decimal: !value(at: place, offsets, row).isNull
                 default: true
                 }
             if !isGood { return layout.fields[place.bit].name }
@@ -248,28 +254,28 @@ struct RowReader {
     }
 
     @inline(__always)
-    private func reference(at place: RowLayout.Place, _ form: RowForm, _ row: RawSpan) -> ObjectID? {
-        let reference = form.reference(at: place.position, row)
-        return context.id(entityNumber: reference.entity, key: reference.key)
+    private func reference(at place: RowLayout.Place, _ offsets: RowOffsets, _ row: RawSpan) -> ObjectID? {
+        let reference = offsets.reference(at: place.position, row)
+        return numbering.id(entityNumber: reference.entity, key: reference.key)
     }
 
     /// What most attributes hold without a further call: the way to the value took longer than reading it.
     @inline(__always)
-    private func value(at place: RowLayout.Place, _ form: RowForm, _ row: RawSpan) -> AttributeValue {
+    private func value(at place: RowLayout.Place, _ offsets: RowOffsets, _ row: RawSpan) -> AttributeValue {
         guard case .attribute(let type) = place.content else { return .null }
         switch type {
-        case .string: return .string(text(form.range(at: place.position, row), row))
-        case .integer64: return .integer(form.integer(at: place.position, row))
-        case .double: return .double(Double(bitPattern: row.number(at: form.fixedOffset + place.position)))
-        default: return rarerValue(of: type, at: place, form, row)
+        case .string: return .string(text(offsets.range(at: place.position, row), row))
+        case .integer64: return .integer(offsets.integer(at: place.position, row))
+        case .double: return .double(Double(bitPattern: row.number(at: offsets.fixedOffset + place.position)))
+        default: return rarerValue(of: type, at: place, offsets, row)
         }
     }
 
     @inline(never)
     private func rarerValue(
-        of type: AttributeType, at place: RowLayout.Place, _ form: RowForm, _ row: RawSpan
+        of type: AttributeType, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: RawSpan
     ) -> AttributeValue {
-        let offset = form.fixedOffset + place.position
+        let offset = offsets.fixedOffset + place.position
         switch type {
         case .integer16: return .integer(Int64(row.number(at: offset, as: Int16.self)))
         case .integer32: return .integer(Int64(row.number(at: offset, as: Int32.self)))
@@ -280,10 +286,10 @@ struct RowReader {
         case .decimal:
             return DecimalBytes.decode(row.copy(offset..<offset + DecimalBytes.count)[...]).map { .decimal($0) }
                 ?? .null
-        case .uri: return URL(string: text(form.range(at: place.position, row), row)).map { .uri($0) } ?? .null
-        case .binary: return .binary(Data(row.copy(form.range(at: place.position, row))))
-        case .transformable: return .transformable(Data(row.copy(form.range(at: place.position, row))))
-        case .composite: return TaggedValue.decode(row.copy(form.range(at: place.position, row))) ?? .null
+        case .uri: return URL(string: text(offsets.range(at: place.position, row), row)).map { .uri($0) } ?? .null
+        case .binary: return .binary(Data(row.copy(offsets.range(at: place.position, row))))
+        case .transformable: return .transformable(Data(row.copy(offsets.range(at: place.position, row))))
+        case .composite: return TaggedValue.decode(row.copy(offsets.range(at: place.position, row))) ?? .null
         case .string, .integer64, .double, .undefined, .objectID: return .null
         }
     }

@@ -79,7 +79,7 @@ struct DeleteRules {
     private var model: ManagedObjectModel { schema.model }
 
     /// Deletes these rows, and carries out the rules of all relationships that lead to them or away from them.
-    mutating func delete<Rows: RuledRows & ~Copyable>(
+    mutating func delete<Rows: SaveState & ~Copyable>(
         _ deleted: [ObjectSnapshot], in rows: inout Rows
     ) throws(StoreError) {
         for row in deleted { gone.insert(row.id) }
@@ -107,7 +107,7 @@ struct DeleteRules {
     // MARK: Rows
 
     /// Removes rows that `gone` has, and what leads to them; what they lead to comes later.
-    private mutating func remove<Rows: RuledRows & ~Copyable>(
+    private mutating func remove<Rows: SaveState & ~Copyable>(
         _ batch: ArraySlice<ObjectSnapshot>, in rows: inout Rows
     ) throws(StoreError) {
         var next: [ObjectID] = []
@@ -135,7 +135,7 @@ struct DeleteRules {
     }
 
     /// Removes what leads to rows of one entity.
-    private mutating func remove<Rows: RuledRows & ~Copyable>(
+    private mutating func remove<Rows: SaveState & ~Copyable>(
         sameEntity batch: ArraySlice<ObjectSnapshot>, _ next: inout [ObjectID], _ links: inout [Links],
         _ rows: inout Rows
     ) throws(StoreError) {
@@ -176,7 +176,7 @@ struct DeleteRules {
     }
 
     /// The rule of a to-one relationship of rows that go.
-    private mutating func leaveDestinations<Rows: RuledRows & ~Copyable>(
+    private mutating func leaveDestinations<Rows: SaveState & ~Copyable>(
         of batch: ArraySlice<ObjectSnapshot>, _ relationship: Relationship, _ next: inout [ObjectID],
         _ rows: inout Rows
     ) throws(StoreError) {
@@ -207,7 +207,7 @@ struct DeleteRules {
     }
 
     /// The rule of a to-many relationship of a row that goes.
-    private mutating func leaveList<Rows: RuledRows & ~Copyable>(
+    private mutating func leaveList<Rows: SaveState & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, _ rows: inout Rows
     ) throws(StoreError) {
         let added = edits.added(to: relationship, of: owner)
@@ -239,7 +239,7 @@ struct DeleteRules {
     // MARK: Lists
 
     /// Unrelates a row that goes from all destinations of a to-many relationship, piece by piece.
-    private mutating func empty<Rows: RuledRows & ~Copyable>(
+    private mutating func empty<Rows: SaveState & ~Copyable>(
         _ relationship: Relationship, of owner: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
         while true {
@@ -252,7 +252,7 @@ struct DeleteRules {
     }
 
     /// The first destinations that go with the owner, out of its list; whether these were all.
-    private mutating func takeDestinations<Rows: RuledRows & ~Copyable>(
+    private mutating func takeDestinations<Rows: SaveState & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
     ) throws(StoreError) -> (rows: [ObjectSnapshot], isWhole: Bool) {
         let ids = try takeLinks(of: owner, relationship, from: &rows)
@@ -266,7 +266,7 @@ struct DeleteRules {
     }
 
     /// Takes the first destinations out of a list, and the owner out of theirs if that is a list too.
-    private mutating func takeLinks<Rows: RuledRows & ~Copyable>(
+    private mutating func takeLinks<Rows: SaveState & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
     ) throws(StoreError) -> [ObjectID] {
         let ids = try rows.links(of: owner, relationship, countMax: Self.batch)
@@ -283,7 +283,7 @@ struct DeleteRules {
     // MARK: To-one values
 
     /// Empties to-one relationships that lead to a row that goes; in the request's own updates, later.
-    private mutating func clear<Rows: RuledRows & ~Copyable>(
+    private mutating func clear<Rows: SaveState & ~Copyable>(
         _ relationship: Relationship, of ids: [ObjectID], leadingTo destination: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
         var changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])] = []
@@ -318,7 +318,7 @@ struct DeleteRules {
         return save.updates[position].destinations.last { $0.slot == slot }?.destination
     }
 
-    private mutating func clearOneWayReferences<Rows: RuledRows & ~Copyable>(
+    private mutating func clearOneWayReferences<Rows: SaveState & ~Copyable>(
         in rows: inout Rows
     ) throws(StoreError) {
         guard !gone.isEmpty else { return }
@@ -349,7 +349,7 @@ struct DeleteRules {
     // MARK: The end
 
     /// What the rules forbid, when everything is written.
-    func conflicts<Rows: RuledRows & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
+    func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
         for doubt in doubts where conflicts.count < Self.conflictCountMax {
             switch doubt {

@@ -18,7 +18,7 @@ struct DestinationCheck {
     }
 
     /// The relationships that would lead to rows that are not there.
-    func conflicts<Rows: RuledRows & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
+    func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
         var wanted: [ObjectID] = []
         forEachReference { _, _, destination in
             // Rows of one save mostly lead to a few others, one after the other.

@@ -113,7 +113,7 @@ struct LinkPlan {
     }
 
     private mutating func apply<Source: LinkSource & ~Copyable>(
-        _ change: PreparedSave.LinkChange, _ source: borrowing Source
+        _ change: PreparedSave.ListChange, _ source: borrowing Source
     ) throws(StoreError) {
         let inverse = model.inverse(of: change.relationship)
         if let inverse, !inverse.isToMany {

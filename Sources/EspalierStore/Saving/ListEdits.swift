@@ -17,7 +17,7 @@ struct ListEdits {
     private var removed: [List: Set<ObjectID>] = [:]
 
     /// Notes what a request changes; an order without the one it was made from counts for nothing.
-    mutating func note(_ change: PreparedSave.LinkChange, inverse: Relationship?) {
+    mutating func note(_ change: PreparedSave.ListChange, inverse: Relationship?) {
         if let inverse, !inverse.isToMany { return }
         var (came, went) = (change.added, change.removed)
         if let order = change.order {
@@ -30,7 +30,7 @@ struct ListEdits {
     }
 
     private mutating func note(
-        _ id: ObjectID, in change: PreparedSave.LinkChange, _ inverse: Relationship?, isAdded: Bool
+        _ id: ObjectID, in change: PreparedSave.ListChange, _ inverse: Relationship?, isAdded: Bool
     ) {
         var pairs = [(List(owner: change.owner, relationship: RelationshipID(change.relationship)), id)]
         if let inverse { pairs.append((List(owner: id, relationship: RelationshipID(inverse)), change.owner)) }

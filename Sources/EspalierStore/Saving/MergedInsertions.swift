@@ -16,7 +16,7 @@ internal import EspalierModel
 /// The insertions of one save that make no rows.
 struct MergedInsertions {
     /// A stored row as the request leaves it.
-    private struct StoredRow {
+    private struct TargetRow {
         struct Values {
             var attributes: [AttributeValue]
             var destinations: [ObjectID?]
@@ -43,7 +43,7 @@ struct MergedInsertions {
     /// Positions of insertions and updates.
     private var insertions = ObjectIDTable<Int>()
     private var updates = ObjectIDTable<Int>()
-    private var storedRows: [ObjectID: StoredRow] = [:]
+    private var storedRows: [ObjectID: TargetRow] = [:]
     /// The rows to which the request has brought unique values; they may have others by now.
     private var brought: [Key: ObjectID] = [:]
     /// The rows that merged insertions went into, by position.
@@ -56,7 +56,7 @@ struct MergedInsertions {
     private(set) var changes: [SaveRequest.Update] = []
 
     /// - Throws: `StoreError.invalidRequest` if there is no such constraint, or what reading rows throws.
-    init<Rows: RuledRows & ~Copyable>(
+    init<Rows: SaveState & ~Copyable>(
         _ save: PreparedSave, _ actions: [ConstraintName: ConstraintAction], schema: StoreSchema,
         in rows: borrowing Rows
     ) throws(StoreError) {
@@ -135,7 +135,7 @@ struct MergedInsertions {
     }
 
     /// Decides whether an insertion goes into another row.
-    private mutating func resolve<Rows: RuledRows & ~Copyable>(
+    private mutating func resolve<Rows: SaveState & ~Copyable>(
         _ position: Int, _ rows: borrowing Rows
     ) throws(StoreError) {
         let id = save.ids[position]
@@ -159,7 +159,7 @@ struct MergedInsertions {
     }
 
     /// The row that has these values in a constraint, as far as the request has brought them.
-    private func holder<Rows: RuledRows & ~Copyable>(
+    private func holder<Rows: SaveState & ~Copyable>(
         of values: [AttributeValue], _ group: Int, _ rows: borrowing Rows
     ) throws(StoreError) -> ObjectID? {
         let key = key(of: values, group)
@@ -170,20 +170,20 @@ struct MergedInsertions {
     }
 
     /// Reads a stored row, once; returns whether there is one.
-    private mutating func isStored<Rows: RuledRows & ~Copyable>(
+    private mutating func isStored<Rows: SaveState & ~Copyable>(
         _ id: ObjectID, _ rows: borrowing Rows
     ) throws(StoreError) -> Bool {
         if storedRows[id] != nil { return true }
         guard let row = try rows.rows([id])[0] else { return false }
         let entity = schema.model.entities[schema.entityIndex(of: id)]
-        var values = StoredRow.Values(
+        var values = TargetRow.Values(
             attributes: entity.attributes.indices.map { row.value(at: $0) },
             destinations: entity.relationships.indices.map { row.destination(at: $0) })
         if let position = updates[id] {
             for (slot, value) in save.updates[position].values { values.attributes[slot] = value }
             for (slot, destination) in save.updates[position].destinations { values.destinations[slot] = destination }
         }
-        storedRows[id] = StoredRow(stored: row, updated: values, merged: values)
+        storedRows[id] = TargetRow(stored: row, updated: values, merged: values)
         return true
     }
 
@@ -219,7 +219,7 @@ struct MergedInsertions {
 
     /// The values of a row in a constraint; `nil` if one of them is null.
     private func values(of id: ObjectID, _ group: Int) -> [AttributeValue]? {
-        let source: RowSource
+        let source: ValueSource
         if let position = insertions[id] {
             source = .new(newRows[position] ?? save.insertions[position].row, save.permanentIDs)
         } else if let row = storedRows[id] {
@@ -272,15 +272,15 @@ struct MergedInsertions {
     ///
     /// What a merged insertion has in an order comes behind what the row has in it.
     func united<Source: LinkSource & ~Copyable>(
-        _ links: [PreparedSave.LinkChange], in source: borrowing Source
-    ) throws(StoreError) -> [PreparedSave.LinkChange] {
+        _ links: [PreparedSave.ListChange], in source: borrowing Source
+    ) throws(StoreError) -> [PreparedSave.ListChange] {
         func place(of id: ObjectID) -> ObjectID { replacements[id] ?? id }
         func places(of ids: [ObjectID]) -> [ObjectID] {
             guard ids.contains(where: { replacements[$0] != nil }) else { return ids }
             var seen = Set<ObjectID>()
             return ids.map(place).filter { seen.insert($0).inserted }
         }
-        var united: [PreparedSave.LinkChange] = []
+        var united: [PreparedSave.ListChange] = []
         var orders: [LinkEdit.Key: Int] = [:]
         // The row's own change first.
         for isMerged in [false, true] {
@@ -295,7 +295,7 @@ struct MergedInsertions {
                     order = (known?.order ?? stored) + added.filter { !before.contains($0) }
                     base = known == nil ? stored : known?.orderBase
                 }
-                let result = PreparedSave.LinkChange(
+                let result = PreparedSave.ListChange(
                     owner: owner, relationship: change.relationship, added: places(of: change.added),
                     removed: places(of: change.removed), order: order, orderBase: base)
                 if isMerged, order != nil, let position = orders[key] {

@@ -48,7 +48,7 @@ struct OneToOneRule {
     }
 
     /// Makes the other ends fit, after the rows of the save were written.
-    mutating func carryOut<Rows: RuledRows & ~Copyable>(in rows: inout Rows) throws(StoreError) {
+    mutating func carryOut<Rows: SaveState & ~Copyable>(in rows: inout Rows) throws(StoreError) {
         for setting in settings {
             let (owner, slot, back) = (setting.owner, setting.relationship.slot, setting.inverse.slot)
             let now = try rows.rows([owner])[0]?.destination(at: slot)
@@ -70,7 +70,7 @@ struct OneToOneRule {
         }
     }
 
-    private mutating func set<Rows: RuledRows & ~Copyable>(
+    private mutating func set<Rows: SaveState & ~Copyable>(
         _ relationship: Relationship, of row: ObjectSnapshot, to destination: ObjectID?, instead former: ObjectID,
         _ rows: inout Rows
     ) throws(StoreError) {
@@ -80,7 +80,7 @@ struct OneToOneRule {
     }
 
     /// Relationships that must have a destination and have lost it, when everything is written.
-    func conflicts<Rows: RuledRows & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
+    func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
         for (id, relationship, destination) in emptied {
             guard let row = try rows.rows([id])[0], row.destination(at: relationship.slot) == nil else { continue }

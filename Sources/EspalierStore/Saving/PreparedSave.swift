@@ -11,7 +11,7 @@
 internal import EspalierModel
 
 struct PreparedSave {
-    struct LinkChange {
+    struct ListChange {
         let owner: ObjectID
         let relationship: Relationship
         let added: [ObjectID]
@@ -27,7 +27,7 @@ struct PreparedSave {
     private(set) var updates: [SaveRequest.Update]
     let deletions: [SaveRequest.Expectation]
     let locks: [SaveRequest.Expectation]
-    private(set) var links: [LinkChange] = []
+    private(set) var links: [ListChange] = []
     /// For rows that insertions went into, the IDs in the request of all that brings them something.
     private var mergedIDs: [ObjectID: [ObjectID]] = [:]
     /// The permanent IDs by the temporary ones.
@@ -66,7 +66,7 @@ struct PreparedSave {
     func isReserved(at position: Int) -> Bool { hasReservedIDs && !insertions[position].id.isTemporary }
 
     /// Where the new row at `position` has its values from.
-    func source(ofInsertion position: Int) -> RowSource { .new(insertions[position].row, permanentIDs) }
+    func source(ofInsertion position: Int) -> ValueSource { .new(insertions[position].row, permanentIDs) }
 
     /// Where the to-one relationship in `slot` of the new row at `position` leads.
     func destination(at slot: Int, ofInsertion position: Int) -> ObjectID? {
@@ -108,7 +108,7 @@ struct PreparedSave {
         updates.removeAll { gone.contains($0.id) }
         links = links.compactMap { change in
             guard !gone.contains(change.owner) else { return nil }
-            return LinkChange(
+            return ListChange(
                 owner: change.owner, relationship: change.relationship,
                 added: change.added.filter { !gone.contains($0) }, removed: change.removed,
                 order: change.order?.filter { !gone.contains($0) },

@@ -11,7 +11,7 @@ struct SaveChecks {
     let storeTag: UInt32
     let permanentIDs: PermanentIDs
 
-    func prepare(_ link: SaveRequest.LinkChange) throws(StoreError) -> PreparedSave.LinkChange {
+    func prepare(_ link: SaveRequest.LinkChange) throws(StoreError) -> PreparedSave.ListChange {
         let owner = try permanent(link.owner)
         let entity = try entity(of: owner)
         guard entity.relationships.indices.contains(link.slot), entity.relationships[link.slot].isToMany else {
@@ -32,7 +32,7 @@ struct SaveChecks {
             for id in ids { list.append(try checked(id, for: relationship, inline: false)) }
             return list
         }
-        return PreparedSave.LinkChange(
+        return PreparedSave.ListChange(
             owner: owner, relationship: relationship, added: try permanentList(link.added),
             removed: try permanentList(link.removed), order: try link.order.map(permanentList),
             orderBase: try link.orderBase.map(permanentList))

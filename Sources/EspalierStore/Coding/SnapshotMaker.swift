@@ -7,12 +7,12 @@
 internal import EspalierModel
 
 /// Copies checked rows to memory that they share: one allocation for rows of equal length, however many.
-struct RowChunk: ~Copyable {
-    private let context: RowContext
+struct SnapshotMaker: ~Copyable {
+    private let numbering: StoreNumbering
     private var content = RowContent.none
     private var used = 0
 
-    init(context: RowContext) { self.context = context }
+    init(numbering: StoreNumbering) { self.numbering = numbering }
 
     /// Takes a row that passed the check; returns where it is until the next one is taken.
     ///
@@ -37,7 +37,7 @@ struct RowChunk: ~Copyable {
         let wanted = (byteCount + byteCount / 2).multipliedReportingOverflow(by: count - 1)
         let others = wanted.overflow ? RowContent.byteCountMax : min(wanted.partialValue, RowContent.byteCountMax)
         let capacity = max(byteCount, min(byteCount + others, RowContent.byteCountMax))
-        content = RowContent(capacity: capacity, context: context)
+        content = RowContent(capacity: capacity, numbering: numbering)
         used = 0
     }
 }

@@ -8,7 +8,7 @@ internal import EspalierEngine
 internal import EspalierModel
 
 /// The rows of a store.
-struct RowPresence {
+struct KeyPresence {
     /// 8 MiB: they hold 33,554,432 keys without gaps, and 524,288 keys that are far apart.
     private static let blockCountMax = 1 << 19
 
@@ -19,7 +19,7 @@ struct RowPresence {
 
     init(_ session: ReadSession) {
         self.session = session
-        keys = Array(repeating: KeySet(), count: session.catalog.context.entities.count)
+        keys = Array(repeating: KeySet(), count: session.catalog.numbering.entities.count)
     }
 
     /// Takes in a sound row; rows of a hierarchy come by ascending key.
@@ -45,7 +45,7 @@ struct RowPresence {
     }
 
     private func isStored(_ key: UInt64, _ entityNumber: UInt16) throws(StoreError) -> Bool {
-        guard let entity = session.catalog.context.entity(entityNumber) else { return false }
+        guard let entity = session.catalog.numbering.entity(entityNumber) else { return false }
         do throws(StoreError) {
             let found = try session.transaction.withValue(of: key, in: session.catalog.rowTree(of: entity)) {
                 row throws(StoreError) in try session.catalog.check(row, in: entity, key: key)

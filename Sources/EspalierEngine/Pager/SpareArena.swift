@@ -11,7 +11,7 @@
 import Synchronization
 
 /// An arena that no pool uses.
-enum RestingArena {
+enum SpareArena {
     private static let leastByteCount = 4 << 20
     private static let state = Mutex(State())
 

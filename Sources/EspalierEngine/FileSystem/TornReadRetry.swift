@@ -5,7 +5,7 @@
 //   2. Where nobody held the lock for writing, neither before a read nor after it, what it found is believed at once.
 
 /// The doubts about one read.
-struct Patience {
+struct TornReadRetry {
     /// So many times at once, since most writes are over in microseconds; then with waits.
     private static let quickMax = 20
     private static let waitMax = 50
@@ -20,7 +20,7 @@ struct Patience {
     init(_ store: any StorageFile) { self.store = store }
 
     /// Whether to read again; waits until then.
-    mutating func readsAgain() -> Bool {
+    mutating func shouldReadAgain() -> Bool {
         attempts += 1
         let isLocked = store.isLockedByWriter
         defer { wasLocked = isLocked }

@@ -3,82 +3,85 @@
 // Invariants
 //   1. Widths of a row are large enough for all of its numbers. They may be larger: a number that is written over
 //      another one keeps the width.
-//   2. A form is computed from the layout and the first byte of the row alone. Rows that begin alike have one form.
+//   2. Offsets are computed from the layout and the first byte of the row alone. Rows that begin alike have the same.
 
 internal import EspalierModel
 
-/// The widths of a row's numbers, in its first byte.
-///
-/// Bits 0 and 1: the version, 2 and 3: integer64 fields, 4 and 5: ends of variable fields, each 0 to 3 for 1, 2, 4 or
-/// 8 bytes (ends have no 8). Bits 6 and 7: references, 0 to 2 for an entity number of 1 byte with a primary key of 2, 3
-/// or 4, and 3 for one of 2 bytes with 8.
-struct RowWidths: Equatable {
-    var byte: UInt8 = 0
+extension RowOffsets {
+    /// The widths of a row's numbers, in its first byte.
+    ///
+    /// Bits 0 and 1: the version, 2 and 3: integer64 fields, 4 and 5: ends of variable fields, each 0 to 3 for 1, 2, 4
+    /// or 8 bytes (ends have no 8). Bits 6 and 7: references, 0 to 2 for an entity number of 1 byte with a primary key
+    /// of 2, 3 or 4, and 3 for one of 2 bytes with 8.
+    struct Widths: Equatable {
+        var byte: UInt8 = 0
 
-    // The bits where the others begin; not a tuple, which would be made at the first use, and asked for with a call.
-    private static let integers: UInt8 = 2
-    private static let ends: UInt8 = 4
-    private static let references: UInt8 = 6
+        // The bits where the others begin; not a tuple, which would be made at the first use, and asked for with a
+        // call.
+        private static let integers: UInt8 = 2
+        private static let ends: UInt8 = 4
+        private static let references: UInt8 = 6
 
-    /// The widths as powers of two.
-    @inline(__always) var version: Int { Int(byte & 3) }
-    @inline(__always) var integers: Int { Int(byte &>> Self.integers & 3) }
-    @inline(__always) var ends: Int { Int(byte &>> Self.ends & 3) }
-    /// Which of the four widths references have.
-    @inline(__always) var references: Int { Int(byte &>> Self.references) }
+        /// The widths as powers of two.
+        @inline(__always) var version: Int { Int(byte & 3) }
+        @inline(__always) var integers: Int { Int(byte &>> Self.integers & 3) }
+        @inline(__always) var ends: Int { Int(byte &>> Self.ends & 3) }
+        /// Which of the four widths references have.
+        @inline(__always) var references: Int { Int(byte &>> Self.references) }
 
-    /// Bytes of a reference.
-    @inline(__always) var referenceByteCount: Int { references == 3 ? 10 : 3 &+ references }
+        /// Bytes of a reference.
+        @inline(__always) var referenceByteCount: Int { references == 3 ? 10 : 3 &+ references }
 
-    /// Whether there can be such a row.
-    @inline(__always) var isPossible: Bool { ends < 3 }
+        /// Whether there can be such a row.
+        @inline(__always) var isPossible: Bool { ends < 3 }
 
-    /// Makes the version's width enough for `version`.
-    @inline(__always)
-    mutating func include(version: UInt64) { widen(to: Self.power(of: version), at: 0) }
+        /// Makes the version's width enough for `version`.
+        @inline(__always)
+        mutating func include(version: UInt64) { widen(to: Self.power(of: version), at: 0) }
 
-    /// Makes the width of whole numbers enough for `number`.
-    @inline(__always)
-    mutating func include(integer number: Int64) {
-        widen(to: Self.power(of: number), at: Self.integers)
-    }
+        /// Makes the width of whole numbers enough for `number`.
+        @inline(__always)
+        mutating func include(integer number: Int64) {
+            widen(to: Self.power(of: number), at: Self.integers)
+        }
 
-    /// Makes the width of ends enough for a variable part of `byteCount` bytes.
-    @inline(__always)
-    mutating func include(end byteCount: Int) {
-        widen(to: Self.power(of: UInt64(byteCount)), at: Self.ends)
-    }
+        /// Makes the width of ends enough for a variable part of `byteCount` bytes.
+        @inline(__always)
+        mutating func include(end byteCount: Int) {
+            widen(to: Self.power(of: UInt64(byteCount)), at: Self.ends)
+        }
 
-    /// Makes the width of references enough for this one.
-    @inline(__always)
-    mutating func include(reference: (entity: UInt16, key: UInt64)) {
-        let needed: UInt8 =
-            if reference.entity > 0xFF || reference.key > 0xFFFF_FFFF { 3 } else {
-                reference.key <= 0xFFFF ? 0 : reference.key <= 0xFF_FFFF ? 1 : 2
-            }
-        widen(to: needed, at: Self.references)
-    }
+        /// Makes the width of references enough for this one.
+        @inline(__always)
+        mutating func include(reference: (entity: UInt16, key: UInt64)) {
+            let needed: UInt8 =
+                if reference.entity > 0xFF || reference.key > 0xFFFF_FFFF { 3 } else {
+                    reference.key <= 0xFFFF ? 0 : reference.key <= 0xFF_FFFF ? 1 : 2
+                }
+            widen(to: needed, at: Self.references)
+        }
 
-    @inline(__always)
-    private mutating func widen(to power: UInt8, at bit: UInt8) {
-        if power > byte >> bit & 3 { byte = byte & ~(3 << bit) | power << bit }
-    }
+        @inline(__always)
+        private mutating func widen(to power: UInt8, at bit: UInt8) {
+            if power > byte >> bit & 3 { byte = byte & ~(3 << bit) | power << bit }
+        }
 
-    private static func power(of number: UInt64) -> UInt8 {
-        number <= 0xFF ? 0 : number <= 0xFFFF ? 1 : number <= 0xFFFF_FFFF ? 2 : 3
-    }
+        private static func power(of number: UInt64) -> UInt8 {
+            number <= 0xFF ? 0 : number <= 0xFFFF ? 1 : number <= 0xFFFF_FFFF ? 2 : 3
+        }
 
-    private static func power(of number: Int64) -> UInt8 {
-        Int8(exactly: number) != nil ? 0 : Int16(exactly: number) != nil ? 1 : Int32(exactly: number) != nil ? 2 : 3
+        private static func power(of number: Int64) -> UInt8 {
+            Int8(exactly: number) != nil ? 0 : Int16(exactly: number) != nil ? 1 : Int32(exactly: number) != nil ? 2 : 3
+        }
     }
 }
 
 /// Where the parts of a row begin.
-struct RowForm {
+struct RowOffsets {
     /// What stands in place of a layout's number that does not fit into a byte, and before it.
     static let longNumberMark: UInt8 = 0xFF
 
-    let widths: RowWidths
+    let widths: RowOffsets.Widths
     let nullOffset: Int
     let fixedOffset: Int
     let integerOffset: Int
@@ -87,7 +90,7 @@ struct RowForm {
     let variableOffset: Int
 
     @inline(__always)
-    init(_ widths: RowWidths, _ extent: RowLayout.Extent) {
+    init(_ widths: RowOffsets.Widths, _ extent: RowLayout.Extent) {
         // Nothing overflows: a layout has at most 65,535 fields.
         self.widths = widths
         nullOffset = 1 &+ Int(extent.numberByteCount) &+ 1 &<< widths.version

@@ -6,16 +6,16 @@
 internal import EspalierModel
 
 /// The layouts and entity numbers of an open store.
-final class RowContext: Sendable {
+final class StoreNumbering: Sendable {
     /// That of rows that were never encoded.
-    static let none = RowContext(storeTag: 0, layouts: [], entities: [], entityNumbers: [], currentLayouts: [])
+    static let none = StoreNumbering(storeTag: 0, layouts: [], entities: [], entityNumbers: [], currentLayouts: [])
 
     /// The store's number in object IDs of this process.
     let storeTag: UInt32
     /// By layout number.
     let layouts: [RowLayout?]
     /// The same as numbers, for reading rows.
-    let shapes: RowShapes
+    let shapes: RowLayout.Shapes
     /// By entity number: the entity in the open model.
     let entities: [Entity?]
     /// By index in the model: the entity's number.
@@ -34,7 +34,7 @@ final class RowContext: Sendable {
     ) {
         self.storeTag = storeTag
         self.layouts = layouts
-        shapes = RowShapes(layouts)
+        shapes = RowLayout.Shapes(layouts)
         marks = entities.map { entity in entity.map { ($0.tag, $0.root) } }
         self.entities = entities
         self.entityNumbers = entityNumbers

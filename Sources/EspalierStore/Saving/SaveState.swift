@@ -3,7 +3,7 @@
 internal import EspalierModel
 
 /// Rows and lists in the state that a save has brought them to so far.
-protocol RuledRows: LinkSource, ~Copyable {
+protocol SaveState: LinkSource, ~Copyable {
     /// The rows with these IDs, in this order; `nil` where there is none.
     func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?]
     /// Those of `ids` that name no row; `ids` ascend by entity and key.

@@ -10,7 +10,7 @@ enum FetchKind {
     case rows, ids, count
 }
 
-struct RowSink: ~Copyable {
+struct FetchSink: ~Copyable {
     /// For how many rows room is made at once: how many there are comes from a file, which may be damaged.
     private static let expectedCountMax = 1 << 20
 
@@ -21,9 +21,9 @@ struct RowSink: ~Copyable {
     private var toSkip: Int
     private let limit: Int
 
-    init(_ kind: FetchKind, offset: Int, limit: Int?, context: RowContext) {
+    init(_ kind: FetchKind, offset: Int, limit: Int?, numbering: StoreNumbering) {
         self.kind = kind
-        builder = SnapshotBuilder(context: context)
+        builder = SnapshotBuilder(numbering: numbering)
         toSkip = offset
         self.limit = limit ?? Int.max
     }

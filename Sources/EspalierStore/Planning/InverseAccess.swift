@@ -2,7 +2,7 @@
 
 internal import EspalierModel
 
-enum BackWay {
+enum InverseAccess {
     /// The list of the to-many inverse.
     case links(Relationship)
     /// The to-one inverse in the row of the destination.

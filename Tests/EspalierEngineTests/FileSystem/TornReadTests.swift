@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite struct PatienceTests {
+@Suite struct TornReadTests {
     /// A store whose pages are all half of what they were, and the bytes it should have.
     private struct TornStore {
         let path: String
