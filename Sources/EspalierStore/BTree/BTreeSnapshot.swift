@@ -40,6 +40,7 @@ public final class BTreeSnapshot: StoreSnapshot {
                     try store.checkOpen()
                     throw StoreError(.transaction(.snapshotExpired))
                 }
+                assert(state.session.isFresh, "invariant 2: rows of an earlier call are kept")
                 defer { state.session.forgetRows() }
                 return try body(state, question)
             }

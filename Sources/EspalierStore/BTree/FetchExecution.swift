@@ -36,6 +36,7 @@ struct FetchExecution: ~Copyable {
             sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
         }
         takesUntested = residual.isEmpty && sortBuffer == nil
+        assert(self.plan.checkInvariants(catalog.schema))
     }
 
     /// Finds all rows and gives them to the sink.
@@ -62,6 +63,8 @@ struct FetchExecution: ~Copyable {
             takesUntested = residual.isEmpty && sortBuffer == nil
             return try scan()
         }
+        assert(
+            zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key }, "candidates come by ascending key")
         if takesUntested { sink.expect(candidates.count) }
         var rows = try rows()
         for candidate in candidates {
@@ -70,6 +73,9 @@ struct FetchExecution: ~Copyable {
     }
 
     private consuming func finish() -> FetchSink {
+        assert(
+            takesUntested == (residual.isEmpty && sortBuffer == nil), "rows are tested if there is something to test")
+        assert(sink.checkInvariants())
         guard let buffer = sortBuffer.take() else { return sink }
         for entry in buffer.sorted() {
             guard entry.row.withRawSpan({ sink.accept(entry.id, $0) }) else { break }

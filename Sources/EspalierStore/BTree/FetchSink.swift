@@ -47,6 +47,7 @@ struct FetchSink: ~Copyable {
             toSkip -= 1
             return true
         }
+        assert(count < limit, "invariant 1: a row comes after the last that is wanted")
         count += 1
         switch kind {
         case .rows: builder.append(row, id: id)
@@ -57,5 +58,16 @@ struct FetchSink: ~Copyable {
     }
 
     /// The rows that were taken.
-    consuming func snapshots() -> SnapshotList { builder.finish() }
+    consuming func snapshots() -> SnapshotList {
+        assert(checkInvariants())
+        return builder.finish()
+    }
+
+    /// Asserts that what was counted was taken; to be called in `assert`.
+    func checkInvariants() -> Bool {
+        assert(toSkip >= 0 && count <= limit, "invariant 1: \(count) rows of \(limit), \(toSkip) to skip")
+        assert(ids.count == (kind == .ids ? count : 0), "\(ids.count) IDs of \(count) rows")
+        assert(builder.count == (kind == .rows ? count : 0), "\(builder.count) snapshots of \(count) rows")
+        return true
+    }
 }

@@ -35,8 +35,12 @@ final class ReadSession: @unchecked Sendable {
         let row = try readRow(id)
         if rows.count == Self.cachedRowCountMax { rows.removeAll(keepingCapacity: true) }
         rows[id] = .some(row)
+        assert(rows.count <= Self.cachedRowCountMax, "invariant 2: \(rows.count) rows are kept")
         return row
     }
+
+    /// Whether no row is kept, as between two calls of a snapshot (invariant 2).
+    var isFresh: Bool { rows.isEmpty }
 
     /// Forgets the rows that were looked at.
     func forgetRows() {

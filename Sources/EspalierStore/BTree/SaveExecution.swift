@@ -78,6 +78,7 @@ struct SaveExecution: ~Copyable {
             + DestinationCheck(save, plan, schema: catalog.schema).conflicts(in: self)
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         try writeCounters()
+        assert(checkInvariants(save))
         var result = merged.answer(inserted: insertedRows.finish(), updated: updatedRows.finish())
         result.deleted = rules.gone
         result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners)
@@ -420,6 +421,28 @@ struct SaveExecution: ~Copyable {
                 try transaction.put(value, for: key, in: tree)
             }
         }
+    }
+
+    // MARK: Invariants
+
+    /// Asserts that every part of the request was carried out; to be called in `assert`, before the commit.
+    private func checkInvariants(_ save: PreparedSave) -> Bool {
+        assert(conflicts.isEmpty, "\(conflicts.count) conflicts are committed")
+        assert(newEntries.allSatisfy(\.isEmpty), "entries have not been put in")
+        assert(insertedRows.count == save.ids.count, "\(insertedRows.count) rows of \(save.ids.count) were inserted")
+        assert(
+            updatedRows.count == save.updates.count, "\(updatedRows.count) rows of \(save.updates.count) were updated")
+        for (index, delta) in rowDeltas.enumerated() where delta != 0 {
+            assert(!catalog.model.entities[index].isAbstract, "an abstract entity has got \(delta) rows")
+        }
+        for case let (root, key?) in lastKeys.enumerated() {
+            assert(catalog.schema.roots[root] == root, "keys are given out by roots")
+            assert(
+                save.ids.allSatisfy {
+                    catalog.schema.roots[catalog.schema.entityIndex(of: $0)] != root || $0.key <= key
+                })
+        }
+        return true
     }
 
     // MARK: Counters

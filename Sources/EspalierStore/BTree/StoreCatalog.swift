@@ -12,6 +12,8 @@
 //   owners:<entity>.<relationship>  bytes: LinkKey the other way, for to-many relationships without inverse
 // Invariants
 //   1. Immutable: opened once, read from any thread.
+//   2. Every root entity has a tree of rows, every group and every to-many relationship its own, and every to-many
+//      relationship without inverse one that leads back.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -45,6 +47,7 @@ final class StoreCatalog: Sendable {
         self.ownerTrees = ownerTrees
         self.counters = counters
         self.metadata = metadata
+        assert(checkInvariants())
     }
 
     var model: ManagedObjectModel { schema.model }
@@ -75,6 +78,29 @@ final class StoreCatalog: Sendable {
 
     /// The tree that leads back from the destinations of a to-many relationship without inverse.
     func ownerTree(of relationship: Relationship) -> Tree<[UInt8]>? { ownerTrees[RelationshipID(relationship)] }
+
+    // MARK: Invariants
+
+    /// Asserts that each part of the model has the trees that it needs, and no others; to be called in `assert`.
+    private func checkInvariants() -> Bool {
+        assert(rowTrees.count == model.entities.count, "\(rowTrees.count) places for trees of rows")
+        assert(groupTrees.count == schema.groups.count, "\(groupTrees.count) trees of \(schema.groups.count) groups")
+        var ownerTreeCount = 0
+        for entity in model.entities {
+            let isRoot = entity.root == entity.index
+            assert((rowTrees[entity.index] != nil) == isRoot, "the tree with the rows of \(entity.name)")
+            for relationship in entity.relationships {
+                let isListed = relationship.declaredBy == entity.index && relationship.isToMany
+                let tree = linkTrees[entity.index][relationship.slot]
+                assert((tree != nil) == isListed, "the tree with the lists of \(entity.name).\(relationship.name)")
+                guard isListed, relationship.inverse == nil else { continue }
+                assert(ownerTree(of: relationship) != nil, "no tree leads back from \(relationship.name)")
+                ownerTreeCount += 1
+            }
+        }
+        assert(ownerTrees.count == ownerTreeCount, "\(ownerTrees.count) trees lead back, \(ownerTreeCount) are needed")
+        return true
+    }
 }
 
 extension StoreTransaction where Base: ~Copyable {

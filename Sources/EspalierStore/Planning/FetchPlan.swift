@@ -77,6 +77,22 @@ extension FetchPlan {
         if case .rows = access, case .primaryKey = order { true } else { false }
     }
 
+    /// Asserts that the parts of the plan fit each other and the schema; to be called in `assert`.
+    func checkInvariants(_ schema: StoreSchema) -> Bool {
+        assert(offset >= 0 && limit ?? 0 >= 0, "offset \(offset), limit \(limit ?? 0)")
+        assert(residual.isEmpty || predicate != nil, "a condition is left of none")
+        switch access {
+        case .nothing: return true
+        case .rows: assert(residual.count == condition.count, "rows that no index has chosen are tested for everything")
+        case .entries(let group, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
+        case .candidates: break
+        case .index(let group, _, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
+        }
+        if case .asRead = order, case .index = access { return true }
+        if case .asRead = order { assertionFailure("only an index is read in another order than that of keys") }
+        return true
+    }
+
     /// The whole condition in parts, tested instead of `residual` if candidates are given up for a scan.
     var condition: [ResolvedPredicate.Node] { predicate?.conditions ?? [] }
 

@@ -44,6 +44,10 @@ package final class RowContent: @unchecked Sendable {
     // SAFETY: made so by `init`.
     deinit { unsafe memory.deallocate() }
 
+    /// Whether a place lies within the memory.
+    @inline(__always)
+    func holds(_ place: RowPlace) -> Bool { Int(place.offset) + Int(place.byteCount) <= capacity }
+
     /// Writes `row` at `offset`, where no row is yet.
     @inline(__always)
     func write(_ row: RawSpan, at offset: Int) {
@@ -58,7 +62,7 @@ package final class RowContent: @unchecked Sendable {
     /// Calls `body` with the memory of a row that is to be written, where none is yet.
     @inline(__always)
     func withNewRow(at place: RowPlace, _ body: (inout MutableRawSpan) -> Void) {
-        precondition(Int(place.offset) + Int(place.byteCount) <= capacity, "a row outside of its memory")
+        precondition(holds(place), "a row outside of its memory")
         // SAFETY: in bounds by the line above; the span does not outlive this call.
         let bytes = unsafe UnsafeMutableRawBufferPointer(
             start: memory + Int(place.offset), count: Int(place.byteCount))
@@ -75,7 +79,7 @@ package final class RowContent: @unchecked Sendable {
     /// Calls `body` with the bytes of a row where they lie.
     @inline(__always)
     func withRow<R, E: Error>(at place: RowPlace, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
-        precondition(Int(place.offset) + Int(place.byteCount) <= capacity, "a row outside of its memory")
+        precondition(holds(place), "a row outside of its memory")
         // SAFETY: in bounds by the line above; the span does not outlive this call.
         return try body(
             unsafe UnsafeRawBufferPointer(start: memory + Int(place.offset), count: Int(place.byteCount)).bytes)

@@ -2,6 +2,7 @@
 //
 // Invariants
 //   1. Immutable: snapshots keep it alive and read it from any thread.
+//   2. Every entity of the model has a number, and that number stands for it. A layout stands under its own number.
 
 internal import EspalierModel
 
@@ -47,6 +48,7 @@ final class StoreNumbering: Sendable {
             for index in family { isMember[Int(entityNumbers[index])] = true }
             return isMember
         }
+        assert(checkInvariants())
     }
 
     /// By entity number: whether rows of that entity are rows of `entity`.
@@ -86,5 +88,21 @@ final class StoreNumbering: Sendable {
     func entityNumber(ofTag tag: UInt32) -> UInt16 {
         guard let number = numberByTag[tag] else { preconditionFailure("entity tag \(tag) is not of this store") }
         return number
+    }
+
+    // MARK: Invariants
+
+    /// Asserts invariant 2; to be called in `assert`.
+    private func checkInvariants() -> Bool {
+        for (index, number) in entityNumbers.enumerated() {
+            assert(entity(number)?.index == index, "number \(number) stands for entity \(index)")
+            guard let layout = currentLayouts[index] else { continue }
+            assert(entity(layout.entityNumber)?.index == index, "layout \(layout.number) is not of entity \(index)")
+            assert(self.layout(layout.number) != nil, "layout \(layout.number) is not among the layouts")
+        }
+        for case let (number, layout?) in layouts.enumerated() {
+            assert(Int(layout.number) == number, "layout \(layout.number) stands under \(number)")
+        }
+        return true
     }
 }

@@ -101,6 +101,25 @@ struct LinkPlan {
             }
         }
         for change in save.links { try apply(change, source) }
+        assert(checkInvariants())
+    }
+
+    /// Asserts that each list is in the plan once, where it is sought, and that additions are in order; to be called in
+    /// `assert`.
+    private func checkInvariants() -> Bool {
+        assert(Set(edits.map(\.key)).count == edits.count, "a list is edited twice")
+        for (position, edit) in edits.enumerated() {
+            let place = places.first { $0.relationship == edit.key.relationship }?.byOwner[edit.key.owner]
+            assert(place == position, "the list of \(edit.key.owner) is not found")
+        }
+        for (relationship, links) in additions {
+            assert(relationship.isToMany && !relationship.isOrdered, "additions to \(relationship.name)")
+            let isInOrder = zip(links, links.dropFirst()).allSatisfy {
+                ($0.ownerKey, $0.destinationKey) <= ($1.ownerKey, $1.destinationKey)
+            }
+            assert(isInOrder, "additions to \(relationship.name) are not in the order of their keys")
+        }
+        return true
     }
 
     /// Notes a to-one relationship's change in the list of its to-many inverse.

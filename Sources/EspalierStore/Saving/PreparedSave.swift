@@ -57,6 +57,7 @@ struct PreparedSave {
         for lock in locks { _ = try checks.entity(of: checks.permanent(lock.id)) }
         for link in request.links { links.append(try checks.prepare(link)) }
         try refuseDuplicates()
+        assert(checkInvariants())
     }
 
     /// The store's number in object IDs.
@@ -114,6 +115,8 @@ struct PreparedSave {
                 order: change.order?.filter { !gone.contains($0) },
                 orderBase: change.orderBase?.filter { !gone.contains($0) })
         }
+        assert(checkInvariants())
+        assert(updates.allSatisfy { !gone.contains($0.id) }, "a row that goes is changed")
     }
 
     /// Takes in which insertions make no rows: what is stored changes instead, and what led to them leads there.
@@ -149,6 +152,27 @@ struct PreparedSave {
         updates += merged.changes.filter { added[$0.id] != nil }
         let kept = insertions.indices.filter { merged.targets[$0] == nil }
         (insertions, ids) = (kept.map { insertions[$0] }, kept.map { ids[$0] })
+        assert(checkInvariants())
+    }
+
+    /// Asserts invariant 1; to be called in `assert`.
+    ///
+    /// O(rows of the request).
+    private func checkInvariants() -> Bool {
+        assert(ids.count == insertions.count, "\(ids.count) IDs for \(insertions.count) new rows")
+        func assertStored(_ id: ObjectID) {
+            assert(!id.isTemporary && id.storeTag == storeTag, "invariant 1: \(id) is no ID of this store")
+        }
+        for id in ids { assertStored(id) }
+        for update in updates {
+            assertStored(update.id)
+            for case let destination? in update.destinations.map(\.destination) { assertStored(destination) }
+        }
+        for change in links {
+            assertStored(change.owner)
+            for id in change.added + change.removed { assertStored(id) }
+        }
+        return true
     }
 
     /// Makes to-one relationships lead to other rows.
