@@ -125,7 +125,7 @@ extension ContextWalk {
             sides[index].seen == saves && !sides[index].isMuddled && !sides[index].isMixed
             || cell.property.inverse == nil
         // One whose row is gone keeps what it has, which others no longer have.
-        let isThere = !(values + now).contains { isGone($0, index) }
+        let isThere = !(values + now + [cell.bead]).contains { isGone($0, index) }
         if isExact, isThere, now != values { fail("\(cell) shows \(now), was given \(values)") }
     }
 
@@ -198,9 +198,16 @@ extension ContextWalk {
             return
         }
         note(index, "touch \(cell) \(target)")
-        try bead.add([other], toRelationshipNamed: property.name)
-        if !bead.hasPersistentChangedValues { fail("\(cell) has \(target) more, and that is no change") }
-        try bead.remove([other], fromRelationshipNamed: property.name)
+        let error = contextError {
+            try bead.add([other], toRelationshipNamed: property.name)
+            if !bead.hasPersistentChangedValues { fail("\(cell) has \(target) more, and that is no change") }
+            try bead.remove([other], fromRelationshipNamed: property.name)
+        }
+        if let error {
+            // What it has not taken in may be gone.
+            if sides[index].seen == saves, !isGone(number, index), !isGone(target, index) { throw error }
+            return
+        }
         if try shown(index, cell) != former { return }
         if bead.hasPersistentChangedValues || other.hasPersistentChangedValues {
             fail("\(cell) counts as changed, and is what it was")

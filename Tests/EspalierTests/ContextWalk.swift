@@ -146,13 +146,16 @@ struct ContextWalk {
         side.context.processPendingChanges()
         for (cell, base) in side.bases {
             guard let now = stored[cell.bead]?[cell.property] else { continue }
-            let isTold = side.told.beads.contains(cell.bead) && rowWritten[cell.bead, default: 0] <= side.told.saves
             let isList = cell.property.isRelationship && !cell.property.isToOne
             // Additions and removals are counted from what was taken in; so is an order, unless it was moved there.
-            if isAsked && isTold || isList && !cell.property.isOrdered {
+            if isAsked && isSettled(cell.bead, side) || isList && !cell.property.isOrdered {
                 sides[index].bases[cell] = now
             } else if cell.property.isOrdered, !ordersDiffer(base, now) {
                 sides[index].bases[cell] = now
+                sides[index].otherBases[cell, default: []].insert(base)
+            } else if isAsked, side.told.beads.contains(cell.bead) {
+                // The conflict that was told may be that of what was saved before.
+                sides[index].otherBases[cell, default: []].insert(now)
             }
         }
         // Delete rules have run again, on what deleted beads are related to by now.
@@ -221,22 +224,27 @@ struct ContextWalk {
                 sides[index].bases[cell] = nil
                 sides[index].moves[cell] = nil
             }
-        } else if mergesChanges, sides[index].told.beads.contains(number),
-            rowWritten[number, default: 0] <= sides[index].told.saves
-        {
+        } else if mergesChanges, side.told.beads.contains(number), let row = stored[number] {
+            let isSettled = isSettled(number, side)
             for cell in sides[index].bases.keys where cell.bead == number {
-                if let row = stored[number] { sides[index].bases[cell] = row[cell.property] }
+                if isSettled { sides[index].bases[cell] = row[cell.property] }
+                sides[index].otherBases[cell, default: []].insert(row[cell.property])
             }
         }
-        let shown = try shown(index, number)
-        for cell in side.bases.keys where cell.bead == number && cell.property.isSingle {
-            // What is as it is stored is no change any more.
-            if let now = stored[number]?[cell.property], now == shown?[cell.property] {
-                sides[index].bases[cell] = now
-            }
+        for cell in side.bases.keys where cell.property.isSingle {
+            guard let now = stored[cell.bead]?[cell.property] else { continue }
+            let shown = try shown(index, cell)
+            // What is as it is stored is no change any more; what it is related to may have been refreshed with it.
+            if now == shown && cell.bead == number { sides[index].bases[cell] = now }
+            if now == shown || shown == side.bases[cell] { sides[index].otherBases[cell, default: []].insert(now) }
         }
         for (name, row) in stored { sides[index].forgetMoves(in: BeadCell(name, .list), stored: row[.list]) }
         if sides[index].seen != saves { sides[index].seen = -1 }
+    }
+
+    /// Whether a save has told that a bead is in conflict with what is stored now.
+    private func isSettled(_ bead: Int, _ side: WalkSide) -> Bool {
+        side.told.beads.contains(bead) && side.told.isNewest && rowWritten[bead, default: 0] <= side.told.saves
     }
 
     private mutating func toggleMerging(_ index: Int) throws {
@@ -310,6 +318,9 @@ struct ContextWalk {
         if Bool.random(using: &random) {
             log.append("reopen")
             try board.reopen()
+            // Whatever it asks next, a context reads the newest generation from now on.
+            for side in sides { _ = try side.context.count(for: FetchRequest<Bead>()) }
+            for index in sides.indices where sides[index].seen != saves { sides[index].seen = -1 }
         } else {
             log.append("reopen with another model, for new contexts")
             let count = sides.count

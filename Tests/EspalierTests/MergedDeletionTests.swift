@@ -294,6 +294,93 @@ import Testing
         let stored = try sides.board.stored()
         #expect(stored[0]?[.mate] == [2] && stored[0]?[.mateOf] == [1] && stored[2]?[.mateOf] == [0])
     }
+
+    // MARK: What is changed below
+
+    @Test(arguments: places, [BeadProperty.tags, .marks])
+    func `what was added here and is stored by now can be removed`(
+        _ place: BeadBoard.Place, _ property: BeadProperty
+    ) throws {
+        let sides = try Sides(place, count: 3)
+        try sides.change(0, property, [1], in: sides.mine)
+        let context = ManagedObjectContext(sides.board.coordinator)
+        try sides.change(0, property, [1, 2], in: context)
+        try context.save()
+        // That of another object takes the newest generation in.
+        sides.mine.refresh(try sides.board.bead(2, in: sides.mine), mergesChanges: true)
+
+        try sides.board.bead(0, in: sides.mine).remove(
+            [sides.board.bead(1, in: sides.mine)], fromRelationshipNamed: property.name)
+
+        #expect(try sides.shown(0, property) == [2])
+        try sides.mine.save()
+        #expect(try sides.board.stored()[0]?[property] == [2])
+    }
+
+    @Test(arguments: places, [BeadProperty.mate, .tags, .listed, .fans])
+    func `an object that lost what was related to it here goes with its row`(
+        _ place: BeadBoard.Place, _ property: BeadProperty
+    ) throws {
+        let sides = try Sides(place, count: 3)
+        try sides.store { try sides.change(0, property, [1], in: $0) }
+        let ends = try [0, 1].map { try sides.board.bead($0, in: sides.mine) }
+        #expect(try sides.shown(0, property) == [1] && ends.allSatisfy { $0.managedObjectContext != nil })
+        try sides.change(0, property, [], in: sides.mine)
+        try sides.store { try $0.delete(sides.board.bead(1, in: $0)) }
+        sides.mine.refreshAllObjects()
+
+        try sides.mine.save()
+
+        let stored = try sides.board.stored()
+        #expect(stored[1] == nil && stored[0]?[property] == [])
+    }
+
+    @Test(arguments: places)
+    func `what left a set while the rows were gone follows its own row when it comes again`(
+        _ place: BeadBoard.Place
+    ) throws {
+        let sides = try Sides(place, count: 3)
+        try sides.store { try sides.change(0, .fans, [1, 2], in: $0) }
+        let other = ManagedObjectContext(sides.board.coordinator)
+        other.mergePolicy = .overwrite
+        let others = try [0, 1, 2].map { try sides.board.bead($0, in: other) }
+        for number in [0, 1] { try sides.change(number, .a, [3], in: other) }
+        #expect(try sides.board.shown(others[0], .fans) == [1, 2])
+        #expect(try sides.shown(0, .fans) == [1, 2])
+        try sides.change(0, .b, [1], in: sides.mine)
+        try sides.store { context in
+            for number in [0, 1] { try context.delete(sides.board.bead(number, in: context)) }
+        }
+        sides.mine.refreshAllObjects()
+        let owner = try sides.board.bead(0, in: sides.mine)
+        try owner.setValue(.toMany([]), forKey: "fans")
+        try other.save()
+
+        sides.mine.refreshAllObjects()
+
+        let member = try sides.board.bead(1, in: sides.mine)
+        #expect(try sides.board.shown(member, .best) == [0])
+        #expect(try sides.board.shown(owner, .fans).contains(1))
+    }
+
+    @Test(arguments: places)
+    func `an unsaved object forgets what both sides have deleted`(_ place: BeadBoard.Place) throws {
+        let sides = try Sides(place, count: 2, [.list: .noAction])
+        let bead = Bead(context: sides.mine)
+        try sides.board.bead(1, in: sides.mine).setValue(.toMany([bead]), forKey: "list")
+        try sides.delete(1)
+        let other = ManagedObjectContext(sides.board.coordinator)
+        other.mergePolicy = .overwrite
+        try sides.change(1, .a, [2], in: other)
+        try sides.store { try $0.delete(sides.board.bead(1, in: $0)) }
+        sides.mine.refreshAllObjects()
+        try other.save()
+        sides.mine.refreshAllObjects()
+
+        #expect(try bead.objectIDs(forRelationshipNamed: "listed").isEmpty)
+        try sides.mine.save()
+        #expect(BeadBoard.fault(in: try sides.board.stored()) == nil)
+    }
 }
 
 /// A board, a context, and what somebody else saves.

@@ -11,6 +11,8 @@ struct WalkSide {
     var beads: [Int: Bead] = [:]
     /// For each changed property, what it was changed from.
     var bases: [BeadCell: [Int]] = [:]
+    /// What it may have been changed from as well, as far as the walk can tell: taking in may have settled a change.
+    var otherBases: [BeadCell: Set<[Int]>] = [:]
     /// All changed properties, whatever was taken in since.
     var touched = Set<BeadCell>()
     /// For each changed relationship, what came, what went, and what did both, which may end either way.
@@ -21,8 +23,8 @@ struct WalkSide {
     var graves: BeadState = [:]
     /// The values of beads that must not have changed in the store, and how many saves there were when that was asked.
     var locks: [Int: (row: [[Int]], saves: Int)] = [:]
-    /// The beads that a save has told to be in conflict, and how many saves there were then.
-    var told: (beads: Set<Int>, saves: Int) = ([], 0)
+    /// The beads that a save has told to be in conflict, how many saves there were then, and whether all was taken in.
+    var told: (beads: Set<Int>, saves: Int, isNewest: Bool) = ([], 0, true)
     /// How many saves it has taken in; -1 if it may have taken in some of them in parts.
     var seen = 0
     /// Whether a refresh has given up changes at one side of relationships.
@@ -64,6 +66,11 @@ struct WalkSide {
         }
     }
 
+    /// All that a changed property may have been changed from.
+    func allBases(_ cell: BeadCell) -> [[Int]] {
+        bases[cell].map { base in [base] + otherBases[cell, default: []].filter { $0 != base } } ?? []
+    }
+
     /// What came or went and is gone may end either way, if somebody inserts it again.
     mutating func forgetMoves(of isGone: (Int) -> Bool) {
         for (cell, change) in moves {
@@ -86,7 +93,8 @@ struct WalkSide {
 
     /// Nothing is unsaved any more.
     mutating func forgetChanges() {
-        (bases, touched, moves, inserted, deleted, graves, locks) = ([:], [], [:], [], [], [:], [:])
-        (told, isMuddled, isMixed, failedSaveCount) = (([], 0), false, false, 0)
+        (bases, otherBases, touched, moves) = ([:], [:], [], [:])
+        (inserted, deleted, graves, locks) = ([], [], [:], [:])
+        (told, isMuddled, isMixed, failedSaveCount) = (([], 0, true), false, false, 0)
     }
 }

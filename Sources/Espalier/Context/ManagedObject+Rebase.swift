@@ -205,6 +205,25 @@ extension ManagedObject {
         }
     }
 
+    /// Notes that the store may hold other lists than those that unordered relationships were changed from.
+    func noteOtherLists() {
+        for (slot, change) in changes?.values.toMany.pairs ?? [] where !change.isWhole {
+            noteMerge(of: change, at: slot)
+        }
+    }
+
+    /// Leaves those to the store that left a list while the row was gone and whose own relationships make the list, if
+    /// these are not changed here.
+    func followUnchangedMembers() {
+        guard let context = managedObjectContext else { return }
+        for (slot, change) in changes?.values.toMany.pairs ?? [] where !change.isWhole {
+            guard let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany else { continue }
+            for id in change.removed.ids where context.registry[id]?.unsavedDestinationID(at: inverse.slot) == nil {
+                changeable().values.toMany.modify(slot) { $0.follow(id) }
+            }
+        }
+    }
+
     /// Notes at both ends of an unordered relationship that the store may have changed it; where the other end is
     /// ordered, that one tells what was changed here.
     private func noteMerge(of change: ToManyChange, at slot: Int) {

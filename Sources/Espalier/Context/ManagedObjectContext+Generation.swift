@@ -86,6 +86,7 @@ extension ManagedObjectContext {
     ///
     /// So are rows of unfired faults, unless the context merges by itself and so is told of those that have changed.
     /// The lists of changed objects whose rows are gone stay: with them a merge policy inserts such objects again.
+    /// Lists that are changed here may be others below these changes.
     func forgetReads() {
         var lists: [ObjectID: [(slot: Int, list: [ObjectID])]] = [:]
         for object in updated where object.hasRow {
@@ -94,6 +95,7 @@ extension ManagedObjectContext {
                 lists[object.storedID, default: []].append((relationship.slot, list))
             }
         }
+        for object in updated { object.noteOtherLists() }
         cache.removeAll()
         if mailbox == nil {
             for object in registry.objects where object.isClean && object.isFault { object.row = nil }

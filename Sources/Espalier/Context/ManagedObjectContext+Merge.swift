@@ -103,7 +103,7 @@ extension ManagedObjectContext {
     /// - Complexity: O(changed objects and destinations of their changed relationships), if there are any.
     func forgetPairs(with gone: Set<ObjectID>) {
         guard !gone.isEmpty else { return }
-        for object in updated {
+        for object in changedObjects {
             for (slot, change) in object.changes?.values.toMany.pairs ?? []
             where (change.removed.ids + change.added.ids + change.base).contains(where: gone.contains) {
                 object.changeable().values.toMany.modify(slot) { $0.forget(gone) }
@@ -113,13 +113,24 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Whether it is changed in another way than by objects that have left a list which their own relationships make.
+    /// Whether it is changed in another way than by losing what was related to it: that goes with either end.
     fileprivate var hasOwnChanges: Bool {
-        if !changedValues().isEmpty { return true }
-        return changes?.values.toMany.pairs.contains { slot, change in
+        guard let values = changes?.values else { return false }
+        for (slot, value) in values.attributes.pairs
+        where !entity.attributes[slot].isTransient && row?.value(at: slot) != value { return true }
+        for (slot, id) in values.destinations.pairs where row?.destination(at: slot) != id {
+            // The other end may be what was changed.
+            if id != nil || withShape({ $0.inverses[slot] }) == nil { return true }
+        }
+        return values.toMany.pairs.contains { slot, change in
             let (added, removed) = change.differences
-            if withShape({ $0.inverses[slot]?.isToMany }) == false { return !added.isEmpty }
-            return !added.isEmpty || !removed.isEmpty || change.list.map { $0 != change.base } == true
-        } == true
+            if !added.isEmpty { return true }
+            guard let inverse = withShape({ $0.inverses[slot] }) else {
+                return !removed.isEmpty || change.list.map { $0 != change.base } == true
+            }
+            // Others' to-one relationships say who is there.
+            if !inverse.isToMany { return false }
+            return change.list.map { $0 != change.base.filter { !removed.contains($0) } } == true
+        }
     }
 }

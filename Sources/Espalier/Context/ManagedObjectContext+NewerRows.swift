@@ -30,7 +30,10 @@ extension ManagedObjectContext {
                     if noteGone(object) { left.insert(object.storedID) }
                     continue
                 }
-                object.state.remove(.gone)
+                if object.state.contains(.gone) {
+                    object.state.remove(.gone)
+                    object.followUnchangedMembers()
+                }
                 noteRefreshed(object)
                 cache.invalidate(object.storedID)
                 if isAsked, reportedConflicts[object.storedID] == stored.version {

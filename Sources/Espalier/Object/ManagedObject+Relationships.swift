@@ -310,7 +310,12 @@ extension ManagedObject {
             if !isFulfilled { fireFault() }
             setRawDestination(id, at: relationship.slot)
         } else {
-            beginChange(of: relationship).add(id, toMany: relationship.slot)
+            let changes = beginChange(of: relationship)
+            if let isStored = isStoredBelowMerge(id, relationship) {
+                changes.settle(id, toMany: relationship.slot, isMember: true, isStored: isStored)
+            } else {
+                changes.add(id, toMany: relationship.slot)
+            }
         }
         noteChange()
     }
@@ -322,9 +327,23 @@ extension ManagedObject {
             guard destinationID(at: relationship.slot) == id else { return }
             setRawDestination(nil, at: relationship.slot)
         } else {
-            beginChange(of: relationship).remove(id, fromMany: relationship.slot)
+            let changes = beginChange(of: relationship)
+            if let isStored = isStoredBelowMerge(id, relationship) {
+                changes.settle(id, toMany: relationship.slot, isMember: false, isStored: isStored)
+            } else {
+                changes.remove(id, fromMany: relationship.slot)
+            }
         }
         noteChange()
+    }
+
+    /// Whether the store holds `id` in a set that somebody else may have changed below the changes made here; `nil` if
+    /// nobody has, or if that cannot be read.
+    private func isStoredBelowMerge(_ id: ObjectID, _ relationship: Relationship) -> Bool? {
+        guard changes?.values.toMany[relationship.slot]?.isMerged == true, let context = managedObjectContext else {
+            return nil
+        }
+        return try? context.stores(id, in: relationship, of: self)
     }
 
     /// The changes, with one of a to-many relationship begun.

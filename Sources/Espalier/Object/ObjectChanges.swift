@@ -51,6 +51,11 @@ final class ObjectChanges {
     /// Removes a destination from a to-many relationship whose change has begun.
     func remove(_ id: ObjectID, fromMany slot: Int) { values.toMany.modify(slot) { $0.remove(id) } }
 
+    /// Makes a destination one, or none, of a to-many relationship without order whose stored list is known.
+    func settle(_ id: ObjectID, toMany slot: Int, isMember: Bool, isStored: Bool) {
+        values.toMany.modify(slot) { $0.settle(id, isMember: isMember, isStored: isStored) }
+    }
+
     /// Forgets the values that somebody else keeps from now on.
     func keepOnlyToMany() {
         (values.attributes, values.destinations, values.bases) = (SlotValues(), SlotValues(), nil)
