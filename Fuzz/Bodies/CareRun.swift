@@ -64,7 +64,7 @@ final class CareRun {
             let number = write.transactionID
             try write.commit()
             operations.note(number)
-        } catch .logFull {
+        } catch .transaction(.logFull) {
             // As documented: each page that moves takes its place in the log.
         }
     }
@@ -130,7 +130,7 @@ final class CareRun {
             }
             copied = content
             try examine(Self.copyPath, content)
-        } catch .changesGone {
+        } catch .maintenance(.changesGone) {
             // The log did not keep what the stream would have to deliver: an increment does.
             try continueWithIncrement(restoring: false)
         }

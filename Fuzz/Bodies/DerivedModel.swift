@@ -65,7 +65,7 @@ enum DerivedFixture {
 
     private static func fill(_ store: BTreeStore) throws {
         func entity(_ name: String) throws -> Entity {
-            guard let entity = model.entity(named: name) else { throw StorageError.noEntry }
+            guard let entity = model.entity(named: name) else { throw StorageError.argument(.noEntry) }
             return entity
         }
         func ids(_ name: String, _ count: Int) throws -> [ObjectID] {

@@ -56,7 +56,7 @@ extension FuzzBody {
             try store.close()
         } catch {
             // A name may be longer than a tree's name can be; everything else is possible.
-            if case .storage(.keyTooLong(_, _), _) = error { return }
+            if case .storage(.argument(.keyTooLong(_, _)), _) = error { return }
             preconditionFailure("no store for a valid model: \(error)")
         }
     }

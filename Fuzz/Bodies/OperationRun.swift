@@ -101,7 +101,7 @@ final class OperationRun {
         for snapshot in snapshots {
             do throws(StorageError) {
                 try Self.compare(snapshot.read, with: snapshot.content)
-            } catch .snapshotExpired {
+            } catch .transaction(.snapshotExpired) {
                 // The log reached its cap: the price is named in the documentation.
             }
         }
@@ -121,7 +121,7 @@ final class OperationRun {
         let mode = [CheckpointMode.passive, .full, .truncate][input.number(below: 3)]
         do throws(StorageError) {
             try database.checkpoint(mode)
-        } catch .logFull {
+        } catch .transaction(.logFull) {
             precondition(!snapshots.isEmpty && mode != .passive, "a checkpoint waits for readers that are not there")
         }
     }
@@ -151,7 +151,7 @@ final class OperationRun {
             let receipt = try write.commit(durability)
             precondition(receipt.transactionID <= number, "a commit with the number \(receipt.transactionID)")
             if receipt.transactionID == number, durability == .durable { durable = number }
-        } catch .logFull {
+        } catch .transaction(.logFull) {
             content = before
         }
     }
@@ -186,7 +186,7 @@ final class OperationRun {
         case 13:
             guard kind == .bytes else { return }
             let long = [UInt8](repeating: input.byte(), count: 900 + input.number(below: 256))
-            do throws(StorageError) { try put(long, [1], tree, &model, &write) } catch .keyTooLong {}
+            do throws(StorageError) { try put(long, [1], tree, &model, &write) } catch .argument(.keyTooLong) {}
         case 14:
             let count = try write.count(of: tree)
             precondition(count == UInt64(model.entries.count), "another count")
@@ -264,9 +264,9 @@ final class OperationRun {
             try write.load(keys.map { ($0, value) }, into: tree)
             precondition(isEmpty && ascends, "a load that cannot be")
             for key in keys { _ = model.put(value, for: key) }
-        } catch .treeNotEmpty {
+        } catch .argument(.treeNotEmpty) {
             precondition(!isEmpty, "an empty tree is said to have entries")
-        } catch .keysNotAscending {
+        } catch .argument(.keysNotAscending) {
             precondition(!ascends, "keys that ascend are said not to")
         }
     }

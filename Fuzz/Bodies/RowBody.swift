@@ -55,13 +55,13 @@ private final class RowFixture: Sendable {
                 id: temporary, values: album.attributes.map { FuzzModel.albumValues[$0.name] ?? .null },
                 destinations: album.relationships.map { $0.name == "artist" ? artist : nil }),
         ]
-        guard let id = try store.save(request).inserted.last?.id else { throw StorageError.noEntry }
+        guard let id = try store.save(request).inserted.last?.id else { throw StorageError.argument(.noEntry) }
         self.id = id
         let read = try database.beginRead()
         guard let rows = try read.tree(named: "rows:Album", keys: UInt64.self),
             let seed = try read.get(id.key, from: rows)
         else {
-            throw StorageError.noEntry
+            throw StorageError.argument(.noEntry)
         }
         (self.rows, self.seed) = (rows, seed)
     }

@@ -85,9 +85,9 @@ enum Verdict: CustomStringConvertible {
             switch error {
             case .corruption(let corruption): return .damaged([Int(corruption.rule.rawValue)])
             // Which frame rule is broken is not told.
-            case .logCorrupt: return .damaged([60, 61, 62, 63, 64])
-            case .logMissing: return .damaged([60])
-            case .notAStore(.damagedSuperblock): return .damaged([10])
+            case .opening(.logCorrupt): return .damaged([60, 61, 62, 63, 64])
+            case .opening(.logMissing): return .damaged([60])
+            case .opening(.notAStore(.damagedSuperblock)): return .damaged([10])
             default: return .refused("\(error)")
             }
         }

@@ -68,7 +68,9 @@ import Testing
             let failure = commit(database, 2, byteCount)
             system.arm(nil)
             // A sync that failed is another matter.
-            guard failure != .commitOutcomeUnknown, failure != .poisoned(errno: Platform.ioError), failure != nil else {
+            guard failure != .transaction(.commitOutcomeUnknown),
+                failure != .database(.poisoned(errno: Platform.ioError)), failure != nil
+            else {
                 continue
             }
             #expect(commit(database, 3, byteCount) == nil, "after \(String(describing: failure))")
@@ -149,7 +151,7 @@ import Testing
                 if round % 2 == 1 { try database.checkpoint() }
                 system.arm(SimulatedFault(operation: system.operationCount + call, kind: .syncForgets))
                 // The same keys again: recovery overwrites pages that hold what was acknowledged.
-                isUnknown = commit(database, 3, 4000) == .commitOutcomeUnknown
+                isUnknown = commit(database, 3, 4000) == .transaction(.commitOutcomeUnknown)
                 system.arm(nil)
             }
             #expect(isUnknown)
@@ -184,7 +186,7 @@ import Testing
             guard operation == .sync, role == .store else { return }
             system.arm(SimulatedFault(operation: system.operationCount, kind: .syncForgets))
         }
-        #expect(throws: StorageError.poisoned(errno: Platform.ioError)) { try database.checkpoint() }
+        #expect(throws: StorageError.database(.poisoned(errno: Platform.ioError))) { try database.checkpoint() }
         system.beforeEachCall(nil)
         system.arm(nil)
 
@@ -210,7 +212,7 @@ import Testing
                 system.arm(SimulatedFault(operation: system.operationCount, kind: .syncForgets))
             }
         }
-        #expect(throws: StorageError.poisoned(errno: Platform.ioError)) { try database.checkpoint() }
+        #expect(throws: StorageError.database(.poisoned(errno: Platform.ioError))) { try database.checkpoint() }
         system.beforeEachCall(nil)
         system.arm(nil)
         #expect(read.transactionID == 7)

@@ -170,7 +170,9 @@ struct InterleavingRun: Sendable {
                 step("read")
                 try compare(read)
             }
-        } catch .snapshotExpired where test.isLogCapped && database.statistics.transactionID > read.transactionID {
+        } catch .transaction(.snapshotExpired)
+            where test.isLogCapped && database.statistics.transactionID > read.transactionID
+        {
             ledger.state.withLock { $0.expiredCount += 1 }
         }
         step("end read")
@@ -196,7 +198,7 @@ struct InterleavingRun: Sendable {
         do throws(StorageError) {
             let result = try database.checkpoint(mode)
             if mode != .passive, !result.isComplete { ledger.report("a \(mode) checkpoint is not complete") }
-        } catch .logFull where mode != .passive {
+        } catch .transaction(.logFull) where mode != .passive {
             // A snapshot holds it back.
         }
     }

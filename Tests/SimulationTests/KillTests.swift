@@ -83,7 +83,7 @@ import Testing
         let pid = getpid()
 
         await #expect(processExitsWith: .success) { [path = path as String, pid = pid as Int32] in
-            #expect(throws: StorageError.storeBusy(pid: pid)) { _ = try Database.open(path) }
+            #expect(throws: StorageError.opening(.storeBusy(pid: pid))) { _ = try Database.open(path) }
             var options = DatabaseOptions()
             options.access = .readOnly
             let reader = try Database.open(path, options: options)

@@ -108,7 +108,8 @@ struct PlaceWalk {
             }
             // Nothing, or the log of another store that was renamed.
             try #require(
-                [.logMissing, .corrupt(.logForeign, page: 0, file: .log)].contains(opened.failure), "\(label)")
+                [.opening(.logMissing), .corrupt(.logForeign, page: 0, file: .log)].contains(opened.failure), "\(label)"
+            )
             displaced.append(number)
         }
         // All away first: one may have the name that another is to get.
@@ -197,7 +198,7 @@ struct PlaceWalk {
     private func refusal(of number: Int, _ handle: Handle) -> StorageError? {
         let log = ledger.logPlace(handle.entry)
         if handle.hasLog { return nil }
-        if ledger.stores[number].place != handle.entry { return .storeReplaced }
+        if ledger.stores[number].place != handle.entry { return .database(.storeReplaced) }
         let isInUse = handles.contains { $0.key != number && $0.value.hasLog && ledger.stores[$0.key].log == log }
         return isInUse ? .path(.logInUse) : nil
     }
@@ -259,7 +260,7 @@ struct PlaceWalk {
     private mutating func compact(_ number: Int) throws {
         let path = try spelling(of: ledger.stores[number].place)
         guard handles[number] == nil else {
-            try #require(throws: StorageError.storeBusy(pid: getpid()), "\(label)") {
+            try #require(throws: StorageError.opening(.storeBusy(pid: getpid())), "\(label)") {
                 try Database.compact(at: path, in: system, options: DatabaseOptions())
             }
             return
@@ -358,7 +359,8 @@ struct PlaceWalk {
             let store = ledger.stores[number]
             let isGone = store.place.folder == folder
             guard isGone || store.log?.folder == folder else { continue }
-            let expected: StorageError = handle.hasLog ? .removed(isGone ? .store : .log) : .storeReplaced
+            let expected: StorageError =
+                handle.hasLog ? .database(.removed(isGone ? .store : .log)) : .database(.storeReplaced)
             try #require(throws: expected, "\(label), store \(number)") { try handle.database.append(1) }
             try #require(try handle.database.numbers() == store.numbers, "\(label), store \(number)")
             if isGone {

@@ -141,7 +141,7 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
                 }
                 return SimulatedFile(system: self, file: file, role: role)
             }
-            guard mode == .createExclusively else { throw .noSuchStore }
+            guard mode == .createExclusively else { throw .opening(.noSuchStore) }
             return SimulatedFile(system: self, file: state.disk.create(path), role: role)
         }
     }
@@ -215,7 +215,7 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
 
     func lock(_ file: Int) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
-            guard state.lockedFiles.insert(file).inserted else { throw .storeBusy(pid: 0) }
+            guard state.lockedFiles.insert(file).inserted else { throw .opening(.storeBusy(pid: 0)) }
         }
     }
 

@@ -5,7 +5,7 @@
 
 extension Repository {
     /// Modules whose folders still depend on each other both ways.
-    static let unlayeredModules: Set = ["EspalierStore", "Espalier"]
+    static let unlayeredModules: Set = ["Espalier"]
 
     /// Each folder of a module that is part of a circle, with a name by which it leads on; and each module that is
     /// excepted without need.

@@ -36,6 +36,26 @@ extension Repository {
         }
     }
 
+    /// Where the tests of a module have folders, they have the module's: each has the name of one of them, and
+    /// `XTests.swift` lies in that of `X.swift`.
+    func testFolderFindings() -> [Finding] {
+        let sources = Dictionary(grouping: swiftFiles.filter(\.isProduct)) { $0.target + "Tests" }
+        let tests = Dictionary(grouping: swiftFiles.filter(\.isTest), by: \.target)
+        return tests.sorted { $0.key < $1.key }.flatMap { target, files -> [Finding] in
+            guard let module = sources[target], files.contains(where: { !$0.folder.isEmpty }) else { return [] }
+            let folders = Set(module.map(\.folder)).union([""])
+            let places = Dictionary(
+                module.map { ($0.stem + "Tests", $0.folder) }, uniquingKeysWith: { first, _ in first })
+            return files.compactMap { file in
+                if let place = places[file.stem], place != file.folder {
+                    return file.finding(0, "belongs to the folder '\(place)', as the file that it tests")
+                }
+                return folders.contains(file.folder)
+                    ? nil : file.finding(0, "the module has no folder '\(file.folder)'")
+            }
+        }
+    }
+
     /// Each file that is no Swift source stands in a string of one, or explains its folder.
     ///
     /// It counts by its own name, with or without the ending, or by a folder that it lies in, as a whole word; that a

@@ -34,6 +34,9 @@ struct SourceFile: CustomTestStringConvertible {
         return parts.count > 2 ? String(parts[1]) : ""
     }
 
+    /// The folder within its target; empty if it lies there itself.
+    var folder: String { path.split(separator: "/").dropFirst(2).dropLast().joined(separator: "/") }
+
     /// Whether it is product code: under `Sources`.
     var isProduct: Bool { path.hasPrefix("Sources/") }
 

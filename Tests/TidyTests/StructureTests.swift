@@ -75,6 +75,22 @@ import Testing
         #expect(findings.first?.message.contains(message) == true)
     }
 
+    @Test func `the folders of tests are those of their module`() {
+        expectNone(Repository.current.testFolderFindings())
+    }
+
+    @Test func `a test file in another folder than what it tests, or in one that the module has not, is found`() {
+        let paths = [
+            "Sources/A/Low/Page.swift", "Sources/A/Top.swift", "Sources/B/Leaf.swift",
+            "Tests/ATests/Low/PageTests.swift", "Tests/ATests/TopTests.swift", "Tests/ATests/Sample.swift",
+            "Tests/ATests/Low/TopTests.swift", "Tests/ATests/High/OtherTests.swift", "Tests/BTests/LeafTests.swift",
+        ]
+        let files = paths.map { SourceFile(path: $0, text: "") }
+        let findings = Repository(paths: [], swiftFiles: files).testFolderFindings()
+
+        #expect(findings.map(\.path) == ["Tests/ATests/Low/TopTests.swift", "Tests/ATests/High/OtherTests.swift"])
+    }
+
     @Test func `a data file that no source names is found`() {
         let test = SourceFile(path: "Tests/ATests/ATests.swift", text: "let a = \"Golden/page.hex\" // old.hex")
         let repository = Repository(

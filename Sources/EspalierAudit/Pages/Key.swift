@@ -17,7 +17,7 @@ enum Key: Comparable {
 }
 
 /// The keys between two fences; `nil` is the end of the tree.
-struct KeyRange: Equatable {
+struct KeyInterval: Equatable {
     var low: Key?
     var high: Key?
 }

@@ -11,7 +11,7 @@ struct TreeFrame {
     let cellCount: Int
     let fragmentByteCount: Int
     let prefix: [UInt8]
-    let fences: KeyRange
+    let fences: KeyInterval
     let contentStart: Int
     let contentEnd: Int
 
@@ -38,7 +38,7 @@ struct TreeFrame {
             contentEnd = page.count - lowCount - highCount
             let low = page.bytes(contentEnd..<contentEnd + lowCount)
             let high = page.bytes(page.count - highCount..<page.count)
-            fences = KeyRange(
+            fences = KeyInterval(
                 low: lowCount == 0 ? nil : .bytes(low), high: highCount == 0 ? nil : .bytes(high))
             prefix = Self.commonBeginning(low, high)
         }
@@ -53,7 +53,7 @@ struct TreeFrame {
         }
     }
 
-    private static func integerFences(_ page: [UInt8], _ low: Int, _ high: Int) throws(Breach) -> KeyRange {
+    private static func integerFences(_ page: [UInt8], _ low: Int, _ high: Int) throws(Breach) -> KeyInterval {
         func fence(_ offset: Int, _ byteCount: Int, _ field: Int) throws(Breach) -> Key? {
             let value = page.u64(offset)
             guard byteCount == 8 || (byteCount == 0 && value == 0) else {
@@ -61,7 +61,7 @@ struct TreeFrame {
             }
             return byteCount == 8 ? .integer(value) : nil
         }
-        return KeyRange(low: try fence(page.count - 16, low, 40), high: try fence(page.count - 8, high, 42))
+        return KeyInterval(low: try fence(page.count - 16, low, 40), high: try fence(page.count - 8, high, 42))
     }
 
     /// What two fences have in common; a page without a high fence has no prefix.

@@ -26,7 +26,7 @@ struct TreePage {
     }
 
     private(set) var entries: [Entry] = []
-    let fences: KeyRange
+    let fences: KeyInterval
     let rightChild: UInt32
     let rootTag: UInt32
     let isLeaf: Bool
@@ -50,15 +50,15 @@ struct TreePage {
     }
 
     /// The children in order, each with the range of its keys.
-    var children: [(page: UInt32, range: KeyRange, offset: Int)] {
+    var children: [(page: UInt32, range: KeyInterval, offset: Int)] {
         var low = fences.low
-        var result: [(page: UInt32, range: KeyRange, offset: Int)] = []
+        var result: [(page: UInt32, range: KeyInterval, offset: Int)] = []
         for entry in entries {
             guard case .child(let page) = entry.content else { continue }
-            result.append((page, KeyRange(low: low, high: entry.key), entry.offset))
+            result.append((page, KeyInterval(low: low, high: entry.key), entry.offset))
             low = entry.key
         }
-        result.append((rightChild, KeyRange(low: low, high: fences.high), 36))
+        result.append((rightChild, KeyInterval(low: low, high: fences.high), 36))
         return result
     }
 

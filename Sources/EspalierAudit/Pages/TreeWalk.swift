@@ -29,7 +29,7 @@ struct TreeWalk {
     private struct Reference {
         let page: UInt32
         let place: AuditFinding.Place
-        let range: KeyRange
+        let range: KeyInterval
         /// Nothing where the root is referred to.
         let level: Int?
 
@@ -53,7 +53,7 @@ struct TreeWalk {
     mutating func run(
         root: UInt32, from place: AuditFinding.Place, _ uses: inout PageUses, _ findings: inout AuditFindings
     ) throws(AuditFailure) {
-        try walk(Reference(page: root, place: place, range: KeyRange(), level: nil), &uses, &findings)
+        try walk(Reference(page: root, place: place, range: KeyInterval(), level: nil), &uses, &findings)
     }
 
     private mutating func walk(

@@ -76,7 +76,7 @@ package final class CommitQueue: @unchecked Sendable {
             do throws(StorageError) {
                 try lead(log)
             } catch {
-                throw .commitOutcomeUnknown
+                throw .transaction(.commitOutcomeUnknown)
             }
         }
     }

@@ -73,7 +73,7 @@ package final class SnapshotBoard: Sendable {
     /// - Throws: `closed`.
     package func begin(label: String? = nil) throws(StorageError) -> (index: LogIndex, mark: SnapshotMark) {
         try shared.withLock { shared throws(StorageError) in
-            if shared.isClosed { throw .closed }
+            if shared.isClosed { throw .database(.closed) }
             let slot = shared.vacant.popLast() ?? shared.marks.count
             let mark = SnapshotMark(
                 slot: slot, state: shared.state, edition: edition.load(ordering: .relaxed), label: label)
@@ -125,7 +125,7 @@ package final class SnapshotBoard: Sendable {
     /// Throws `closed`.
     package func beginWriter() throws(StorageError) {
         try shared.withLock { shared throws(StorageError) in
-            if shared.isClosed { throw .closed }
+            if shared.isClosed { throw .database(.closed) }
             shared.writerCount += 1
         }
     }
@@ -143,11 +143,11 @@ package final class SnapshotBoard: Sendable {
     /// - Throws: `transactionsOpen`, `closed`.
     package func close() throws(StorageError) {
         try shared.withLock { shared throws(StorageError) in
-            if shared.isClosed { throw .closed }
+            if shared.isClosed { throw .database(.closed) }
             // Resting snapshots are refused from here on, and look under the lock what is the matter.
             edition.add(1, ordering: .sequentiallyConsistent)
             let open = shared.liveMarks.reduce(shared.writerCount) { count, _ in count + 1 }
-            guard open == 0 else { throw .transactionsOpen(count: UInt32(open)) }
+            guard open == 0 else { throw .database(.transactionsOpen(count: UInt32(open))) }
             shared.isClosed = true
             assert(shared.checkInvariants())
         }

@@ -23,7 +23,7 @@ package final class WriterGate: @unchecked Sendable {
     package func enter() throws(StorageError) {
         let thread = Platform.lifelongThreadNumber
         try monitor.withLock { () throws(StorageError) in
-            if owner != 0, owner == thread { throw .alreadyWriting }
+            if owner != 0, owner == thread { throw .transaction(.alreadyWriting) }
             let ticket = nextTicket
             nextTicket += 1
             while serving != ticket { monitor.wait() }

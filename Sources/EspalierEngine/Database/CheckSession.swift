@@ -36,7 +36,7 @@ public final class CheckSession {
     ///   - milliseconds: the longest time to take, as far as single reads allow.
     /// - Returns: what was found and counted so far; `isComplete` tells whether the whole store was checked, and
     ///   `isSnapshotExpired` that the rest cannot be: begin another session for the newest commit.
-    /// - Throws: `io`, `closed`, `transactionEnded` after ``end()``. Damage is reported, not thrown.
+    /// - Throws: `io`, `closed`, `transaction(.ended)` after ``end()``. Damage is reported, not thrown.
     public func resume(pages: Int = .max, milliseconds: Int = .max) throws(StorageError) -> CheckReport {
         let begin = clock.now()
         var stepCount = 0
@@ -47,7 +47,7 @@ public final class CheckSession {
                 let now = clock.now()
                 if now > begin, (now - begin) / 1_000_000 >= UInt64(clamping: milliseconds) { break }
             }
-        } catch .snapshotExpired {
+        } catch .transaction(.snapshotExpired) {
             check.expire()
         }
         if check.isOver { check.end() }

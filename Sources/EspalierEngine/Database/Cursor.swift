@@ -49,7 +49,7 @@ public struct Cursor<Key>: ~Copyable {
     public func withKey<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
         var result: R?
         try base.visitKey { result = body($0) }
-        guard let result else { throw .noEntry }
+        guard let result else { throw .argument(.noEntry) }
         return result
     }
 
@@ -60,7 +60,7 @@ public struct Cursor<Key>: ~Copyable {
     public func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
         var result: R?
         try base.visitValue { result = body($0) }
-        guard let result else { throw .noEntry }
+        guard let result else { throw .argument(.noEntry) }
         return result
     }
 
@@ -207,7 +207,7 @@ struct AnyCursor: ~Copyable {
     @usableFromInline var integerKey: UInt64 {
         get throws(StorageError) {
             assert(cursor.kind == .integer, "tree \(tree.id) has other keys")
-            guard isOnEntry else { throw .noEntry }
+            guard isOnEntry else { throw .argument(.noEntry) }
             return cursor.integerKey
         }
     }
@@ -215,7 +215,7 @@ struct AnyCursor: ~Copyable {
     @usableFromInline var bytesKey: [UInt8] {
         get throws(StorageError) {
             assert(cursor.kind == .bytes, "tree \(tree.id) has other keys")
-            guard isOnEntry else { throw .noEntry }
+            guard isOnEntry else { throw .argument(.noEntry) }
             return cursor.bytesKey
         }
     }
@@ -224,7 +224,7 @@ struct AnyCursor: ~Copyable {
     func value() throws(StorageError) -> [UInt8] {
         try checkUsable()
         guard isOnEntry, let value = try cursor.withValue({ $0.loadBytes(at: 0, count: $0.byteCount) }) else {
-            throw .noEntry
+            throw .argument(.noEntry)
         }
         return value
     }
@@ -233,7 +233,7 @@ struct AnyCursor: ~Copyable {
     @usableFromInline
     func visitKey(_ body: (RawSpan) -> Void) throws(StorageError) {
         try checkUsable()
-        guard isOnEntry else { throw .noEntry }
+        guard isOnEntry else { throw .argument(.noEntry) }
         cursor.withKey(body)
     }
 
@@ -241,21 +241,23 @@ struct AnyCursor: ~Copyable {
     @usableFromInline
     func visitValue(_ body: (RawSpan) -> Void) throws(StorageError) {
         try checkUsable()
-        guard isOnEntry, try cursor.withValue(body) != nil else { throw .noEntry }
+        guard isOnEntry, try cursor.withValue(body) != nil else { throw .argument(.noEntry) }
     }
 
     @usableFromInline
     func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) -> Void) throws(StorageError) {
         try checkUsable()
-        guard isOnEntry else { throw .noEntry }
-        guard try cursor.withValue({ value in cursor.withKey { body($0, value) } }) != nil else { throw .noEntry }
+        guard isOnEntry else { throw .argument(.noEntry) }
+        guard try cursor.withValue({ value in cursor.withKey { body($0, value) } }) != nil else {
+            throw .argument(.noEntry)
+        }
     }
 
     /// The cells of the leaf from the entry on; `nil` in a transaction that writes.
     @usableFromInline
     func cellsFromEntry() throws(StorageError) -> LeafCells? {
         try checkUsable()
-        guard isOnEntry else { throw .noEntry }
+        guard isOnEntry else { throw .argument(.noEntry) }
         assert(cursor.kind == .integer, "tree \(tree.id) has other keys")
         return cursor.cellsFromEntry
     }
@@ -267,11 +269,11 @@ struct AnyCursor: ~Copyable {
     @usableFromInline @inline(never)
     func visitEntry(_ body: (_ key: UInt64, _ value: RawSpan) -> Bool) throws(StorageError) -> Bool {
         let key = try integerKey
-        guard let goesOn = try cursor.withValue({ body(key, $0) }) else { throw .noEntry }
+        guard let goesOn = try cursor.withValue({ body(key, $0) }) else { throw .argument(.noEntry) }
         return goesOn
     }
 
-    /// Throws `transactionEnded`, `snapshotExpired`, or `noSuchTree` if the tree is gone.
+    /// Throws `transaction(.ended)`, `snapshotExpired`, or `noSuchTree` if the tree is gone.
     @inline(__always)
     private func checkUsable() throws(StorageError) {
         try pages.checkUsable()
@@ -342,7 +344,7 @@ enum CursorPages: PageSource {
         }
     }
 
-    /// Throws `transactionEnded` or `snapshotExpired`.
+    /// Throws `transaction(.ended)` or `snapshotExpired`.
     @inline(__always)
     func checkUsable() throws(StorageError) {
         switch self {

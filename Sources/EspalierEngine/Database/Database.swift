@@ -37,7 +37,7 @@ public final class Database: Sendable {
         // Who does not call `close` is not interested in its errors; the next open recovers what is left.
         do throws(StorageError) {
             try Registry.close(engine, closing: closed)
-        } catch .transactionsOpen {
+        } catch .database(.transactionsOpen) {
             Registry.abandon(engine)
         } catch {}
     }
@@ -108,7 +108,7 @@ public final class Database: Sendable {
     }
 
     func checkOpen() throws(StorageError) {
-        if closed.load(ordering: .relaxed) { throw .closed }
+        if closed.load(ordering: .relaxed) { throw .database(.closed) }
     }
 
     // MARK: Transactions
@@ -140,7 +140,7 @@ public final class Database: Sendable {
     ///   end; `readOnly`, `closed`, `forked`, `storeReplaced`, `path`, `poisoned`, `diskFull`, `io`.
     public func beginWrite() throws(StorageError) -> WriteTransaction {
         try checkOpen()
-        guard !isReadOnly else { throw .readOnly }
+        guard !isReadOnly else { throw .database(.readOnly) }
         return WriteTransaction(try engine.beginWrite())
     }
 

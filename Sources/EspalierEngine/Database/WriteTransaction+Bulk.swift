@@ -113,7 +113,9 @@ extension WriteTransaction {
             guard let (key, value) = next() else { return false }
             // SAFETY: the array outlives the closure.
             return unsafe try value.span.bytes.withUnsafeBytes { bytes throws(StorageError) in
-                guard try load.append(TreeKey(key), unsafe ByteString(bytes)) else { throw .keysNotAscending }
+                guard try load.append(TreeKey(key), unsafe ByteString(bytes)) else {
+                    throw .argument(.keysNotAscending)
+                }
                 return true
             }
         }
@@ -130,7 +132,7 @@ extension WriteTransaction {
             return unsafe try key.span.bytes.withUnsafeBytes { key throws(StorageError) in
                 unsafe try value.span.bytes.withUnsafeBytes { value throws(StorageError) in
                     guard try load.append(TreeKey(unsafe ByteString(key)), unsafe ByteString(value)) else {
-                        throw .keysNotAscending
+                        throw .argument(.keysNotAscending)
                     }
                     return true
                 }
@@ -145,7 +147,7 @@ extension WriteTransaction {
     ) throws(StorageError) -> UInt64 {
         try nested { transaction throws(StorageError) in
             try transaction.changing(tree) { operations, record throws(StorageError) in
-                guard record.entryCount == 0 else { throw .treeNotEmpty(tree.id) }
+                guard record.entryCount == 0 else { throw .argument(.treeNotEmpty(tree.id)) }
                 // Entries that were removed may have left empty pages behind.
                 if record.height > 1 { _ = try operations.removeAll(from: &record) }
                 var load = BulkLoad(operations.source, record, name: tree.name)

@@ -18,21 +18,21 @@ extension WriteTransaction {
     /// While a savepoint is open, the first change of each page keeps the older version, in memory or (when there are
     /// more than fit) in the log; reading costs nothing more.
     ///
-    /// - Throws: `transactionFailed`, `transactionEnded`.
+    /// - Throws: `transaction(.failed)`, `transaction(.ended)`.
     /// - Complexity: O(trees that the transaction has used).
     public mutating func savepoint() throws(StorageError) -> Savepoint {
         try pages.checkUsable()
-        if pages.writes.hasFailed { throw .transactionFailed }
+        if pages.writes.hasFailed { throw .transaction(.failed) }
         return Savepoint(number: pages.openSavepoint())
     }
 
     /// Undoes all changes since `savepoint`, which stays open; savepoints that were opened after it are forgotten.
     ///
     /// Trees that were made since do not exist any more, dropped ones exist again. Cursors stay at their keys; those
-    /// over trees that do not exist any more throw `noSuchTree`. After `transactionFailed` this makes the transaction
-    /// usable again.
+    /// over trees that do not exist any more throw `noSuchTree`. After `transaction(.failed)` this makes the
+    /// transaction usable again.
     ///
-    /// - Throws: `noSuchSavepoint` if it was released or forgotten, or is another transaction's; `transactionEnded`.
+    /// - Throws: `noSuchSavepoint` if it was released or forgotten, or is another transaction's; `transaction(.ended)`.
     /// - Complexity: O(pages changed since); reads and writes no file.
     public mutating func rollback(to savepoint: Savepoint) throws(StorageError) {
         pages.goBack(toSavepoint: try pages.place(ofSavepoint: savepoint.number))
@@ -40,7 +40,7 @@ extension WriteTransaction {
 
     /// Forgets `savepoint` and those opened after it; the changes stay.
     ///
-    /// - Throws: `noSuchSavepoint` if it was released or forgotten, or is another transaction's; `transactionEnded`.
+    /// - Throws: `noSuchSavepoint` if it was released or forgotten, or is another transaction's; `transaction(.ended)`.
     /// - Complexity: O(pages changed since).
     public mutating func release(_ savepoint: Savepoint) throws(StorageError) {
         pages.releaseSavepoints(from: try pages.place(ofSavepoint: savepoint.number))

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. An error about arguments changes nothing and the transaction goes on; after any other error of a change the
-//      transaction can only be rolled back (`transactionFailed`), whole or to a savepoint.
+//      transaction can only be rolled back (`transaction(.failed)`), whole or to a savepoint.
 //   2. Going out of scope without `commit` is a rollback.
 
 /// The one write transaction of a store.
@@ -142,11 +142,11 @@ public struct WriteTransaction: ~Copyable {
     }
 
     private mutating func create(_ name: String, _ kind: KeyKind) throws(StorageError) -> TreeHandle {
-        if let existing = try tree(named: name) { throw .treeExists(existing.id) }
+        if let existing = try tree(named: name) { throw .argument(.treeExists(existing.id)) }
         let maximum = StoreGeometry(pageSize: pages.pageSize).keyByteCountMax
-        guard !name.isEmpty else { throw .emptyName }
+        guard !name.isEmpty else { throw .argument(.emptyName) }
         guard name.utf8.count <= maximum else {
-            throw .keyTooLong(byteCount: UInt32(clamping: name.utf8.count), maximum: UInt32(maximum))
+            throw .argument(.keyTooLong(byteCount: UInt32(clamping: name.utf8.count), maximum: UInt32(maximum)))
         }
         return try guarding { pages throws(StorageError) in
             let id = pages.writes.state.nextTreeID
@@ -291,8 +291,8 @@ public struct WriteTransaction: ~Copyable {
     /// Makes all changes visible and, with `.durable`, safe from power loss before it returns.
     ///
     /// - Parameter durability: what to wait for; `nil` takes the database's default.
-    /// - Throws: `transactionFailed`, `diskFull`, `logFull`, `removed` (without `.durable`, if it happened more than a
-    ///   millisecond ago), `forked`, `poisoned`: nothing was committed. `io`: nothing was, as far as this process and
+    /// - Throws: `transaction(.failed)`, `diskFull`, `logFull`, `removed` (without `.durable`, if it happened more than
+    ///   a millisecond ago), `forked`, `poisoned`: nothing was committed. `io`: nothing was, as far as this process and
     ///   all that follows in it are concerned; but the system may have written what it reported as failed, and then, if
     ///   the process ends before the next commit, opening the store finds the commit, whole. `commitOutcomeUnknown` if
     ///   the sync failed: once the store is opened again the commit is there whole or not at all.
@@ -347,7 +347,7 @@ public struct WriteTransaction: ~Copyable {
         _ body: (WritePages) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         try pages.checkUsable()
-        if pages.writes.hasFailed { throw .transactionFailed }
+        if pages.writes.hasFailed { throw .transaction(.failed) }
         do throws(StorageError) {
             return try body(pages)
         } catch {

@@ -34,9 +34,9 @@ extension Engine {
     /// Makes a checkpoint as `Database.checkpoint` promises it.
     func checkpoint(_ mode: CheckpointMode) throws(StorageError) -> CheckpointResult {
         try owner.check()
-        guard !isReadOnly else { throw .readOnly }
+        guard !isReadOnly else { throw .database(.readOnly) }
         try syncs.check()
-        if log != nil { guard try files.store.linkCount() > 0 else { throw .removed(.store) } }
+        if log != nil { guard try files.store.linkCount() > 0 else { throw .database(.removed(.store)) } }
         switch mode {
         case .passive:
             return try runCheckpoint()
@@ -47,7 +47,7 @@ extension Engine {
                 board.endWriter()
             }
             let result = try runCheckpoint()
-            guard result.isComplete else { throw .logFull }
+            guard result.isComplete else { throw .transaction(.logFull) }
             if mode == .truncate { try disarmLog() }
             return result
         }
@@ -152,7 +152,7 @@ extension Engine {
             keepingFrom: feeds.keptPosition(before: log.position, byteCount: options.logSoftCap))
         board.replaceIndex(index.old, by: index.new)
         // Resting transactions would keep the old index in memory.
-        restingReads.empty { $0.leaveBoard() }
+        idleReads.empty { $0.leaveBoard() }
     }
 
     /// The newest version before the target of each page that has one, in the order of pages.

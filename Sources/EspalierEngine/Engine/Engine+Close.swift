@@ -11,12 +11,12 @@ extension Engine {
     ///   store file is gone. Other errors leave the store to be recovered, too. The files are let go in any case.
     func close() throws(StorageError) {
         checkpointThread.withLock { $0.take() }?.stop()
-        restingReads.empty { $0.leaveBoard() }
+        idleReads.empty { $0.leaveBoard() }
         var failure: StorageError?
         do throws(StorageError) {
             if log != nil {
                 try syncs.check()
-                guard try files.store.linkCount() > 0 else { throw StorageError.removed(.store) }
+                guard try files.store.linkCount() > 0 else { throw StorageError.database(.removed(.store)) }
                 try runCheckpoint()
                 try disarmLog()
                 assert(slot.isClean && log == nil, "the store is whole without its log")

@@ -20,7 +20,9 @@ extension Engine {
             guard max(slot.sequence, slot.transactionID, slot.checkpointLSN) < CheckpointSlotLayout.counterEnd / 2
             else { throw StorageError.diskFull }
             // The log would be that of another store, or of none, as soon as this process ends.
-            guard try entry.identity(role: .store) == files.store.identity else { throw StorageError.storeReplaced }
+            guard try entry.identity(role: .store) == files.store.identity else {
+                throw StorageError.database(.storeReplaced)
+            }
             let (file, header) = try openLogForWriting()
             let start = slot.logStartSegment.multipliedReportingOverflow(by: UInt64(header.segmentByteCount))
             guard !start.overflow, start.partialValue < CheckpointSlotLayout.counterEnd / 2 else {
@@ -90,7 +92,7 @@ extension Engine {
     private func lock(log file: any StorageFile) throws(StorageError) {
         do throws(StorageError) {
             try file.lockForWriting()
-        } catch .storeBusy {
+        } catch .opening(.storeBusy) {
             throw .path(.logInUse)
         }
     }
@@ -120,8 +122,8 @@ extension Engine {
         // A clock that was set back gives a large number here.
         guard durability == .durable || now &- namesChecked >= 1_000_000 else { return }
         try owner.check()
-        guard try files.store.linkCount() > 0 else { throw .removed(.store) }
-        guard try log.file.linkCount() > 0 else { throw .removed(.log) }
+        guard try files.store.linkCount() > 0 else { throw .database(.removed(.store)) }
+        guard try log.file.linkCount() > 0 else { throw .database(.removed(.log)) }
         namesChecked = now
     }
 

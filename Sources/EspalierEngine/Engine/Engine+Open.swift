@@ -17,8 +17,8 @@ extension Engine {
         }
         try entry.requireSingleName(of: store)
         let (superblock, slot) = try readSuperblock(of: store)
-        if try hasDamagedSuperblock(store) { throw .superblockDamaged }
-        if superblock.isReadOnlyForUs { throw .readOnly }
+        if try hasDamagedSuperblock(store) { throw .opening(.superblockDamaged) }
+        if superblock.isReadOnlyForUs { throw .database(.readOnly) }
         let engine = try Engine(
             entry: entry, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
             follower: nil)
@@ -33,7 +33,7 @@ extension Engine {
     ) throws(StorageError) -> Engine {
         let store = try entry.open(role: .store, mode: .readOnly)
         let (superblock, slot) = try readSuperblock(of: store)
-        if options.access == .immutable, !slot.isClean { throw .notClean }
+        if options.access == .immutable, !slot.isClean { throw .opening(.notClean) }
         let follower = options.access == .immutable ? nil : LogFollower()
         let engine = try Engine(
             entry: entry, fileSystem: fileSystem, options: options, superblock: superblock, store: store, slot: slot,
@@ -48,23 +48,25 @@ extension Engine {
     }
 
     private static func check(_ options: DatabaseOptions) throws(StorageError) {
-        guard StoreGeometry.isValid(pageSize: options.pageSize) else { throw .invalidOption(.pageSize) }
-        guard 0...Platform.memoryByteCount ~= options.cacheByteCount else { throw .invalidOption(.cacheByteCount) }
+        guard StoreGeometry.isValid(pageSize: options.pageSize) else { throw .opening(.invalidOption(.pageSize)) }
+        guard 0...Platform.memoryByteCount ~= options.cacheByteCount else {
+            throw .opening(.invalidOption(.cacheByteCount))
+        }
         let segment = options.logSegmentByteCount
         guard (64 << 10)...(64 << 20) ~= segment, segment % 4096 == 0 else {
-            throw .invalidOption(.logSegmentByteCount)
+            throw .opening(.invalidOption(.logSegmentByteCount))
         }
         guard options.logByteCountMax >= max(options.logSoftCap, 2 * segment + LogHeaderLayout.byteCount) else {
-            throw .invalidOption(.logByteCountMax)
+            throw .opening(.invalidOption(.logByteCountMax))
         }
-        guard options.checkpointThreshold > 0 else { throw .invalidOption(.checkpointThreshold) }
+        guard options.checkpointThreshold > 0 else { throw .opening(.invalidOption(.checkpointThreshold)) }
     }
 
     private static func openOrCreate(
         _ entry: DirectoryEntry, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> any StorageFile {
         if let store = try entry.openIfPresent(role: .store, mode: .readWrite) { return store }
-        guard options.createIfMissing else { throw .noSuchStore }
+        guard options.createIfMissing else { throw .opening(.noSuchStore) }
         let temporary = entry.temporary(fileSystem.random())
         let store = try temporary.open(role: .store, mode: .createExclusively)
         do throws(StorageError) {
@@ -103,8 +105,8 @@ extension Engine {
         return try bytes.withThrowing(0..<count) { span throws(StorageError) in
             do throws(StorageError) {
                 return (try Superblock(decoding: span), try CheckpointSlot.newest(in: span))
-            } catch .notAStore(let reason) {
-                guard let copy = try? Superblock(decodingCopyIn: span) else { throw .notAStore(reason) }
+            } catch .opening(.notAStore(let reason)) {
+                guard let copy = try? Superblock(decodingCopyIn: span) else { throw .opening(.notAStore(reason)) }
                 return (copy, try CheckpointSlot.newest(in: span))
             }
         }
@@ -128,7 +130,7 @@ extension Engine {
         let bytes = ScratchBytes(byteCount: 4096)
         let count = try bytes.read(0..<4096, from: store, at: 0)
         let (superblock, _) = try readSuperblock(of: store)
-        guard count >= SuperblockLayout.usedByteCount else { throw .notAStore(.tooShort) }
+        guard count >= SuperblockLayout.usedByteCount else { throw .opening(.notAStore(.tooShort)) }
         let target = try hasDamagedSuperblock(store) ? 0 : SuperblockLayout.mirror
         let found = bytes.with(0..<count) { $0.loadBytes(at: target, count: SuperblockLayout.byteCount) }
         let isDamaged = found != superblock.encoded()

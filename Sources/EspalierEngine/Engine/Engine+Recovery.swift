@@ -26,7 +26,7 @@ extension Engine {
         let (file, header) = try openLogForRecovery()
         var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
         try scan.advance()
-        guard try scan.holdsCheckpoint(of: slot) else { throw .logCorrupt(lsn: slot.checkpointLSN) }
+        guard try scan.holdsCheckpoint(of: slot) else { throw .opening(.logCorrupt(lsn: slot.checkpointLSN)) }
         files.log = file
         // A checkpoint that failed may have left writes behind; all they wrote is in the log, too.
         try renewLength()
@@ -62,7 +62,7 @@ extension Engine {
     }
 
     private func openLogForRecovery() throws(StorageError) -> (any StorageFile, LogHeader) {
-        guard let file = try entry.log.openIfPresent(role: .log, mode: .readWrite) else { throw .logMissing }
+        guard let file = try entry.log.openIfPresent(role: .log, mode: .readWrite) else { throw .opening(.logMissing) }
         guard let header = try Self.readLogHeader(of: file) else { throw .corrupt(.logHeader, page: 0, file: .log) }
         guard header.logIdentifier == slot.logIdentifier, header.storeIdentifier == superblock.storeIdentifier,
             header.pageSize == superblock.pageSize

@@ -50,7 +50,7 @@ package final class Engine: @unchecked Sendable {
     /// The newest slot (invariant 1).
     var slot: CheckpointSlot
     /// Ended read transactions that can begin again.
-    let restingReads = RestingReads()
+    let idleReads = IdleReads()
     /// Who reads the stream of changes.
     let feeds = FeedBoard()
     private let armedLog = Mutex<Log?>(nil)
@@ -101,9 +101,9 @@ package final class Engine: @unchecked Sendable {
     // MARK: Transactions
 
     func beginRead(label: String? = nil) throws(StorageError) -> ReadPages {
-        if owner.isForked { throw .forked(from: owner.processID) }
+        if owner.isForked { throw .database(.forked(from: owner.processID)) }
         if let follower, !follower.isHeld.load(ordering: .relaxed) { try follower.follow(self) }
-        if label == nil, let pages = restingReads.take(), pages.resume() { return pages }
+        if label == nil, let pages = idleReads.take(), pages.resume() { return pages }
         return try ReadPages(self, label: label)
     }
 
@@ -122,7 +122,7 @@ package final class Engine: @unchecked Sendable {
 
     /// Begins to write; nobody asks for it who may only read.
     func beginWrite() throws(StorageError) -> WritePages {
-        if owner.isForked { throw .forked(from: owner.processID) }
+        if owner.isForked { throw .database(.forked(from: owner.processID)) }
         try syncs.check()
         try enterGate()
         do throws(StorageError) {
@@ -151,7 +151,7 @@ package final class Engine: @unchecked Sendable {
 
     /// Makes the changes of a write transaction durable and visible.
     func commit(_ pages: WritePages, durability: Durability) throws(StorageError) -> CommitReceipt {
-        guard pages.end() else { throw .transactionEnded }
+        guard pages.end() else { throw .transaction(.ended) }
         let writes = pages.writes
         defer {
             board.endWriter()
@@ -159,7 +159,7 @@ package final class Engine: @unchecked Sendable {
         }
         if owner.isForked {
             giveUp(pages)
-            throw .forked(from: owner.processID)
+            throw .database(.forked(from: owner.processID))
         }
         guard !writes.isEmpty, let log else {
             giveUp(pages)
@@ -167,7 +167,7 @@ package final class Engine: @unchecked Sendable {
         }
         let state: StoreState
         do throws(StorageError) {
-            if writes.hasFailed { throw StorageError.transactionFailed }
+            if writes.hasFailed { throw StorageError.transaction(.failed) }
             state = try append(writes, to: log, pages: pages, durability: durability)
         } catch {
             giveUp(pages)
@@ -237,11 +237,11 @@ package final class Engine: @unchecked Sendable {
         feeds.removeAll()
         try runCheckpoint()
         if try log.reserve(byteCount, byteCountMax: options.logByteCountMax) { return }
-        guard let position = log.positionToRelease(for: byteCount) else { throw .logFull }
+        guard let position = log.positionToRelease(for: byteCount) else { throw .transaction(.logFull) }
         // Also when there is none to give up: the one that was in the way may have ended in the meantime.
         board.expireSnapshots(before: position)
         try runCheckpoint()
-        guard try log.reserve(byteCount, byteCountMax: options.logByteCountMax) else { throw .logFull }
+        guard try log.reserve(byteCount, byteCountMax: options.logByteCountMax) else { throw .transaction(.logFull) }
     }
 
     // MARK: Invariants

@@ -6,7 +6,7 @@
 //   2. When the writer's checkpoint moved on, cached pages of the store file are forgotten; what an older snapshot then
 //      finds overwritten tells so by its LSN, and the snapshot has expired.
 //   3. What looks like damage may be half of a write that is going on: it is believed only when it stays so
-//      (`Patience`).
+//      (`TornReadRetry`).
 //   4. While the slots go on, the writer is alive: a walk that a checkpoint outran begins anew from the newest slot,
 //      and whatever it met is never called damage.
 
@@ -31,7 +31,7 @@ package final class LogFollower: @unchecked Sendable {
     ///   damage to page 0 and the log throws, `io`.
     func follow(_ engine: Engine) throws(StorageError) {
         try lock.withLock { () throws(StorageError) in
-            var patience = Patience(engine.files.store)
+            var retry = TornReadRetry(engine.files.store)
             var outrunCount = 0
             while true {
                 let newest = try newestSlot(engine)
@@ -46,13 +46,13 @@ package final class LogFollower: @unchecked Sendable {
                 }
                 if try newestSlot(engine) == newest {
                     guard let failure else { return show(newest, on: engine.board) }
-                    guard patience.readsAgain() else { throw failure }
+                    guard retry.shouldReadAgain() else { throw failure }
                 } else {
-                    // Invariant 4: from the start, with new patience.
+                    // Invariant 4: from the start, and with all retries again.
                     forget()
-                    patience = Patience(engine.files.store)
+                    retry = TornReadRetry(engine.files.store)
                     outrunCount += 1
-                    guard outrunCount < Self.outrunMax else { throw .snapshotExpired }
+                    guard outrunCount < Self.outrunMax else { throw .transaction(.snapshotExpired) }
                 }
             }
         }
@@ -61,7 +61,7 @@ package final class LogFollower: @unchecked Sendable {
     /// Whether an error may come from a write that is going on (invariant 3).
     private static func mayPass(_ error: StorageError) -> Bool {
         switch error {
-        case .corruption, .logCorrupt, .logMissing: true
+        case .corruption, .opening(.logCorrupt), .opening(.logMissing): true
         default: false
         }
     }
@@ -69,7 +69,7 @@ package final class LogFollower: @unchecked Sendable {
     /// The slot that counts now, in the file that is the store now.
     private func newestSlot(_ engine: Engine) throws(StorageError) -> CheckpointSlot {
         guard try engine.entry.identity(role: .store) == engine.files.store.identity else {
-            throw .storeReplaced
+            throw .database(.storeReplaced)
         }
         let (superblock, newest) = try Engine.readSuperblock(of: engine.files.store)
         guard superblock.storeIdentifier == engine.superblock.storeIdentifier else {
@@ -109,7 +109,9 @@ package final class LogFollower: @unchecked Sendable {
         engine.checkpointLSN.store(newest.checkpointLSN, ordering: .releasing)
         engine.files.log = nil
         if newest.isClean { return try engine.checkNothingNewer(than: newest) }
-        guard let file = try engine.entry.log.openIfPresent(role: .log, mode: .readOnly) else { throw .logMissing }
+        guard let file = try engine.entry.log.openIfPresent(role: .log, mode: .readOnly) else {
+            throw .opening(.logMissing)
+        }
         guard let header = try Engine.readLogHeader(of: file) else { throw .corrupt(.logHeader, page: 0, file: .log) }
         guard header.logIdentifier == newest.logIdentifier, header.pageSize == engine.superblock.pageSize,
             header.storeIdentifier == engine.superblock.storeIdentifier

@@ -11,13 +11,13 @@ enum Page0Check {
         let page = ScratchBytes(byteCount: engine.superblock.pageSize)
         let hasLog = try engine.entry.log.identity(role: .log) != nil
         // Another process that is just writing a slot is soon done with it; in this one, the lock keeps slots whole.
-        var patience = Patience(engine.files.store)
+        var retry = TornReadRetry(engine.files.store)
         while true {
             let count = try engine.checkpointLock.withLock { () throws(StorageError) in
                 try page.read(0..<page.byteCount, from: engine.files.store, at: 0)
             }
             let found = page.with(0..<count) { findings($0, hasLog: hasLog) }
-            guard !found.isEmpty, engine.files.mayChangeUnderneath, patience.readsAgain() else { return found }
+            guard !found.isEmpty, engine.files.mayChangeUnderneath, retry.shouldReadAgain() else { return found }
         }
     }
 

@@ -78,7 +78,7 @@ struct PageVersions {
             if let loaded { return loaded }
             // The segment was recycled while we looked: then a newer checkpoint has the page.
             if engine.checkpointLSN.load(ordering: .acquiring) > checkpoint { continue }
-            if files.mayChangeUnderneath || mark?.isExpired ?? false { throw .snapshotExpired }
+            if files.mayChangeUnderneath || mark?.isExpired ?? false { throw .transaction(.snapshotExpired) }
             throw .corrupt(
                 .logFrame, page: page, byteOffset: Int(truncatingIfNeeded: place.fileOffset), file: .log)
         }
@@ -97,10 +97,10 @@ struct PageVersions {
     /// If there is none, the page is damaged.
     @inline(never)
     private func outrun(_ page: PageNumber, _ lsn: UInt64) throws(StorageError) -> StorageError {
-        if mark?.isExpired ?? false { return .snapshotExpired }
+        if mark?.isExpired ?? false { return .transaction(.snapshotExpired) }
         if files.mayChangeUnderneath {
             try engine.follower?.follow(engine)
-            if engine.board.state.commitLSN > lsn { return .snapshotExpired }
+            if engine.board.state.commitLSN > lsn { return .transaction(.snapshotExpired) }
         }
         return .corrupt(.pageLSN, page: page, byteOffset: PageLayout.lsn)
     }
@@ -128,10 +128,10 @@ struct PageVersions {
     @inline(never)
     private func explain(_ error: StorageError) throws(StorageError) -> StorageError {
         guard case .corruption(let found) = error else { return error }
-        if mark?.isExpired ?? false { return .snapshotExpired }
+        if mark?.isExpired ?? false { return .transaction(.snapshotExpired) }
         if found.rule == .pageBeyondEnd, files.mayChangeUnderneath {
             try engine.follower?.follow(engine)
-            if engine.board.state.commitLSN > state.commitLSN { return .snapshotExpired }
+            if engine.board.state.commitLSN > state.commitLSN { return .transaction(.snapshotExpired) }
         }
         return error
     }

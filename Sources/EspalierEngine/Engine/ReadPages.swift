@@ -1,7 +1,7 @@
 // The pages of a read transaction: one snapshot.
 //
 // Invariants
-//   1. Pages that rest after their transaction's end, or are on their way to or from a berth, belong to one owner.
+//   1. Pages that rest after their transaction's end, or are on their way to or from a slot, belong to one owner.
 
 import Synchronization
 
@@ -34,11 +34,11 @@ package final class ReadPages: PageSource {
     @inline(__always)
     var isEnded: Bool { ended.load(ordering: .relaxed) }
 
-    /// Throws `transactionEnded` or `snapshotExpired`.
+    /// Throws `transaction(.ended)` or `snapshotExpired`.
     @inline(__always)
     func checkUsable() throws(StorageError) {
-        if isEnded { throw .transactionEnded }
-        if mark.isExpired { throw .snapshotExpired }
+        if isEnded { throw .transaction(.ended) }
+        if mark.isExpired { throw .transaction(.snapshotExpired) }
     }
 
     /// Ends the transaction, if it has not ended yet.
@@ -58,7 +58,7 @@ package final class ReadPages: PageSource {
         assert(!isEnded && cursorCount >= 0, "a transaction rests once; \(cursorCount) cursors")
         guard cursorCount == 0, engine.board.rest(mark) else { return end() }
         ended.store(true, ordering: .relaxed)
-        engine.restingReads.put(self)?.leaveBoard()
+        engine.idleReads.put(self)?.leaveBoard()
         engine.closeIfAbandoned()
     }
 

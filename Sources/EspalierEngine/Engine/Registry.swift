@@ -58,7 +58,7 @@ enum Registry {
         try alone(in: fileSystem) { () throws(StorageError) in
             if let engine = try openEngine(at: entry) {
                 // A read-only engine follows another process; it cannot become the writer.
-                guard options.access != .readWrite || !engine.isReadOnly else { throw .readOnly }
+                guard options.access != .readWrite || !engine.isReadOnly else { throw .database(.readOnly) }
                 assert(!engine.owner.isForeign, "invariant 2: the engine was opened in this process")
                 engine.handleCount += 1
                 engine.isAbandoned.store(false, ordering: .sequentiallyConsistent)
@@ -90,7 +90,7 @@ enum Registry {
     static func close(_ engine: Engine, closing isClosed: borrowing Atomic<Bool>) throws(StorageError) {
         try engine.owner.check()
         try alone(in: engine.fileSystem) { () throws(StorageError) in
-            if isClosed.load(ordering: .relaxed) { throw .closed }
+            if isClosed.load(ordering: .relaxed) { throw .database(.closed) }
             assert(engine.handleCount > 0, "a handle that is not closed was counted")
             guard engine.handleCount == 1 else {
                 isClosed.store(true, ordering: .relaxed)
@@ -133,7 +133,7 @@ enum Registry {
         guard let identity = try entry.identity(role: .store),
             let engine = monitor.withLock({ shared.entries[identity]?.engine }), !engine.isReadOnly
         else { return }
-        throw .storeBusy(pid: Platform.processID)
+        throw .opening(.storeBusy(pid: Platform.processID))
     }
 
     private static func closeForGood(_ engine: Engine) throws(StorageError) {

@@ -80,10 +80,10 @@ final class TreeTable {
         if let place = numbers[tree.id], known[place].tree.mark == tree.mark {
             number = place
         } else {
-            guard tree.isHandle(of: store) else { throw .treeOfAnotherStore(tree.id) }
+            guard tree.isHandle(of: store) else { throw .argument(.treeOfAnotherStore(tree.id)) }
             guard let record = try Catalog(source).find(tree.name), record.treeID == tree.id, record.kind == tree.kind
             else {
-                throw .noSuchTree(tree.id)
+                throw .argument(.noSuchTree(tree.id))
             }
             number = add(TreeHandle(name: tree.name, id: record.treeID, kind: record.kind, store: store), record)
         }

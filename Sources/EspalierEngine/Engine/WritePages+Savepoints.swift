@@ -33,11 +33,11 @@ extension WritePages {
 
     /// The place among the open savepoints of the one called `number`.
     ///
-    /// - Throws: `noSuchSavepoint`, `transactionEnded`.
+    /// - Throws: `noSuchSavepoint`, `transaction(.ended)`.
     func place(ofSavepoint number: UInt64) throws(StorageError) -> Int {
         try checkUsable()
         guard let place = writes.savepoints.lastIndex(where: { $0.number == number }) else {
-            throw .noSuchSavepoint
+            throw .transaction(.noSuchSavepoint)
         }
         return place
     }

@@ -40,10 +40,10 @@ package final class WritePages: WritablePageSource {
     @inline(__always)
     var isEnded: Bool { ended.load(ordering: .relaxed) }
 
-    /// Throws `transactionEnded`.
+    /// Throws `transaction(.ended)`.
     @inline(__always)
     func checkUsable() throws(StorageError) {
-        if isEnded { throw .transactionEnded }
+        if isEnded { throw .transaction(.ended) }
     }
 
     /// Ends the transaction; `false` if it has ended before.
@@ -157,7 +157,7 @@ package final class WritePages: WritablePageSource {
     func log(_ copies: [WriteSet.Copy]) throws(StorageError) -> [(copy: WriteSet.Copy, place: LogPlace)] {
         guard !copies.isEmpty else { return [] }
         // Notes of savepoints name versions by 30-bit numbers: 4 TiB of pages.
-        guard writes.spilled.count + copies.count < SavepointNotes.numberEnd else { throw .logFull }
+        guard writes.spilled.count + copies.count < SavepointNotes.numberEnd else { throw .transaction(.logFull) }
         let sorted = copies.sorted { $0.page < $1.page }
         if logEnd == nil { logEnd = engine.log?.end }
         assert(zip(sorted, sorted.dropFirst()).allSatisfy { $0.page < $1.page }, "a page is logged once")

@@ -74,7 +74,7 @@ package struct DirectoryEntry: Sendable {
     package func openIfPresent(role: FileRole, mode: OpenMode) throws(StorageError) -> (any StorageFile)? {
         do throws(StorageError) {
             return try open(role: role, mode: mode)
-        } catch .noSuchStore {
+        } catch .opening(.noSuchStore) {
             return nil
         }
     }

@@ -32,7 +32,7 @@ package final class MemoryFileSystem: FileSystem, StorageDirectory {
             return file
         }
         if let found { return found }
-        if mode != .createExclusively { throw .noSuchStore }
+        if mode != .createExclusively { throw .opening(.noSuchStore) }
         throw .io(IOFailure(operation: .open, file: role, errno: Platform.exists))
     }
 

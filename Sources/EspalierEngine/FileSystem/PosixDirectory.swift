@@ -53,7 +53,7 @@ final class PosixDirectory: StorageDirectory {
             }
         }
         let opened = PosixDirectory(descriptor: Int32(code))
-        guard !name.isEmpty, name != ".", name != ".." else { throw .notAStore(.directory) }
+        guard !name.isEmpty, name != ".", name != ".." else { throw .opening(.notAStore(.directory)) }
         return (opened, name)
     }
 
@@ -88,11 +88,11 @@ final class PosixDirectory: StorageDirectory {
 
     private static func refusal(of status: Platform.FileStatus, _ role: FileRole) -> StorageError {
         if role == .log { return .path(.logNotAFile) }
-        return .notAStore(status.isDirectory ? .directory : .notAFile)
+        return .opening(.notAStore(status.isDirectory ? .directory : .notAFile))
     }
 
     private static func openingFailure(errno: Int32, _ role: FileRole) -> StorageError {
-        errno == Platform.noEntry ? .noSuchStore : .io(IOFailure(operation: .open, file: role, errno: errno))
+        errno == Platform.noEntry ? .opening(.noSuchStore) : .io(IOFailure(operation: .open, file: role, errno: errno))
     }
 
     func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity? {

@@ -134,7 +134,7 @@ final class PosixFile: StorageFile {
             guard isHeld else { throw failure(.lock, errno: Int32(-code)) }
             let marked = Platform.markedProcess(descriptor, byte: LockByte.processMark)
             let known = Self.locked.withLock { $0[identity] } ?? 0
-            throw .storeBusy(pid: marked == 0 ? known : marked)
+            throw .opening(.storeBusy(pid: marked == 0 ? known : marked))
         }
         holdsLock.store(true, ordering: .relaxed)
         Self.locked.withLock { $0[identity] = owner.processID }

@@ -27,6 +27,6 @@ struct ProcessMark: Sendable {
 
     /// Throws `forked` in another process; costs a call of the system.
     func check() throws(StorageError) {
-        if isForeign { throw .forked(from: processID) }
+        if isForeign { throw .database(.forked(from: processID)) }
     }
 }

@@ -117,21 +117,22 @@ package struct Superblock: Hashable, Sendable {
     /// - Throws: `notAStore` (too short, wrong or mangled magic, checksum), `unsupportedFormat`, `unsupportedFeatures`,
     ///   `corruption(.superblockField)`.
     package init(decoding bytes: RawSpan) throws(StorageError) {
-        guard bytes.byteCount > 0 else { throw .notAStore(.empty) }
-        guard bytes.byteCount >= SuperblockLayout.byteCount else { throw .notAStore(.tooShort) }
+        guard bytes.byteCount > 0 else { throw .opening(.notAStore(.empty)) }
+        guard bytes.byteCount >= SuperblockLayout.byteCount else { throw .opening(.notAStore(.tooShort)) }
         try Self.checkMagic(bytes)
         guard bytes.loadUInt64(at: SuperblockLayout.checksum) == bytes.checksum(of: 0..<SuperblockLayout.checksum)
-        else { throw .notAStore(.damagedSuperblock) }
+        else { throw .opening(.notAStore(.damagedSuperblock)) }
         major = bytes.loadUInt16(at: SuperblockLayout.major)
         minor = bytes.loadUInt16(at: SuperblockLayout.minor)
         guard major == FormatVersion.major else {
-            throw .unsupportedFormat(
-                found: UInt32(major) << 16 | UInt32(minor),
-                supported: UInt32(FormatVersion.major) << 16 | UInt32(FormatVersion.minor))
+            throw .opening(
+                .unsupportedFormat(
+                    found: UInt32(major) << 16 | UInt32(minor),
+                    supported: UInt32(FormatVersion.major) << 16 | UInt32(FormatVersion.minor)))
         }
         incompatible = bytes.loadUInt64(at: SuperblockLayout.incompatible)
         let unknown = incompatible & ~FormatVersion.knownIncompatible
-        guard unknown == 0 else { throw .unsupportedFeatures(unknown) }
+        guard unknown == 0 else { throw .opening(.unsupportedFeatures(unknown)) }
         readOnlyCompatible = bytes.loadUInt64(at: SuperblockLayout.readOnlyCompatible)
         compatible = bytes.loadUInt64(at: SuperblockLayout.compatible)
         pageSize = Int(bytes.loadUInt32(at: SuperblockLayout.pageSize))
@@ -155,7 +156,7 @@ package struct Superblock: Hashable, Sendable {
     ///
     /// - Throws: as `init(decoding:)`.
     package init(decodingCopyIn page: RawSpan) throws(StorageError) {
-        guard page.byteCount >= SuperblockLayout.usedByteCount else { throw .notAStore(.tooShort) }
+        guard page.byteCount >= SuperblockLayout.usedByteCount else { throw .opening(.notAStore(.tooShort)) }
         try self.init(decoding: page.extracting(SuperblockLayout.mirror..<SuperblockLayout.usedByteCount))
     }
 
@@ -163,6 +164,6 @@ package struct Superblock: Hashable, Sendable {
         let found = bytes.loadBytes(at: SuperblockLayout.magic, count: 16)
         guard found != FormatVersion.storeMagic else { return }
         // The name is there, but not the line ends after it: a copy in text mode changed them.
-        throw .notAStore(found.starts(with: FormatVersion.storeMagic.prefix(8)) ? .textMangled : .wrongMagic)
+        throw .opening(.notAStore(found.starts(with: FormatVersion.storeMagic.prefix(8)) ? .textMangled : .wrongMagic))
     }
 }

@@ -38,7 +38,7 @@ package final class LogIndex: @unchecked Sendable {
 
     private let entries: UnsafeMutablePointer<Entry>
     private let table: UnsafeMutablePointer<Atomic<UInt32>>
-    private let mask: Int
+    private let probes: ProbeSequence
     /// How many entries fit.
     package let capacity: Int
     /// How many entries there are.
@@ -47,13 +47,11 @@ package final class LogIndex: @unchecked Sendable {
     /// An empty index for `capacity` versions.
     package init(capacity: Int) {
         self.capacity = max(capacity, 64)
-        var size = 128
-        while size < self.capacity * 2 { size *= 2 }
-        mask = size - 1
+        probes = ProbeSequence(capacity: self.capacity, minimumCount: 128)
         // SAFETY: both belong to this object until `deinit`; the table is initialised here, entries before use.
         unsafe entries = .allocate(capacity: self.capacity)
-        unsafe table = .allocate(capacity: size)
-        for place in 0..<size { unsafe (table + place).initialize(to: Atomic(0)) }
+        unsafe table = .allocate(capacity: probes.count)
+        for place in 0..<probes.count { unsafe (table + place).initialize(to: Atomic(0)) }
     }
 
     deinit {
@@ -67,30 +65,31 @@ package final class LogIndex: @unchecked Sendable {
     /// Whether `more` versions fit.
     package func hasRoom(for more: Int) -> Bool { count + more <= capacity }
 
+    /// The place in the table of the newest entry of `page`, or where the search for one ends, and its number plus 1.
     @inline(__always)
-    private func home(_ page: PageNumber) -> Int {
-        Int(truncatingIfNeeded: (UInt64(page) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
+    private func head(of page: PageNumber) -> (place: Int, number: UInt32) {
+        var head: UInt32 = 0
+        let place = probes.firstPlace(from: probes.home(UInt64(page))) { place in
+            // SAFETY: `place` is within the table; entry numbers in the table are below `filled` (invariant 3).
+            head = unsafe table[place].load(ordering: .acquiring)
+            return unsafe head == 0 || entries[Int(head) &- 1].page == page
+        }
+        return (place, head)
     }
 
     /// The newest version of `page` before position `limit`.
     @inline(__always)
     package func newest(of page: PageNumber, before limit: UInt64) -> LogPlace {
-        var place = home(page)
-        while true {
-            // SAFETY: `place` is masked; entry numbers in the table and in chains are below `filled` (invariant 3).
-            let head = unsafe table[place].load(ordering: .acquiring)
-            if head == 0 { return .none }
-            if unsafe entries[Int(head) &- 1].page == page {
-                var entry = unsafe entries[Int(head) &- 1]
-                while entry.lsn >= limit {
-                    if entry.previous == 0 { return .none }
-                    entry = unsafe entries[Int(entry.previous) &- 1]
-                    assert(entry.page == page, "invariant 2: the chain of page \(page) leads to page \(entry.page)")
-                }
-                return LogPlace(lsn: entry.lsn, fileOffset: entry.fileOffset)
-            }
-            place = (place &+ 1) & mask
+        let head = head(of: page).number
+        if head == 0 { return .none }
+        // SAFETY: entry numbers in the table and in chains are below `filled` (invariant 3).
+        var entry = unsafe entries[Int(head) &- 1]
+        while entry.lsn >= limit {
+            if entry.previous == 0 { return .none }
+            entry = unsafe entries[Int(entry.previous) &- 1]
+            assert(entry.page == page, "invariant 2: the chain of page \(page) leads to page \(entry.page)")
         }
+        return LogPlace(lsn: entry.lsn, fileOffset: entry.fileOffset)
     }
 
     /// Lists a version.
@@ -99,23 +98,14 @@ package final class LogIndex: @unchecked Sendable {
     package func append(_ page: PageNumber, at version: LogPlace) {
         let number = filled.load(ordering: .relaxed)
         precondition(number < capacity && page != 0, "log index: entry \(number) of \(capacity)")
-        var place = home(page)
-        var previous: UInt32 = 0
-        while true {
-            // SAFETY: `place` is masked; `number` is below the capacity.
-            let head = unsafe table[place].load(ordering: .relaxed)
-            if head == 0 { break }
-            if unsafe entries[Int(head) &- 1].page == page {
-                precondition(unsafe entries[Int(head) &- 1].lsn < version.lsn, "log positions of a page ascend")
-                previous = head
-                break
-            }
-            place = (place &+ 1) & mask
-        }
+        let (place, previous) = head(of: page)
+        // SAFETY: `previous` is the number of an entry, or 0; `number` is below the capacity.
+        precondition(
+            unsafe previous == 0 || entries[Int(previous) &- 1].lsn < version.lsn, "log positions of a page ascend")
         unsafe (entries + number).initialize(
             to: Entry(page: page, previous: previous, lsn: version.lsn, fileOffset: version.fileOffset))
         filled.store(number + 1, ordering: .releasing)
-        // SAFETY: `number` is below the capacity, `place` is masked.
+        // SAFETY: `place` is within the table.
         unsafe table[place].store(UInt32(number + 1), ordering: .releasing)
         assert(newest(of: page, before: .max) == version, "the newest version of page \(page) is found")
     }
@@ -147,7 +137,7 @@ package final class LogIndex: @unchecked Sendable {
     /// O(versions); of a large index the newest 1,024 are looked at. Nobody may append meanwhile.
     func checkInvariants() -> Bool {
         let count = count
-        assert(count <= capacity && mask + 1 >= 2 * capacity, "\(count) of \(capacity) in \(mask + 1) places")
+        assert(count <= capacity && probes.count >= 2 * capacity, "\(count) of \(capacity) in \(probes.count) places")
         for number in max(0, count - 1024)..<count {
             // SAFETY: below `filled`, as every entry that an entry refers to.
             let entry = unsafe entries[number]

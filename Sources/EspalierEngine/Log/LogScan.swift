@@ -287,7 +287,7 @@ package struct LogScan: ~Copyable {
         for place in later.sorted(by: { $0.header.sequence < $1.header.sequence }) {
             var start = max(breakLSN, place.header.startLSN)
             while let found = try nextCommit(from: start, in: place) {
-                if found.record.durableLSN > breakLSN { throw .logCorrupt(lsn: breakLSN) }
+                if found.record.durableLSN > breakLSN { throw .opening(.logCorrupt(lsn: breakLSN)) }
                 start = found.lsn + 1
             }
         }
@@ -299,7 +299,7 @@ package struct LogScan: ~Copyable {
                 index: index, sequence: sequence, startLSN: startLSN, salt: 0, previousChain: 0, seedEcho: 0)
             var start = startLSN
             while let found = try nextCommit(from: start, in: Place(index: index, header: segment), anySalt: true) {
-                if found.record.durableLSN > breakLSN { throw .logCorrupt(lsn: breakLSN) }
+                if found.record.durableLSN > breakLSN { throw .opening(.logCorrupt(lsn: breakLSN)) }
                 start = found.lsn + 1
             }
         }

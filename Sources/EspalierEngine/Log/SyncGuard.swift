@@ -21,7 +21,7 @@ package final class SyncGuard: Sendable {
     /// Throws `poisoned` if a sync failed earlier.
     package func check() throws(StorageError) {
         let errno = poison
-        if errno != 0 { throw .poisoned(errno: errno) }
+        if errno != 0 { throw .database(.poisoned(errno: errno)) }
     }
 
     /// Makes what was written to `file` durable.
@@ -38,7 +38,7 @@ package final class SyncGuard: Sendable {
             if case .diskFull = error { errno = Platform.noSpace }
             assert(errno != 0, "a failure has a number")
             failure.store(errno, ordering: .releasing)
-            throw .poisoned(errno: errno)
+            throw .database(.poisoned(errno: errno))
         }
     }
 }

@@ -38,7 +38,7 @@ public final class ChangeFeed {
     public func next(upTo byteCount: Int = 16 << 20) throws(StorageError) -> [CommittedChange] {
         let end = min(engine.board.state.commitLSN, engine.queue.durablePosition)
         guard end > point.lsn else { return [] }
-        guard let log = engine.log else { throw .changesGone }
+        guard let log = engine.log else { throw .maintenance(.changesGone) }
         var walk = LogWalk(log, after: point, storeSeed: engine.superblock.hashSeed)
         var changes: [CommittedChange] = []
         var last = point
@@ -62,7 +62,7 @@ extension Database {
     /// - Throws: `backup(.otherStore)`, `backup(.otherBase)`, `readOnly`, `closed`.
     public func changes(after point: BackupPoint) throws(StorageError) -> ChangeFeed {
         try checkOpen()
-        guard !engine.isReadOnly else { throw .readOnly }
+        guard !engine.isReadOnly else { throw .database(.readOnly) }
         return try ChangeFeed(engine, after: point)
     }
 }

@@ -32,6 +32,6 @@ struct CopyReport {
     func advance(to pagesDone: UInt64) throws(StorageError) {
         guard let watcher else { return }
         let progress = CopyProgress(pagesDone: min(pagesDone, pageCount), pageCount: pageCount)
-        guard watcher(progress) else { throw .cancelled }
+        guard watcher(progress) else { throw .maintenance(.cancelled) }
     }
 }

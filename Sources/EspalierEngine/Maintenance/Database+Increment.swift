@@ -73,7 +73,7 @@ extension Database {
         let engine: Engine
         do throws(StorageError) {
             engine = try Engine.open(try fileSystem.entry(at: backup), in: fileSystem, options: options)
-        } catch .notClean {
+        } catch .opening(.notClean) {
             throw .backup(.notClosed)
         }
         defer { do throws(StorageError) { try engine.close() } catch {} }

@@ -104,9 +104,10 @@ struct IncrementHeader: Hashable, Sendable {
             bytes.loadUInt16(at: IncrementLayout.major), bytes.loadUInt16(at: IncrementLayout.minor)
         )
         guard major == FormatVersion.major else {
-            throw .unsupportedFormat(
-                found: UInt32(major) << 16 | UInt32(minor),
-                supported: UInt32(FormatVersion.major) << 16 | UInt32(FormatVersion.minor))
+            throw .opening(
+                .unsupportedFormat(
+                    found: UInt32(major) << 16 | UInt32(minor),
+                    supported: UInt32(FormatVersion.major) << 16 | UInt32(FormatVersion.minor)))
         }
         base = BackupPoint(
             storeIdentifier: bytes.loadBytes(at: IncrementLayout.storeIdentifier, count: 16),

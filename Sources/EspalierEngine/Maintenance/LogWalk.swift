@@ -53,7 +53,7 @@ struct LogWalk: ~Copyable {
             position = position / stride * stride + UInt64(SegmentHeaderLayout.byteCount)
         }
         let sequence = position / stride
-        guard let segment = segments.first(where: { $0.sequence == sequence }) else { throw .changesGone }
+        guard let segment = segments.first(where: { $0.sequence == sequence }) else { throw .maintenance(.changesGone) }
         let inSegment = position % stride
         assert(inSegment >= UInt64(SegmentHeaderLayout.byteCount), "position \(position) is in a segment's header")
         let offset = log.fileOffset(ofPlace: segment.place) + inSegment
@@ -62,7 +62,7 @@ struct LogWalk: ~Copyable {
         let header = frame.with(0..<count) { FrameHeader(decoding: $0, pageSize: pageSize) }
         guard let header, header.lsn == position, header.salt == segment.salt,
             header.type == .padding || header.frameByteCount <= count
-        else { throw .changesGone }
+        else { throw .maintenance(.changesGone) }
         return header
     }
 
@@ -70,7 +70,7 @@ struct LogWalk: ~Copyable {
         let target = page.view(at: 0)
         header.restorePage(from: frame.view(at: FrameHeaderLayout.byteCount), to: target)
         guard target.computedChecksum(number: header.page, storeSeed: storeSeed) == header.payloadChecksum else {
-            throw .changesGone
+            throw .maintenance(.changesGone)
         }
         return page.with(0..<page.byteCount) { $0.loadBytes(at: 0, count: $0.byteCount) }
     }
@@ -83,7 +83,7 @@ struct LogWalk: ~Copyable {
             return CommitRecord(decoding: span)
         }
         guard let record, record.commitLSN == position, record.transactionID == point.transactionID + 1 else {
-            throw .changesGone
+            throw .maintenance(.changesGone)
         }
         return record
     }
@@ -92,7 +92,7 @@ struct LogWalk: ~Copyable {
     private mutating func change(
         _ record: CommitRecord, _ frames: [CommittedChange.Page]
     ) throws(StorageError) -> CommittedChange {
-        guard Int(record.frameCount) <= frames.count else { throw .changesGone }
+        guard Int(record.frameCount) <= frames.count else { throw .maintenance(.changesGone) }
         // A page that was written out in the midst of the transaction comes more than once: the last one counts.
         var newest: [PageNumber: CommittedChange.Page] = [:]
         for page in frames.suffix(Int(record.frameCount)) where page.number < record.pageCount {

@@ -28,17 +28,17 @@ enum WholeFile {
         _ body: (any StorageFile) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         // Asked before the work as well as after it.
-        if replacing == nil, try entry.identity(role: .copy) != nil { throw .destinationExists }
+        if replacing == nil, try entry.identity(role: .copy) != nil { throw .maintenance(.destinationExists) }
         let temporary = entry.temporary(fileSystem.random())
         let file = try temporary.open(role: .copy, mode: .createExclusively)
         do throws(StorageError) {
             let result = try body(file)
             try file.sync(.durable)
             if let replacing {
-                guard try entry.identity(role: .copy) == replacing else { throw StorageError.storeReplaced }
+                guard try entry.identity(role: .copy) == replacing else { throw StorageError.database(.storeReplaced) }
                 try temporary.rename(to: entry, role: .copy)
             } else if try !temporary.renameExclusively(to: entry, role: .copy) {
-                throw StorageError.destinationExists
+                throw StorageError.maintenance(.destinationExists)
             }
             try entry.directory.sync()
             try file.close()

@@ -21,7 +21,7 @@ extension WriteTransaction {
     ///
     /// - Parameter pageMax: how many pages are moved at most, at least 1. Each takes a page of log, and so does each
     ///   page that refers to a moved one: its parent, or the pages before it in a run of a long value.
-    /// - Throws: `transactionFailed`, `transactionEnded`, `corruption`, `logFull`, `diskFull`, `io`.
+    /// - Throws: `transaction(.failed)`, `transaction(.ended)`, `corruption`, `logFull`, `diskFull`, `io`.
     /// - Complexity: O(`pageMax` log n) pages; where a page of a long value is to be moved, the leaves of its tree.
     @discardableResult
     public mutating func shrink(movingAtMost pageMax: Int = 1024) throws(StorageError) -> ShrinkReceipt {

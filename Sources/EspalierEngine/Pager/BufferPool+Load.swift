@@ -161,31 +161,22 @@ extension BufferPool {
 
     // MARK: Table and clock, all under the lock
 
+    /// The frame at a place of the table; -1 if it is empty.
     private func frame(at place: Int) -> Int { Int(unsafe table[place].load(ordering: .relaxed)) - 1 }
 
     /// The place in the table of a key.
     private func place(of page: PageNumber, version: UInt64) -> Int? {
-        var place = home(page, version)
-        // SAFETY: places are masked; frame numbers in the table are valid.
-        while true {
-            let number = unsafe table[place].load(ordering: .relaxed)
-            if number == 0 { return nil }
-            let frame = Int(number) - 1
-            if unsafe descriptors[frame].page.load(ordering: .relaxed) == page,
-                unsafe descriptors[frame].version.load(ordering: .relaxed) == version
-            {
-                return place
-            }
-            place = (place &+ 1) & tableMask
+        let place = probes.firstPlace(from: home(page, version)) { place in
+            frame(at: place) < 0 || hasKey(frame(at: place), page, version)
         }
+        return frame(at: place) < 0 ? nil : place
     }
 
     private func setKey(of frame: Int, page: PageNumber, version: UInt64) {
         assert(page != 0, "frame \(frame) gets a page")
         assert(self.place(of: page, version: version) == nil, "page \(page) is in the table once")
-        var place = home(page, version)
-        // SAFETY: places are masked; the table has twice as many places as there are frames.
-        while unsafe table[place].load(ordering: .relaxed) != 0 { place = (place &+ 1) & tableMask }
+        let place = probes.firstPlace(from: home(page, version)) { self.frame(at: $0) < 0 }
+        // SAFETY: `frame` is below `frameCount`, `place` within the table.
         unsafe descriptors[frame].version.store(version, ordering: .relaxed)
         unsafe descriptors[frame].page.store(page, ordering: .relaxed)
         unsafe table[place].store(UInt32(frame + 1), ordering: .releasing)
@@ -193,29 +184,23 @@ extension BufferPool {
 
     /// Takes a frame out of the table, if it is there; later entries move back so that probes still find them.
     private func clearKey(of frame: Int) {
-        // SAFETY: as in `place(of:version:)`.
+        // SAFETY: frame numbers in the table are valid.
         let page = unsafe descriptors[frame].page.load(ordering: .relaxed)
         guard page != 0 else { return }
         let version = unsafe descriptors[frame].version.load(ordering: .relaxed)
-        var hole = home(page, version)
-        while unsafe table[hole].load(ordering: .relaxed) != UInt32(frame + 1) { hole = (hole &+ 1) & tableMask }
+        let gap = probes.firstPlace(from: home(page, version)) { self.frame(at: $0) == frame }
         unsafe descriptors[frame].page.store(0, ordering: .relaxed)
-        var next = (hole &+ 1) & tableMask
-        while true {
-            // SAFETY: places are masked; frame numbers in the table are valid.
-            let number = unsafe table[next].load(ordering: .relaxed)
-            if number == 0 { break }
-            let other = Int(number) - 1
-            let key = unsafe (
-                descriptors[other].page.load(ordering: .relaxed), descriptors[other].version.load(ordering: .relaxed)
-            )
-            if (next &- home(key.0, key.1)) & tableMask >= (next &- hole) & tableMask {
-                unsafe table[hole].store(number, ordering: .releasing)
-                hole = next
-            }
-            next = (next &+ 1) & tableMask
+        let hole = probes.closeGap(at: gap) { place in
+            let other = self.frame(at: place)
+            // SAFETY: here and below, places are within the table, and frame numbers in it are valid.
+            return other < 0
+                ? nil
+                : home(
+                    unsafe descriptors[other].page.load(ordering: .relaxed),
+                    unsafe descriptors[other].version.load(ordering: .relaxed))
+        } move: { from, to in
+            unsafe table[to].store(UInt32(self.frame(at: from) + 1), ordering: .releasing)
         }
-        // SAFETY: `hole` is masked.
         unsafe table[hole].store(0, ordering: .releasing)
         assert(place(of: page, version: version) == nil, "page \(page) was in the table once")
     }
@@ -267,7 +252,7 @@ extension BufferPool {
             for frame in stride(from: 0, to: frameCount, by: max(1, frameCount / 256)) { check(frame) }
             guard frameCount <= 256 else { return }
             // SAFETY: places are masked.
-            let inTable = (0...tableMask).count { unsafe table[$0].load(ordering: .relaxed) != 0 }
+            let inTable = (0..<probes.count).count { unsafe table[$0].load(ordering: .relaxed) != 0 }
             let keyed = (0..<frameCount).count { unsafe descriptors[$0].page.load(ordering: .relaxed) != 0 }
             assert(inTable == keyed, "invariant 3: \(keyed) frames have keys, \(inTable) are in the table")
         }

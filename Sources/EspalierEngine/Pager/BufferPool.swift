@@ -51,7 +51,7 @@ package final class BufferPool: @unchecked Sendable {
     let arena: UnsafeMutableRawPointer
     let descriptors: UnsafeMutablePointer<Descriptor>
     let table: UnsafeMutablePointer<Atomic<UInt32>>
-    let tableMask: Int
+    let probes: ProbeSequence
     let shared = Mutex(Shared())
     let misses = Atomic<UInt64>(0)
 
@@ -63,19 +63,17 @@ package final class BufferPool: @unchecked Sendable {
         frameCount = max(byteCount / pageSize, 16)
         // SAFETY: owned by this object until `deinit`. The arena is touched, and so becomes real memory, only as frames
         // come into use.
-        guard let arena = unsafe RestingArena.take(byteCount: frameCount * pageSize) else {
-            throw .invalidOption(.cacheByteCount)
+        guard let arena = unsafe SpareArena.take(byteCount: frameCount * pageSize) else {
+            throw .opening(.invalidOption(.cacheByteCount))
         }
         unsafe self.arena = arena
-        var size = 64
-        while size < frameCount * 2 { size *= 2 }
-        tableMask = size - 1
+        probes = ProbeSequence(capacity: frameCount, minimumCount: 64)
         // SAFETY: owned by this object until `deinit`.
         unsafe descriptors = .allocate(capacity: frameCount)
-        unsafe table = .allocate(capacity: size)
+        unsafe table = .allocate(capacity: probes.count)
         for frame in 0..<frameCount { unsafe (descriptors + frame).initialize(to: Descriptor()) }
-        for place in 0..<size { unsafe (table + place).initialize(to: Atomic(0)) }
-        assert(tableMask + 1 >= 2 * frameCount, "half of the table is empty, so every search ends")
+        for place in 0..<probes.count { unsafe (table + place).initialize(to: Atomic(0)) }
+        assert(probes.count >= 2 * frameCount, "half of the table is empty, so every search ends")
     }
 
     deinit {
@@ -88,7 +86,7 @@ package final class BufferPool: @unchecked Sendable {
         unsafe table.deallocate()
         unsafe descriptors.deinitialize(count: frameCount)
         unsafe descriptors.deallocate()
-        unsafe RestingArena.put(arena, byteCount: frameCount * pageSize)
+        unsafe SpareArena.put(arena, byteCount: frameCount * pageSize)
     }
 
     /// Page reads that were not answered from memory.
@@ -99,8 +97,7 @@ package final class BufferPool: @unchecked Sendable {
     /// Where the search for a key begins.
     @inline(__always)
     func home(_ page: PageNumber, _ version: UInt64) -> Int {
-        let mixed = (UInt64(page) &+ (version &* 0xC2B2_AE3D_27D4_EB4F)) &* 0x9E37_79B9_7F4A_7C15
-        return Int(truncatingIfNeeded: mixed >> 32) & tableMask
+        probes.home(UInt64(page) &+ (version &* 0xC2B2_AE3D_27D4_EB4F))
     }
 
     /// The bytes of a frame.
@@ -130,20 +127,22 @@ package final class BufferPool: @unchecked Sendable {
     /// Takes no lock and allocates nothing.
     @inline(__always)
     package func pinIfPresent(_ page: PageNumber, version: UInt64) -> PagePin? {
-        var place = home(page, version)
-        while true {
-            // SAFETY: `place` is masked; a frame number in the table is 1...frameCount.
-            let number = unsafe table[place].load(ordering: .acquiring)
-            if number == 0 { return nil }
-            let frame = Int(number) &- 1
-            assert(frame < frameCount, "frame \(frame) of \(frameCount)")
-            if unsafe descriptors[frame].page.load(ordering: .relaxed) == page,
-                unsafe descriptors[frame].version.load(ordering: .relaxed) == version
-            {
-                return pinIfStill(frame, page: page, version: version)
-            }
-            place = (place &+ 1) & tableMask
+        var number: UInt32 = 0
+        _ = probes.firstPlace(from: home(page, version)) { place in
+            // SAFETY: `place` is within the table, in which frame numbers are 1...frameCount.
+            number = unsafe table[place].load(ordering: .acquiring)
+            return number == 0 || hasKey(Int(number) &- 1, page, version)
         }
+        return number == 0 ? nil : pinIfStill(Int(number) &- 1, page: page, version: version)
+    }
+
+    /// Whether the page of `frame` is this version of `page`; without the lock, as far as can be seen.
+    @inline(__always)
+    func hasKey(_ frame: Int, _ page: PageNumber, _ version: UInt64) -> Bool {
+        assert(frame >= 0 && frame < frameCount, "frame \(frame) of \(frameCount)")
+        // SAFETY: `frame` is below `frameCount`.
+        return unsafe descriptors[frame].page.load(ordering: .relaxed) == page
+            && (unsafe descriptors[frame].version.load(ordering: .relaxed)) == version
     }
 
     /// Begins to bring the place in the table of a page's version into the processor's cache.

@@ -2,8 +2,7 @@
 //
 // Invariants
 //   1. Key 0 marks an empty place: page 0 is the superblock and is never mapped.
-//   2. At most half of the places are taken, so a probe ends after about 1.5 steps.
-//   3. Removal shifts later entries back, so no marks of removed entries are needed.
+//   2. At most half of the places are taken, and a page is found from its home on (`ProbeSequence`).
 
 /// A hash map from page numbers to 32-bit values.
 ///
@@ -11,7 +10,7 @@
 @safe
 package final class PageMap {
     private var places: UnsafeMutablePointer<(key: UInt32, value: UInt32)>
-    private var mask: Int
+    private var probes: ProbeSequence
     /// Private, so that the compiler knows all its uses: else each search checked that nothing changes it meanwhile.
     private var used = 0
 
@@ -20,12 +19,10 @@ package final class PageMap {
 
     /// An empty map.
     package init(minimumCapacity: Int = 4) {
-        var capacity = 8
-        while capacity < minimumCapacity * 2 { capacity *= 2 }
-        mask = capacity - 1
+        probes = ProbeSequence(capacity: minimumCapacity, minimumCount: 8)
         // SAFETY: owned by this map, freed in `deinit`; never read before it is initialised here.
-        unsafe places = .allocate(capacity: capacity)
-        unsafe places.initialize(repeating: (0, 0), count: capacity)
+        unsafe places = .allocate(capacity: probes.count)
+        unsafe places.initialize(repeating: (0, 0), count: probes.count)
     }
 
     deinit {
@@ -33,36 +30,34 @@ package final class PageMap {
         unsafe places.deallocate()
     }
 
-    /// The first place to look for `key`: Fibonacci hashing.
+    /// The place of `page`, or the empty one where the search for it ends.
     @inline(__always)
-    private func home(_ key: UInt32) -> Int {
-        Int(truncatingIfNeeded: (UInt64(key) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
+    private func place(of page: PageNumber) -> Int {
+        probes.firstPlace(from: probes.home(UInt64(page))) { place in
+            // SAFETY: `place` is within the allocation.
+            let key = unsafe places[place].key
+            return key == page || key == 0
+        }
     }
 
     /// The value of `page`, or `nil`.
     @inline(__always)
     package func value(of page: PageNumber) -> UInt32? {
         if used == 0 { return nil }
-        var place = home(page)
-        while true {
-            // SAFETY: `place` is masked, so it is within the allocation; an empty place ends the probe (invariant 2).
-            let entry = unsafe places[place]
-            if entry.key == page { return entry.value }
-            if entry.key == 0 { return nil }
-            place = (place &+ 1) & mask
-        }
+        // SAFETY: the place is within the allocation.
+        let entry = unsafe places[place(of: page)]
+        return entry.key == page ? entry.value : nil
     }
 
     /// Maps `page` to `value`.
     package func set(_ value: UInt32, for page: PageNumber) {
         precondition(page != 0, "page 0 is never mapped")
-        if (used + 1) * 2 > mask + 1 { grow() }
-        var place = home(page)
-        // SAFETY: `place` is masked.
-        while unsafe places[place].key != 0, unsafe places[place].key != page { place = (place &+ 1) & mask }
+        if (used + 1) * 2 > probes.count { grow() }
+        let place = place(of: page)
+        // SAFETY: `place` is within the allocation.
         if unsafe places[place].key == 0 { used += 1 }
         unsafe places[place] = (page, value)
-        assert(used * 2 <= mask + 1, "invariant 2: \(used) of \(mask + 1) places are taken")
+        assert(used * 2 <= probes.count, "invariant 2: \(used) of \(probes.count) places are taken")
         assert(self.value(of: page) == value, "page \(page) is found at once")
     }
 
@@ -70,38 +65,32 @@ package final class PageMap {
     @discardableResult
     package func remove(_ page: PageNumber) -> UInt32? {
         guard let value = value(of: page) else { return nil }
-        var hole = home(page)
-        // SAFETY: all places are masked.
-        while unsafe places[hole].key != page { hole = (hole &+ 1) & mask }
-        var next = (hole &+ 1) & mask
-        while unsafe places[next].key != 0 {
-            // An entry may move into the hole unless that would put it before its home.
-            let distance = (next &- home(unsafe places[next].key)) & mask
-            if distance >= (next &- hole) & mask {
-                unsafe places[hole] = unsafe places[next]
-                hole = next
-            }
-            next = (next &+ 1) & mask
+        let hole = probes.closeGap(at: place(of: page)) { place in
+            // SAFETY: here and below, all places are within the allocation.
+            let key = unsafe places[place].key
+            return key == 0 ? nil : probes.home(UInt64(key))
+        } move: { from, to in
+            unsafe places[to] = unsafe places[from]
         }
         unsafe places[hole] = (0, 0)
         used -= 1
         assert(self.value(of: page) == nil, "page \(page) is mapped once")
         // All of a small map: here entries move.
-        assert(mask > 31 || checkInvariants())
+        assert(probes.count > 32 || checkInvariants())
         return value
     }
 
     /// Forgets all pages.
     package func removeAll() {
         guard used > 0 else { return }
-        // SAFETY: `mask + 1` places are allocated.
-        unsafe places.update(repeating: (0, 0), count: mask + 1)
+        // SAFETY: so many places are allocated.
+        unsafe places.update(repeating: (0, 0), count: probes.count)
         used = 0
     }
 
     /// Calls `body` with each page and its value, in no particular order.
     package func forEach(_ body: (PageNumber, UInt32) -> Void) {
-        for place in 0...mask {
+        for place in 0..<probes.count {
             // SAFETY: `place` is within the allocation.
             let entry = unsafe places[place]
             if entry.key != 0 { body(entry.key, entry.value) }
@@ -109,18 +98,15 @@ package final class PageMap {
     }
 
     private func grow() {
-        assert(used <= mask / 2 + 1, "\(used) of \(mask + 1) places were taken")
-        let (old, oldCount) = unsafe (places, mask + 1)
+        assert(used * 2 <= probes.count, "\(used) of \(probes.count) places were taken")
+        let (old, oldCount) = unsafe (places, probes.count)
+        probes = ProbeSequence(capacity: oldCount, minimumCount: oldCount)
         // SAFETY: as in `init`; the old memory is freed when everything in it has its new place.
-        unsafe places = .allocate(capacity: oldCount * 2)
-        unsafe places.initialize(repeating: (0, 0), count: oldCount * 2)
-        mask = oldCount * 2 - 1
+        unsafe places = .allocate(capacity: probes.count)
+        unsafe places.initialize(repeating: (0, 0), count: probes.count)
         for number in 0..<oldCount {
             let entry = unsafe old[number]
-            guard entry.key != 0 else { continue }
-            var place = home(entry.key)
-            while unsafe places[place].key != 0 { place = (place &+ 1) & mask }
-            unsafe places[place] = entry
+            if entry.key != 0 { unsafe places[place(of: entry.key)] = entry }
         }
         unsafe old.deallocate()
         assert(checkInvariants())
@@ -132,12 +118,11 @@ package final class PageMap {
     ///
     /// O(places).
     func checkInvariants() -> Bool {
-        assert((mask + 1).nonzeroBitCount == 1, "\(mask + 1) places")
-        assert(used >= 0 && used * 2 <= mask + 1, "invariant 2: \(used) of \(mask + 1) places are taken")
+        assert(used >= 0 && used * 2 <= probes.count, "invariant 2: \(used) of \(probes.count) places are taken")
         var count = 0
         forEach { page, value in
             count += 1
-            assert(self.value(of: page) == value, "invariant 3: page \(page) is found from its home")
+            assert(self.value(of: page) == value, "invariant 2: page \(page) is found from its home")
         }
         assert(count == used, "\(count) places are taken, \(used) were counted")
         return true

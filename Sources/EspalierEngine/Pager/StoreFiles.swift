@@ -37,7 +37,7 @@ package final class StoreFiles: Sendable {
     /// Reads page `number` from the store file to `target` and verifies it.
     package func readStorePage(_ number: PageNumber, to target: PageView) throws(StorageError) {
         assert(target.byteCount == geometry.pageSize, "a page of \(target.byteCount) bytes")
-        var patience = Patience(store)
+        var retry = TornReadRetry(store)
         while true {
             do throws(StorageError) {
                 // SAFETY: `target` views a whole page of memory.
@@ -48,7 +48,7 @@ package final class StoreFiles: Sendable {
                 }
                 return try verify(target, number: number, file: .store)
             } catch {
-                guard mayChangeUnderneath, case .corruption = error, patience.readsAgain() else { throw error }
+                guard mayChangeUnderneath, case .corruption = error, retry.shouldReadAgain() else { throw error }
             }
         }
     }

@@ -171,7 +171,7 @@ private struct Head {
     var isCopy = false
     var slot: CheckpointSlot?
     /// Why the superblock cannot be read.
-    var failure = StorageError.notAStore(.damagedSuperblock)
+    var failure = StorageError.opening(.notAStore(.damagedSuperblock))
 
     init(_ store: any StorageFile) throws(StorageError) {
         let bytes = ScratchBytes(byteCount: 4096)
@@ -185,7 +185,7 @@ private struct Head {
             } catch {
                 // What an intact superblock says of a newer format is to be believed; damage is what we are here for.
                 switch error {
-                case .notAStore, .corruption: if offset == 0 { failure = error }
+                case .opening(.notAStore), .corruption: if offset == 0 { failure = error }
                 default: throw error
                 }
             }

@@ -103,10 +103,11 @@ extension BTree where Source: WritablePageSource {
         let geometry = StoreGeometry(pageSize: source.pageSize)
         let keyByteCount = record.kind == .integer ? 0 : key.bytes.count
         guard keyByteCount <= geometry.keyByteCountMax else {
-            throw .keyTooLong(byteCount: UInt32(clamping: keyByteCount), maximum: UInt32(geometry.keyByteCountMax))
+            throw .argument(
+                .keyTooLong(byteCount: UInt32(clamping: keyByteCount), maximum: UInt32(geometry.keyByteCountMax)))
         }
         guard value.count <= StoreGeometry.valueByteCountMax else {
-            throw .valueTooLarge(byteCount: UInt64(value.count))
+            throw .argument(.valueTooLarge(byteCount: UInt64(value.count)))
         }
         let slot =
             record.kind == .integer ? TreeLayout.integerLeafSlotByteCount : TreeLayout.bytesSlotByteCount

@@ -40,7 +40,7 @@ public struct Tree<Key: StoredKey>: Sendable, Hashable {
     ///
     /// - Throws: `wrongKeyKind` if it has other keys.
     init(_ handle: TreeHandle) throws(StorageError) {
-        guard handle.kind == Key.keyKind else { throw .wrongKeyKind(tree: handle.id) }
+        guard handle.kind == Key.keyKind else { throw .argument(.wrongKeyKind(tree: handle.id)) }
         self.handle = handle
     }
 

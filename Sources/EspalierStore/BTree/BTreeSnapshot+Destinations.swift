@@ -30,7 +30,7 @@ extension BTreeSnapshot {
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
     ) throws(StoreError) -> Bool {
         try checkLists(of: relationship, for: [owner])
-        _ = try SaveChecks.entity(of: destination, schema: catalog.schema, storeTag: catalog.context.storeTag)
+        _ = try SaveChecks.entity(of: destination, schema: catalog.schema, storeTag: catalog.numbering.storeTag)
         return try reading(owner) { state, owner throws(StoreError) in
             try hasDestination(destination, of: relationship, for: owner, state.session)
         }
@@ -51,7 +51,7 @@ extension BTreeSnapshot {
         if let tree = catalog.ownerTree(of: relationship) {
             return try hasLink(from: destination, to: owner, in: tree)
         }
-        return try session.transaction.links(of: owner.key, relationship, catalog, path: store.path)
+        return try session.transaction.links(of: owner.key, relationship, catalog)
             .contains(destination)
     }
 
@@ -62,7 +62,7 @@ extension BTreeSnapshot {
         }
         let declaring = catalog.model.entities[relationship.declaredBy]
         for owner in owners {
-            let entity = try SaveChecks.entity(of: owner, schema: catalog.schema, storeTag: catalog.context.storeTag)
+            let entity = try SaveChecks.entity(of: owner, schema: catalog.schema, storeTag: catalog.numbering.storeTag)
             guard entity.isKind(of: declaring) else {
                 throw .invalidRequest(reason: "\(entity.name) has no relationship \(relationship.name)")
             }
@@ -87,6 +87,6 @@ extension StoreTransaction where Base: ~Copyable {
         from source: ObjectID, to target: ObjectID, in tree: Tree<[UInt8]>, _ catalog: StoreCatalog
     ) throws(StoreError) -> Bool {
         guard let value = try get(LinkKey.unordered(source.key, target.key), from: tree) else { return false }
-        return value == LinkKey.value(entityNumber: catalog.context.reference(target).entity)
+        return value == LinkKey.value(entityNumber: catalog.numbering.reference(target).entity)
     }
 }

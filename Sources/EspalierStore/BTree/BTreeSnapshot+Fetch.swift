@@ -30,15 +30,15 @@ extension BTreeSnapshot {
         let found = try CandidateCollector.candidates(
             point.group, beginningWith: point.prefix, atMost: point.countMax, transaction, catalog)
         guard let candidates = found else { return nil }
-        var builder = SnapshotBuilder(context: catalog.context)
+        var builder = SnapshotBuilder(numbering: catalog.numbering)
         builder.reserveCapacity(candidates.count)
         let entity = fetch.entity
-        let isWanted = catalog.context.isWanted(entity, includesSubentities: fetch.includesSubentities)
+        let isWanted = catalog.numbering.isWanted(entity, includesSubentities: fetch.includesSubentities)
         var rows = try transaction.lookup(in: catalog.rowTree(of: entity))
         for candidate in candidates where isWanted[Int(candidate.entityNumber)] {
             _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
                 let number = try catalog.check(row, in: entity, key: candidate.key)
-                guard isWanted[Int(number)], let id = catalog.context.id(entityNumber: number, key: candidate.key)
+                guard isWanted[Int(number)], let id = catalog.numbering.id(entityNumber: number, key: candidate.key)
                 else { return }
                 builder.append(row, id: id)
             }
@@ -109,11 +109,11 @@ extension BTreeSnapshot {
 
     /// The rows with these IDs, in this order; `nil` where there is none.
     public func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
-        for id in ids where !catalog.context.isOwn(id) {
-            _ = try SaveChecks.entity(of: id, schema: catalog.schema, storeTag: catalog.context.storeTag)
+        for id in ids where !catalog.numbering.isOwn(id) {
+            _ = try SaveChecks.entity(of: id, schema: catalog.schema, storeTag: catalog.numbering.storeTag)
         }
         return try reading(ids) { state, ids throws(StoreError) in
-            try state.session.transaction.snapshots(of: ids, catalog, path: store.path)
+            try state.session.transaction.snapshots(of: ids, catalog)
         }
     }
 
@@ -123,7 +123,7 @@ extension BTreeSnapshot {
     ) throws(StoreError) -> [[ObjectID]] {
         try checkLists(of: relationship, for: owners)
         return try reading(owners) { state, owners throws(StoreError) in
-            try state.session.transaction.links(of: owners, relationship, catalog, path: store.path)
+            try state.session.transaction.links(of: owners, relationship, catalog)
         }
     }
 
@@ -153,7 +153,7 @@ extension BTreeStore {
     fileprivate func rowCount(
         of entity: Int, _ transaction: borrowing StoreTransaction<ReadTransaction>
     ) throws(StoreError) -> UInt64 {
-        try transaction.counter(Counter.rows(entityNumber: catalog.context.entityNumbers[entity]), catalog)
+        try transaction.counter(Counter.rows(entityNumber: catalog.numbering.entityNumbers[entity]), catalog)
     }
 
     /// The planner for the commit that a transaction sees.
@@ -169,7 +169,7 @@ extension BTreeStore {
             statistics = try readStatistics(transaction)
             plannerStatistics.withLock { $0 = (commit, statistics) }
         }
-        return FetchPlanner(schema: catalog.schema, context: catalog.context, statistics: statistics)
+        return FetchPlanner(schema: catalog.schema, numbering: catalog.numbering, statistics: statistics)
     }
 
     private func readStatistics(

@@ -34,13 +34,16 @@ public final class BTreeSnapshot: StoreSnapshot {
     func reading<Question, Answer: Sendable>(
         _ question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
-        try read.state.withLock { state throws(StoreError) in
-            guard let state else {
-                try store.checkOpen()
-                throw .storage(.snapshotExpired, path: store.path)
+        try store.naming { () throws(StoreError) in
+            try read.state.withLock { state throws(StoreError) in
+                guard let state else {
+                    try store.checkOpen()
+                    throw StoreError(.transaction(.snapshotExpired))
+                }
+                assert(state.session.isFresh, "invariant 2: rows of an earlier call are kept")
+                defer { state.session.forgetRows() }
+                return try body(state, question)
             }
-            defer { state.session.forgetRows() }
-            return try body(state, question)
         }
     }
 }

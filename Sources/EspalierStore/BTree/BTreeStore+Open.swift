@@ -41,9 +41,7 @@ extension BTreeStore {
     ) throws(StoreError) -> BTreeStore {
         var options = options
         options.applicationID = applicationID
-        let database: Database
-        do { database = try Database.inMemory(options: options) } catch { throw .storage(error, path: nil) }
-        return try open(database, path: nil, model: model)
+        return try open(try calling(try Database.inMemory(options: options)), path: nil, model: model)
     }
 
     /// Opens an existing store with the model that is in the file: what tools do.
@@ -59,19 +57,24 @@ extension BTreeStore {
     package static func open(
         _ database: Database, path: String?, model: ManagedObjectModel?
     ) throws(StoreError) -> BTreeStore {
-        do throws(StoreError) {
-            return try openContent(database, path: path, model: model)
-        } catch {
-            // The first error is the one to tell; what closing says comes from the same cause or from nothing we did.
-            try? database.close()
-            throw error
+        try StoreError.naming(path) { () throws(StoreError) in
+            do throws(StoreError) {
+                return try openContent(database, path: path, model: model)
+            } catch {
+                // The first error is the one to tell; what closing says comes from the same cause or from nothing we
+                // did.
+                try? database.close()
+                throw error
+            }
         }
     }
 
     private static func database(_ path: String, _ options: DatabaseOptions) throws(StoreError) -> Database {
         var options = options
         options.applicationID = applicationID
-        do { return try Database.open(path, options: options) } catch { throw .storage(error, path: path) }
+        return try StoreError.naming(path) { () throws(StoreError) in
+            try calling(try Database.open(path, options: options))
+        }
     }
 
     private static func openContent(
@@ -79,34 +82,34 @@ extension BTreeStore {
     ) throws(StoreError) -> BTreeStore {
         guard database.applicationID == applicationID else {
             throw .incompatibleModel(
-                path: path,
+                path: nil,
                 reason: "the file has application ID \(database.applicationID), object stores have \(applicationID)")
         }
         let identifier = UUID(bytes: database.storeIdentifier)
-        let stored = try storedModel(database, path)
+        let stored = try storedModel(database)
         guard let model = model ?? stored?.model else {
-            throw .incompatibleModel(path: path, reason: "the file holds no model: nothing was ever stored in it")
+            throw .incompatibleModel(path: nil, reason: "the file holds no model: nothing was ever stored in it")
         }
         if let stored {
             let differences = ModelComparison.differences(
                 stored: stored.model.descriptions, given: model.descriptions)
             guard differences.isEmpty else {
-                throw .incompatibleModel(path: path, reason: differences.joined(separator: "; "))
+                throw .incompatibleModel(path: nil, reason: differences.joined(separator: "; "))
             }
         }
         var schema = StoreSchema(model: model)
         let storeTag = Interned.stores.tag(of: identifier)
-        if let stored, stored.format == StoreCatalog.firstFormatVersion {
-            try upgrade(database, StoreSchema(model: stored.model), storeTag: storeTag, path: path)
+        if let stored, stored.format == StoreFormat.first {
+            try upgrade(database, StoreSchema(model: stored.model), storeTag: storeTag)
         }
         if stored == nil {
-            var transaction = try write(database, path)
+            var transaction = try StoreTransaction(writing: database)
             try StoreCatalog.create(schema, in: &transaction)
             try transaction.commit()
         } else if let stored, stored.model.descriptions != model.descriptions {
-            schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag, path: path)
+            schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag)
         }
-        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: try read(database, path))
+        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: try StoreTransaction(reading: database))
         return BTreeStore(database: database, catalog: catalog, identifier: identifier, path: path)
     }
 
@@ -114,20 +117,19 @@ extension BTreeStore {
     ///
     /// - Returns: what the store keeps: without the new indexes, if the file is open for reading only.
     private static func adopt(
-        _ schema: StoreSchema, replacing stored: ManagedObjectModel, in database: Database, storeTag: UInt32,
-        path: String?
+        _ schema: StoreSchema, replacing stored: ManagedObjectModel, in database: Database, storeTag: UInt32
     ) throws(StoreError) -> StoreSchema {
         guard database.isReadOnly else {
-            var transaction = try write(database, path)
-            try StoreCatalog.adopt(schema, replacing: stored, storeTag: storeTag, path: path, in: &transaction)
+            var transaction = try StoreTransaction(writing: database)
+            try StoreCatalog.adopt(schema, replacing: stored, storeTag: storeTag, in: &transaction)
             try transaction.commit(.durable)
             return schema
         }
         let changes = GroupChanges(from: StoreSchema(model: stored), to: schema)
         let readable = StoreSchema(
             model: schema.model, withoutGroups: Set(changes.made), unusedTreeNames: changes.dropped)
-        let transaction = try read(database, path)
-        let catalog = try StoreCatalog.load(readable, storeTag: storeTag, path: path, from: transaction)
+        let transaction = try StoreTransaction(reading: database)
+        let catalog = try StoreCatalog.load(readable, storeTag: storeTag, from: transaction)
         try catalog.checkRequired(
             ModelComparison.newlyRequired(stored: stored.descriptions, given: schema.model.descriptions),
             in: transaction)
@@ -136,46 +138,31 @@ extension BTreeStore {
 
     /// The model in the file, and the format of its rows; `nil` if the file is new.
     static func storedModel(
-        _ database: Database, _ path: String?
+        _ database: Database
     ) throws(StoreError) -> (model: ManagedObjectModel, format: UInt16)? {
-        let transaction = try read(database, path)
+        let transaction = try StoreTransaction(reading: database)
         guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return nil }
         guard let format = try transaction.get(StoreName.format, from: records), format.count == 2 else {
-            throw .damagedContent(path: path, entity: "", key: 0, reason: "schema: the format version is missing")
+            throw .damaged(reason: "schema: the format version is missing")
         }
         let version: UInt16 = format.number(at: 0)
-        guard (StoreCatalog.firstFormatVersion...StoreCatalog.formatVersion).contains(version) else {
-            throw .otherFormat(path: path, format: version)
+        guard (StoreFormat.first...StoreFormat.newest).contains(version) else {
+            throw .otherFormat(path: nil, format: version)
         }
         guard let bytes = try transaction.get(StoreName.model, from: records) else {
-            throw .damagedContent(path: path, entity: "", key: 0, reason: "schema: the model is missing")
+            throw .damaged(reason: "schema: the model is missing")
         }
-        return (try StoredModel.decode(bytes, path: path), version)
+        return (try StoredModel.decode(bytes), version)
     }
 
     /// Brings rows of an older format into the present one.
     private static func upgrade(
-        _ database: Database, _ schema: StoreSchema, storeTag: UInt32, path: String?
+        _ database: Database, _ schema: StoreSchema, storeTag: UInt32
     ) throws(StoreError) {
-        guard !database.isReadOnly else { throw .otherFormat(path: path, format: StoreCatalog.firstFormatVersion) }
-        var transaction = try write(database, path)
-        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: transaction)
+        guard !database.isReadOnly else { throw .otherFormat(path: nil, format: StoreFormat.first) }
+        var transaction = try StoreTransaction(writing: database)
+        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
         try catalog.upgradeRows(in: &transaction)
         try transaction.commit()
-    }
-
-    private static func read(_ database: Database, _ path: String?) throws(StoreError) -> StoreTransaction<
-        ReadTransaction
-    > {
-        do { return StoreTransaction(try database.beginRead(), path: path) } catch { throw .storage(error, path: path) }
-    }
-
-    private static func write(_ database: Database, _ path: String?) throws(StoreError) -> StoreTransaction<
-        WriteTransaction
-    > {
-        guard !database.isReadOnly else { throw .readOnly(path: path) }
-        do { return StoreTransaction(try database.beginWrite(), path: path) } catch {
-            throw .storage(error, path: path)
-        }
     }
 }

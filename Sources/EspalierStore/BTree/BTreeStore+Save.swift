@@ -8,7 +8,9 @@ extension BTreeStore {
     /// - Throws: `.conflict` with all rows that are at another version, `.constraint` with all values that are taken,
     ///   `.invalidRequest`, `.readOnly`, `.closed`, or what the engine reports; the store is as before.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
-        let execution = SaveExecution(try beginWrite(), store: self)
-        return try execution.run(request)
+        try naming { () throws(StoreError) in
+            let execution = SaveExecution(try beginWrite(), store: self)
+            return try execution.run(request)
+        }
     }
 }

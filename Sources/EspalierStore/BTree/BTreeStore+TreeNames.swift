@@ -9,7 +9,7 @@ extension BTreeStore {
 
     /// The names of all trees that the model in `database` calls for; none if there is no model that can be read.
     public static func treeNames(in database: Database) -> [String] {
-        guard let model = try? storedModel(database, database.path)?.model else { return [] }
+        guard let model = try? storedModel(database)?.model else { return [] }
         let schema = StoreSchema(model: model)
         var names = fixedTreeNames
         for entity in model.entities {

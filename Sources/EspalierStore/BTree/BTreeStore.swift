@@ -53,47 +53,53 @@ public final class BTreeStore: PersistentStore {
         guard model.entity(named: entity.name) === entity, !entity.isAbstract, count >= 0 else {
             throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
         }
-        var transaction = try beginWrite()
-        let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[entity.root])
-        let last = try transaction.counter(counter, catalog)
-        try transaction.setCounter(counter, to: last + UInt64(count), catalog)
-        try transaction.commit(.ordered)
-        return (0..<UInt64(count)).map {
-            ObjectID(storeTag: catalog.context.storeTag, entityTag: entity.tag, key: last + 1 + $0)
+        return try naming { () throws(StoreError) in
+            var transaction = try beginWrite()
+            let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[entity.root])
+            let last = try transaction.counter(counter, catalog)
+            try transaction.setCounter(counter, to: last + UInt64(count), catalog)
+            try transaction.commit(.ordered)
+            return (0..<UInt64(count)).map {
+                ObjectID(storeTag: catalog.numbering.storeTag, entityTag: entity.tag, key: last + 1 + $0)
+            }
         }
     }
 
     /// Values the application keeps with the store.
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
-        var values: [String: AttributeValue] = [:]
-        let transaction = try beginRead()
-        try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, value throws(StoreError) in
-            guard let name = String(validating: key.copy(0..<key.byteCount), as: UTF8.self),
-                let value = TaggedValue.decode(value.copy(0..<value.byteCount))
-            else {
-                throw .damagedContent(path: path, entity: "", key: 0, reason: "an entry of the metadata is no value")
+        try naming { () throws(StoreError) in
+            var values: [String: AttributeValue] = [:]
+            let transaction = try beginRead()
+            try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, value throws(StoreError) in
+                guard let name = String(validating: key.copy(0..<key.byteCount), as: UTF8.self),
+                    let value = TaggedValue.decode(value.copy(0..<value.byteCount))
+                else {
+                    throw .damaged(reason: "an entry of the metadata is no value")
+                }
+                values[name] = value
+                return true
             }
-            values[name] = value
-            return true
+            return values
         }
-        return values
     }
 
     /// Replaces the application's values.
     public func setMetadata(_ metadata: [String: AttributeValue]) throws(StoreError) {
-        var transaction = try beginWrite()
-        var old: [[UInt8]] = []
-        try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, _ in
-            old.append(key.copy(0..<key.byteCount))
-            return true
+        try naming { () throws(StoreError) in
+            var transaction = try beginWrite()
+            var old: [[UInt8]] = []
+            try transaction.forEach(in: catalog.metadata, from: [], below: nil) { key, _ in
+                old.append(key.copy(0..<key.byteCount))
+                return true
+            }
+            for key in old { try transaction.remove(key, from: catalog.metadata) }
+            for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
+                var bytes: [UInt8] = []
+                TaggedValue.append(value, to: &bytes)
+                try transaction.put(bytes, for: Array(name.utf8), in: catalog.metadata)
+            }
+            try transaction.commit()
         }
-        for key in old { try transaction.remove(key, from: catalog.metadata) }
-        for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
-            var bytes: [UInt8] = []
-            TaggedValue.append(value, to: &bytes)
-            try transaction.put(bytes, for: Array(name.utf8), in: catalog.metadata)
-        }
-        try transaction.commit()
     }
 
     /// Writes everything into the file, marks it as cleanly closed and releases it; ends all snapshots.
@@ -107,7 +113,7 @@ public final class BTreeStore: PersistentStore {
             try database.close()
         } catch {
             // With transactions still open the engine stays open, and so does the store.
-            if case .transactionsOpen = error { isClosed.store(false, ordering: .sequentiallyConsistent) }
+            if case .database(.transactionsOpen) = error { isClosed.store(false, ordering: .sequentiallyConsistent) }
             throw .storage(error, path: path)
         }
     }
@@ -121,7 +127,8 @@ public final class BTreeStore: PersistentStore {
     public func snapshot() throws(StoreError) -> any StoreSnapshot {
         // Under the lock: whoever closes looks through the list once.
         try openReads.withLock { reads throws(StoreError) in
-            let read = SnapshotRead(ReadSession(try beginRead(), catalog, path: path))
+            let transaction = try naming { () throws(StoreError) in try beginRead() }
+            let read = SnapshotRead(ReadSession(transaction, catalog))
             reads[ObjectIdentifier(read)] = read
             return BTreeSnapshot(self, read)
         }
@@ -149,15 +156,17 @@ public final class BTreeStore: PersistentStore {
 
     func beginRead() throws(StoreError) -> StoreTransaction<ReadTransaction> {
         try checkOpen()
-        do { return StoreTransaction(try database.beginRead(), path: path) } catch { throw .storage(error, path: path) }
+        return try StoreTransaction(reading: database)
     }
 
     func beginWrite() throws(StoreError) -> StoreTransaction<WriteTransaction> {
         try checkOpen()
-        guard !isReadOnly else { throw .readOnly(path: path) }
-        do { return StoreTransaction(try database.beginWrite(), path: path) } catch {
-            throw .storage(error, path: path)
-        }
+        return try StoreTransaction(writing: database)
+    }
+
+    /// Runs `body`, whose errors name the file then.
+    func naming<Answer: ~Copyable>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
+        try StoreError.naming(path, body)
     }
 
     func checkOpen() throws(StoreError) {

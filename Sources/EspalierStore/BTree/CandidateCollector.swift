@@ -61,7 +61,7 @@ struct CandidateCollector {
         switch source {
         case .keys(let ids):
             for id in ids {
-                found.append(Candidate(key: id.key, entityNumber: catalog.context.reference(id).entity))
+                found.append(Candidate(key: id.key, entityNumber: catalog.numbering.reference(id).entity))
             }
         case .index(let group, let ranges):
             for range in ranges {
@@ -70,11 +70,13 @@ struct CandidateCollector {
         case .scan(let entity, let node):
             try scan(entity, node, into: &found)
         case .back(let step, let far):
-            guard let destinations = try candidates(far), let way = BackWay(step, catalog.schema) else { return false }
+            guard let destinations = try candidates(far), let way = InverseAccess(step, catalog.schema) else {
+                return false
+            }
             let family = catalog.model.entities[step.destination]
             // An index of a superentity lists other entities too, which the relationship cannot lead to.
             for destination in destinations
-            where catalog.context.entity(destination.entityNumber)?.isKind(of: family) == true {
+            where catalog.numbering.entity(destination.entityNumber)?.isKind(of: family) == true {
                 try collect(way, from: destination, into: &found)
                 guard found.count <= countMax else { return false }
             }
@@ -86,7 +88,7 @@ struct CandidateCollector {
         return found.count <= countMax
     }
 
-    private func collect(_ group: Int, _ range: KeyRange, into found: inout [Candidate]) throws(StoreError) -> Bool {
+    private func collect(_ group: Int, _ range: EntryRange, into found: inout [Candidate]) throws(StoreError) -> Bool {
         let tree = catalog.groupTrees[group]
         try session.transaction.forEach(in: tree, from: range.lower, below: range.upper) {
             key, value throws(StoreError) in
@@ -96,19 +98,19 @@ struct CandidateCollector {
         return found.count <= countMax
     }
 
-    private func collect(_ way: BackWay, from far: Candidate, into found: inout [Candidate]) throws(StoreError) {
+    private func collect(_ way: InverseAccess, from far: Candidate, into found: inout [Candidate]) throws(StoreError) {
         func append(_ ids: [ObjectID]) {
             for id in ids {
-                found.append(Candidate(key: id.key, entityNumber: catalog.context.reference(id).entity))
+                found.append(Candidate(key: id.key, entityNumber: catalog.numbering.reference(id).entity))
             }
         }
         switch way {
         case .links(let inverse):
-            append(try session.transaction.links(of: far.key, inverse, catalog, path: session.path))
+            append(try session.transaction.links(of: far.key, inverse, catalog))
         case .owners(let relationship):
-            append(try session.transaction.owners(leadingTo: far.key, relationship, catalog, path: session.path))
+            append(try session.transaction.owners(leadingTo: far.key, relationship, catalog))
         case .inline(let inverse):
-            guard let id = catalog.context.id(entityNumber: far.entityNumber, key: far.key),
+            guard let id = catalog.numbering.id(entityNumber: far.entityNumber, key: far.key),
                 let row = try session.row(id), let owner = try row.destinationID(at: inverse.slot)
             else { return }
             append([owner])
@@ -124,7 +126,7 @@ struct CandidateCollector {
     private func scan(_ entity: Entity, _ node: ResolvedPredicate.Node, into found: inout [Candidate])
         throws(StoreError)
     {
-        let scratch = RowBytes()
+        let scratch = SharedBytes()
         var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
         var isOnEntry = try cursor.first()
         while isOnEntry {
@@ -135,10 +137,10 @@ struct CandidateCollector {
                 scratch.bytes.removeAll(keepingCapacity: true)
                 scratch.bytes.append(copying: row)
             }
-            if let rowEntity = catalog.context.entity(number), rowEntity.isKind(of: entity),
-                let id = catalog.context.id(entityNumber: number, key: key),
+            if let rowEntity = catalog.numbering.entity(number), rowEntity.isKind(of: entity),
+                let id = catalog.numbering.id(entityNumber: number, key: key),
                 try ResolvedPredicate.evaluate(
-                    node, on: StoredRow(objectID: id, entity: rowEntity, row: scratch, session: session))
+                    node, on: EvaluatedRow(objectID: id, entity: rowEntity, row: scratch, session: session))
             {
                 found.append(Candidate(key: key, entityNumber: number))
             }
@@ -153,10 +155,10 @@ extension StoreCatalog {
         guard key.byteCount > 8, value.byteCount == 3,
             case let candidate = Candidate(
                 key: key.bigEndianKey(at: key.byteCount - 8), entityNumber: value.number(at: 0)),
-            context.id(entityNumber: candidate.entityNumber, key: candidate.key) != nil
+            numbering.id(entityNumber: candidate.entityNumber, key: candidate.key) != nil
         else {
-            throw .damagedContent(
-                path: path, entity: "", key: 0, reason: "an entry of tree \"\(tree.name)\" is no key of a row")
+            throw .damaged(
+                reason: "an entry of tree \"\(tree.name)\" is no key of a row")
         }
         return candidate
     }

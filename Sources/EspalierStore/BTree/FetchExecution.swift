@@ -15,11 +15,11 @@ struct FetchExecution: ~Copyable {
     private let reader: RowReader
     private let storeTag: UInt32
     private var residual: [ResolvedPredicate.Node]
-    private var sink: RowSink
+    private var sink: FetchSink
     private var sortBuffer: SortBuffer?
-    private lazy var scratch = RowBytes()
+    private lazy var scratch = SharedBytes()
     /// That of the last row.
-    private var lastKind: RowKind?
+    private var lastAlike: RowsAlike?
     /// Whether a row that is found is one that is wanted, in the order it comes.
     private var takesUntested: Bool
 
@@ -27,19 +27,20 @@ struct FetchExecution: ~Copyable {
         self.plan = plan
         self.session = session
         catalog = session.catalog
-        (reader, storeTag) = (session.reader, session.catalog.context.storeTag)
+        (reader, storeTag) = (session.reader, session.catalog.numbering.storeTag)
         residual = self.plan.residual
-        sink = RowSink(kind, offset: self.plan.offset, limit: self.plan.limit, context: session.catalog.context)
+        sink = FetchSink(kind, offset: self.plan.offset, limit: self.plan.limit, numbering: session.catalog.numbering)
         if case .sorted = self.plan.order, kind != .count {
             let offset = self.plan.offset
             let keep = self.plan.limit.map { $0.addingReportingOverflow(offset) }
             sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
         }
         takesUntested = residual.isEmpty && sortBuffer == nil
+        assert(self.plan.checkInvariants(catalog.schema))
     }
 
     /// Finds all rows and gives them to the sink.
-    consuming func run() throws(StoreError) -> RowSink {
+    consuming func run() throws(StoreError) -> FetchSink {
         switch plan.access {
         case .nothing: return sink
         case .rows: try scan()
@@ -62,6 +63,8 @@ struct FetchExecution: ~Copyable {
             takesUntested = residual.isEmpty && sortBuffer == nil
             return try scan()
         }
+        assert(
+            zip(candidates, candidates.dropFirst()).allSatisfy { $0.key < $1.key }, "candidates come by ascending key")
         if takesUntested { sink.expect(candidates.count) }
         var rows = try rows()
         for candidate in candidates {
@@ -69,7 +72,10 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    private consuming func finish() -> RowSink {
+    private consuming func finish() -> FetchSink {
+        assert(
+            takesUntested == (residual.isEmpty && sortBuffer == nil), "rows are tested if there is something to test")
+        assert(sink.checkInvariants())
         guard let buffer = sortBuffer.take() else { return sink }
         for entry in buffer.sorted() {
             guard entry.row.withRawSpan({ sink.accept(entry.id, $0) }) else { break }
@@ -91,7 +97,7 @@ struct FetchExecution: ~Copyable {
     }
 
     /// The entries of an index in order, those with equal values by ascending primary key.
-    private mutating func walk(_ group: Int, _ range: KeyRange, isReversed: Bool) throws(StoreError) {
+    private mutating func walk(_ group: Int, _ range: EntryRange, isReversed: Bool) throws(StoreError) {
         let tree = catalog.groupTrees[group]
         var rows = try rows()
         guard isReversed else {
@@ -143,7 +149,7 @@ struct FetchExecution: ~Copyable {
     private mutating func offer(_ candidate: Candidate, _ rows: inout StoreLookup<UInt64>) throws(StoreError) -> Bool {
         guard plan.isWanted[Int(candidate.entityNumber)], plan.keys.contains(candidate.key) else { return true }
         if plan.isExact, takesUntested, sink.kind != .rows,
-            let id = catalog.context.id(entityNumber: candidate.entityNumber, key: candidate.key)
+            let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key)
         {
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
         }
@@ -170,10 +176,10 @@ struct FetchExecution: ~Copyable {
     }
 
     /// What all rows that begin alike, with the same widths and layout, have in common for this fetch.
-    private struct RowKind {
+    private struct RowsAlike {
         let head: UInt16
-        let shape: RowShape
-        let form: RowForm
+        let shape: RowLayout.Shape
+        let offsets: RowOffsets
         let entityTag: UInt32
         let isWanted: Bool
     }
@@ -181,11 +187,11 @@ struct FetchExecution: ~Copyable {
     /// Checks a row where it lies and takes it, if nothing is to be tested or sorted.
     @inline(__always)
     private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Step {
-        let kind: RowKind
-        if let lastKind, key != 0, row.byteCount >= 2, row.number(at: 0) == lastKind.head,
-            reader.hasSoundFields(row, lastKind.shape, lastKind.form)
+        let kind: RowsAlike
+        if let lastAlike, key != 0, row.byteCount >= 2, row.number(at: 0) == lastAlike.head,
+            reader.hasSoundFields(row, lastAlike.shape, lastAlike.offsets)
         {
-            kind = lastKind
+            kind = lastAlike
         } else {
             kind = try self.kind(of: row, key)
         }
@@ -201,26 +207,27 @@ struct FetchExecution: ~Copyable {
 
     /// Checks a row that begins otherwise than the one before, or is damaged.
     @inline(never)
-    private mutating func kind(of row: RawSpan, _ key: UInt64) throws(StoreError) -> RowKind {
+    private mutating func kind(of row: RawSpan, _ key: UInt64) throws(StoreError) -> RowsAlike {
         let number = try catalog.check(row, in: plan.entity, key: key)
-        guard let entity = catalog.context.entity(number) else {
+        guard let entity = catalog.numbering.entity(number) else {
             preconditionFailure("a checked row is of an entity of the model")
         }
         let shape = reader.shape(of: row)
-        let kind = RowKind(
-            head: row.number(at: 0), shape: shape, form: reader.form(of: row, shape), entityTag: entity.tag,
+        let kind = RowsAlike(
+            head: row.number(at: 0), shape: shape, offsets: reader.offsets(of: row, shape), entityTag: entity.tag,
             isWanted: plan.isWanted[Int(number)])
         // A layout with a long number is not told by the first two bytes.
-        lastKind = row.byte(at: 1) == RowForm.longNumberMark ? nil : kind
+        lastAlike = row.byte(at: 1) == RowOffsets.longNumberMark ? nil : kind
         return kind
     }
 
     /// Tests the row in `scratch` and takes it if it passes; returns whether more are wanted.
     private mutating func test(_ key: UInt64) throws(StoreError) -> Bool {
         let number = scratch.bytes.withRawSpan { reader.entityNumber(of: $0) }
-        guard let entity = catalog.context.entity(number), let id = catalog.context.id(entityNumber: number, key: key)
+        guard let entity = catalog.numbering.entity(number),
+            let id = catalog.numbering.id(entityNumber: number, key: key)
         else { return true }
-        let row = StoredRow(objectID: id, entity: entity, row: scratch, session: session)
+        let row = EvaluatedRow(objectID: id, entity: entity, row: scratch, session: session)
         for node in residual {
             guard try ResolvedPredicate.evaluate(node, on: row) else { return true }
         }

@@ -11,9 +11,6 @@ internal import EspalierEngine
 internal import EspalierModel
 
 extension StoreCatalog {
-    /// The format before this one.
-    static let firstFormatVersion: UInt16 = 1
-
     /// Brings all rows of a store of the first format into the present one.
     ///
     /// - Throws: `StoreError.damagedContent` for a row that is none of that format.
@@ -25,17 +22,17 @@ extension StoreCatalog {
             var cursor = try transaction.cursor(over: tree)
             while try cursor.next() {
                 let (key, old) = (try cursor.key, try cursor.value())
-                guard let row = old.withRawSpan({ FirstFormatRow.upgraded($0, context) }) else {
-                    throw .damagedContent(
-                        path: path, entity: model.entities[root].name, key: key,
-                        reason: "the row is none of format \(Self.firstFormatVersion), which the store says it is in")
+                guard let row = old.withRawSpan({ FirstFormatRow.upgraded($0, numbering) }) else {
+                    throw .damaged(
+                        entity: model.entities[root].name, key: key,
+                        reason: "the row is none of format \(StoreFormat.first), which the store says it is in")
                 }
                 try transaction.put(row, for: key, in: tree)
             }
         }
         guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return }
         var version: [UInt8] = []
-        version.append(littleEndian: Self.formatVersion)
+        version.append(littleEndian: StoreFormat.newest)
         try transaction.put(version, for: StoreName.format, in: records)
     }
 }
@@ -45,11 +42,11 @@ private enum FirstFormatRow {
     private static let (versionOffset, nullOffset) = (4, 12)
 
     /// The row in the present format; `nil` if it is damaged.
-    static func upgraded(_ row: RawSpan, _ context: RowContext) -> [UInt8]? {
-        guard row.byteCount >= nullOffset, let layout = context.layout(row.number(at: 0)),
+    static func upgraded(_ row: RawSpan, _ numbering: StoreNumbering) -> [UInt8]? {
+        guard row.byteCount >= nullOffset, let layout = numbering.layout(row.number(at: 0)),
             row.number(at: 2) == layout.entityNumber
         else { return nil }
-        let (offsets, tableOffset) = offsets(of: layout)
+        let (oldOffsets, tableOffset) = oldOffsets(of: layout)
         let variableOffset = tableOffset + 4 * layout.variablePlaces.count
         guard row.byteCount >= variableOffset, let ends = ends(in: row, layout, tableOffset, variableOffset) else {
             return nil
@@ -62,37 +59,37 @@ private enum FirstFormatRow {
         }
 
         let version: UInt64 = row.number(at: versionOffset)
-        var widths = RowWidths()
+        var widths = RowOffsets.Widths()
         widths.include(version: version)
         widths.include(end: row.byteCount - variableOffset)
-        for (place, offset) in zip(layout.places, offsets) where !isNull(place) {
+        for (place, offset) in zip(layout.places, oldOffsets) where !isNull(place) {
             switch place.part {
             case .integers: widths.include(integer: row.number(at: offset))
             case .references: widths.include(reference: reference(at: offset))
             case .fixed, .variable: break
             }
         }
-        let form = RowForm(widths, layout.extent)
-        var new = [UInt8](repeating: 0, count: form.variableOffset + row.byteCount - variableOffset)
+        let offsets = RowOffsets(widths, layout.extent)
+        var new = [UInt8](repeating: 0, count: offsets.variableOffset + row.byteCount - variableOffset)
         new.withMutableRawSpan { new in
-            form.begin(&new, layout, version: version)
-            for (place, offset) in zip(layout.places, offsets) {
-                if isNull(place) { form.setNull(place, &new) }
+            offsets.begin(&new, layout, version: version)
+            for (place, offset) in zip(layout.places, oldOffsets) {
+                if isNull(place) { offsets.setNull(place, &new) }
                 switch place.part {
                 case .fixed:
-                    new.write(row.extracting(offset..<offset + place.width), at: form.fixedOffset + place.position)
-                case .integers: form.write(integer: row.number(at: offset), at: place.position, &new)
-                case .references: form.write(reference: reference(at: offset), at: place.position, &new)
-                case .variable: form.write(end: ends[place.position], at: place.position, &new)
+                    new.write(row.extracting(offset..<offset + place.width), at: offsets.fixedOffset + place.position)
+                case .integers: offsets.write(integer: row.number(at: offset), at: place.position, &new)
+                case .references: offsets.write(reference: reference(at: offset), at: place.position, &new)
+                case .variable: offsets.write(end: ends[place.position], at: place.position, &new)
                 }
             }
-            new.write(row.extracting(variableOffset..<row.byteCount), at: form.variableOffset)
+            new.write(row.extracting(variableOffset..<row.byteCount), at: offsets.variableOffset)
         }
         return new
     }
 
     /// Where each field lay, those of variable width nowhere, and where the ends began.
-    private static func offsets(of layout: RowLayout) -> (fields: [Int], table: Int) {
+    private static func oldOffsets(of layout: RowLayout) -> (fields: [Int], table: Int) {
         var offset = nullOffset + (layout.fields.count + 7) / 8
         let fields = layout.places.map { place in
             let width =

@@ -23,6 +23,9 @@ struct IndexEntries {
     /// How many bytes all keys begin with.
     private var prefixByteCount = 0
 
+    /// Whether there are none.
+    var isEmpty: Bool { entries.isEmpty }
+
     /// Notes the entry of a row of this entity.
     ///
     /// - Parameter write: appends the key; returns whether its values were cut, as this function does.
@@ -49,6 +52,7 @@ struct IndexEntries {
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void
     ) throws(StoreError) {
         sort()
+        assert(checkInvariants())
         var value = [UInt8](repeating: 0, count: GroupKey.entryValueByteCount)
         try bytes.withRawSpan { bytes throws(StoreError) in
             for entry in entries {
@@ -56,6 +60,19 @@ struct IndexEntries {
                 try value.withRawSpan { value throws(StoreError) in try body(bytes.extracting(entry.range), value) }
             }
         }
+    }
+
+    /// Asserts the invariant of the header, and the order; to be called in `assert`.
+    private func checkInvariants() -> Bool {
+        assert(
+            entries.reduce(0) { $0 + Int($1.keyByteCount) } == bytes.count, "invariant 1: keys in \(bytes.count) bytes")
+        bytes.withRawSpan { bytes in
+            for (entry, next) in zip(entries, entries.dropFirst()) {
+                let isAbove = bytes.extracting(next.range).precedes(bytes.extracting(entry.range))
+                assert(!isAbove, "the entries are not in the order of their keys")
+            }
+        }
+        return true
     }
 
     private mutating func sort() {

@@ -16,19 +16,17 @@ struct LinkCursor: ~Copyable {
     private let keyByteCount: Int
     private let declaredBy: Int
     private let catalog: StoreCatalog
-    private let path: String?
 
     /// Reads `tree`, whose keys have `keyByteCount` bytes; `entries` are its.
     init(
         _ entries: consuming StoreLookup<[UInt8]>, of tree: Tree<[UInt8]>, keyByteCount: Int,
-        of relationship: Relationship, _ catalog: StoreCatalog, path: String?
+        of relationship: Relationship, _ catalog: StoreCatalog
     ) {
         self.entries = entries
         self.tree = tree
         self.keyByteCount = keyByteCount
         declaredBy = relationship.declaredBy
         self.catalog = catalog
-        self.path = path
     }
 
     /// Calls `body` with each entry of the list that `owner` has, in order.
@@ -47,7 +45,7 @@ struct LinkCursor: ~Copyable {
                 return false
             }
             guard key.byteCount == keyByteCount, value.byteCount == 2,
-                let id = catalog.context.id(
+                let id = catalog.numbering.id(
                     entityNumber: value.number(at: 0), key: key.bigEndianKey(at: keyByteCount - 8))
             else {
                 isDamaged = true
@@ -61,8 +59,8 @@ struct LinkCursor: ~Copyable {
     }
 
     private func damaged(_ owner: UInt64) -> StoreError {
-        .damagedContent(
-            path: path, entity: catalog.model.entities[declaredBy].name, key: owner,
+        .damaged(
+            entity: catalog.model.entities[declaredBy].name, key: owner,
             reason: "an entry of tree \"\(tree.name)\" is no link")
     }
 }

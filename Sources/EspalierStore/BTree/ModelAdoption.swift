@@ -46,7 +46,7 @@ extension StoreCatalog {
     ///   rows share values that must be unique now.
     /// - Complexity: O(rows log rows) for each new index; nothing but the records if none is new or required.
     static func adopt(
-        _ schema: StoreSchema, replacing stored: ManagedObjectModel, storeTag: UInt32, path: String?,
+        _ schema: StoreSchema, replacing stored: ManagedObjectModel, storeTag: UInt32,
         in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         let changes = GroupChanges(from: StoreSchema(model: stored), to: schema)
@@ -60,7 +60,7 @@ extension StoreCatalog {
             try transaction.dropTree(tree)
         }
         for name in made { try transaction.createTree(named: name, keys: [UInt8].self) }
-        let catalog = try load(schema, storeTag: storeTag, path: path, from: transaction)
+        let catalog = try load(schema, storeTag: storeTag, from: transaction)
         try catalog.checkRequired(
             ModelComparison.newlyRequired(stored: stored.descriptions, given: schema.model.descriptions),
             in: transaction)
@@ -74,8 +74,8 @@ extension StoreCatalog {
     ) throws(StoreError) {
         let (group, tree) = (schema.groups[position], groupTrees[position])
         let root = model.entities[model.entities[group.entity].root]
-        let reader = RowReader(context: context)
-        let isMember = context.entities.map { $0.map { schema.groupsByEntity[$0.index].contains(position) } ?? false }
+        let reader = RowReader(numbering: numbering)
+        let isMember = numbering.entities.map { $0.map { schema.groupsByEntity[$0.index].contains(position) } ?? false }
         var (batch, batchByteCount, cutCount) = (IndexEntries(), 0, UInt64(0))
         var entry: [UInt8] = []
         // A cursor of a write transaction goes on from its key, whatever was put meanwhile.
@@ -151,7 +151,7 @@ extension StoreCatalog {
         _ keys: [UInt64], _ group: KeyGroup, in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> [(UInt64, UInt64)] {
         guard keys.count > 1 else { return [] }
-        let (hash, reader) = (EntryHash(), RowReader(context: context))
+        let (hash, reader) = (EntryHash(), RowReader(numbering: numbering))
         let tree = rowTree(of: model.entities[group.entity])
         var holders: [(mark: EntryMark, key: UInt64)] = []
         var entry: [UInt8] = []
@@ -178,17 +178,17 @@ extension StoreCatalog {
             let number = try transaction.withValue(of: key, in: rowTree(of: entity)) { row throws(StoreError) in
                 try check(row, in: entity, key: key)
             }
-            guard let number, let id = context.id(entityNumber: number, key: key) else {
-                throw .damagedContent(path: path, entity: entity.name, key: key, reason: "the row is not there")
+            guard let number, let id = numbering.id(entityNumber: number, key: key) else {
+                throw .damaged(entity: entity.name, key: key, reason: "the row is not there")
             }
             return id
         }
         let (object, holder) = (try id(key), try id(other))
-        let row = try transaction.snapshot(of: object, self, path: path)
+        let row = try transaction.snapshot(of: object, self)
         return ConstraintConflict(
             entityName: entity.name, properties: group.properties,
             values: group.elements.compactMap { element in
-                row.map { RowSource.snapshot($0).value(of: element.property) }
+                row.map { ValueSource.snapshot($0).value(of: element.property) }
             },
             object: object, other: holder)
     }
@@ -198,11 +198,11 @@ extension StoreCatalog {
         _ required: [ModelComparison.RequiredProperty], in transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) {
         guard !required.isEmpty else { return }
-        let reader = RowReader(context: context)
+        let reader = RowReader(numbering: numbering)
         var missing = required.map { (property: $0, rowCount: 0, first: ObjectID?.none) }
         for root in model.entities where root.root == root.index {
             // By entity number: what its rows must have, as positions in `required` and properties.
-            let wanted = context.entities.map { entity -> [(position: Int, property: Entity.Property)] in
+            let wanted = numbering.entities.map { entity -> [(position: Int, property: Entity.Property)] in
                 guard let entity, entity.root == root.index else { return [] }
                 return required.indices.compactMap { position in
                     guard let owner = model.entity(named: required[position].entity), entity.isKind(of: owner) else {
@@ -222,12 +222,12 @@ extension StoreCatalog {
                             switch property {
                             case .attribute(let slot): reader.isNull(at: slot, row)
                             case .relationship(let slot):
-                                try isUnset(slot, row, key, context.entity(number), reader, in: transaction)
+                                try isUnset(slot, row, key, numbering.entity(number), reader, in: transaction)
                             }
                         guard isMissing else { continue }
                         missing[position].rowCount += 1
                         if missing[position].first == nil {
-                            missing[position].first = context.id(entityNumber: number, key: key)
+                            missing[position].first = numbering.id(entityNumber: number, key: key)
                         }
                     }
                 }
@@ -240,7 +240,7 @@ extension StoreCatalog {
                 + "first, or keep \(property.name) optional"
         }
         guard reasons.isEmpty else {
-            throw .incompatibleModel(path: path, reason: reasons.joined(separator: "; "))
+            throw .incompatibleModel(path: nil, reason: reasons.joined(separator: "; "))
         }
     }
 

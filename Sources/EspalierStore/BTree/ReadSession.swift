@@ -8,7 +8,7 @@ internal import EspalierEngine
 internal import EspalierModel
 
 /// The bytes of a checked row.
-final class RowBytes {
+final class SharedBytes {
     var bytes: [UInt8]
 
     init(_ bytes: [UInt8] = []) { self.bytes = bytes }
@@ -20,48 +20,50 @@ final class ReadSession: @unchecked Sendable {
 
     let transaction: StoreTransaction<ReadTransaction>
     let catalog: StoreCatalog
-    let path: String?
     let reader: RowReader
-    private var rows: [ObjectID: StoredRow?] = [:]
+    private var rows: [ObjectID: EvaluatedRow?] = [:]
 
-    init(_ transaction: consuming StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog, path: String?) {
+    init(_ transaction: consuming StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog) {
         self.transaction = transaction
         self.catalog = catalog
-        self.path = path
-        reader = RowReader(context: catalog.context)
+        reader = RowReader(numbering: catalog.numbering)
     }
 
     /// The row `id` names, read once; `nil` if there is none.
-    func row(_ id: ObjectID) throws(StoreError) -> StoredRow? {
+    func row(_ id: ObjectID) throws(StoreError) -> EvaluatedRow? {
         if let row = rows[id] { return row }
         let row = try readRow(id)
         if rows.count == Self.cachedRowCountMax { rows.removeAll(keepingCapacity: true) }
         rows[id] = .some(row)
+        assert(rows.count <= Self.cachedRowCountMax, "invariant 2: \(rows.count) rows are kept")
         return row
     }
+
+    /// Whether no row is kept, as between two calls of a snapshot (invariant 2).
+    var isFresh: Bool { rows.isEmpty }
 
     /// Forgets the rows that were looked at.
     func forgetRows() {
         if !rows.isEmpty { rows.removeAll() }
     }
 
-    private func readRow(_ id: ObjectID) throws(StoreError) -> StoredRow? {
+    private func readRow(_ id: ObjectID) throws(StoreError) -> EvaluatedRow? {
         guard let entity = catalog.schema.entity(of: id) else { return nil }
-        let number = catalog.context.entityNumbers[entity.index]
+        let number = catalog.numbering.entityNumbers[entity.index]
         let found = try transaction.withValue(of: id.key, in: catalog.rowTree(of: entity)) {
             row throws(StoreError) -> [UInt8]? in
             try catalog.check(row, in: entity, key: id.key) == number ? row.copy(0..<row.byteCount) : nil
         }
         guard let bytes = found ?? nil else { return nil }
-        return StoredRow(objectID: id, entity: entity, row: RowBytes(bytes), session: self)
+        return EvaluatedRow(objectID: id, entity: entity, row: SharedBytes(bytes), session: self)
     }
 }
 
 /// A row as predicates and sort keys see it.
-struct StoredRow: PredicateSubject {
+struct EvaluatedRow: PredicateSubject {
     let objectID: ObjectID
     let entity: Entity
-    let row: RowBytes
+    let row: SharedBytes
     /// The session outlives its rows: the rows it keeps lead back to it only while it lives.
     unowned let session: ReadSession
 
@@ -69,13 +71,13 @@ struct StoredRow: PredicateSubject {
         row.bytes.withRawSpan { session.reader.value(at: slot, $0) }
     }
 
-    func destination(at slot: Int) throws(StoreError) -> StoredRow? {
+    func destination(at slot: Int) throws(StoreError) -> EvaluatedRow? {
         guard let id = try destinationID(at: slot) else { return nil }
         return try session.row(id)
     }
 
-    func destinations(at slot: Int) throws(StoreError) -> [StoredRow] {
-        var rows: [StoredRow] = []
+    func destinations(at slot: Int) throws(StoreError) -> [EvaluatedRow] {
+        var rows: [EvaluatedRow] = []
         for id in try destinationIDs(at: slot) {
             if let row = try session.row(id) { rows.append(row) }
         }
@@ -88,7 +90,7 @@ struct StoredRow: PredicateSubject {
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
         try session.transaction.links(
-            of: objectID.key, entity.relationships[slot], session.catalog, path: session.path)
+            of: objectID.key, entity.relationships[slot], session.catalog)
     }
     func giveUp(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
 }

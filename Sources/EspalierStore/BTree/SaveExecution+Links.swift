@@ -43,7 +43,7 @@ extension SaveExecution {
         ownerKey: UInt64, _ destinationKey: UInt64, tag: UInt32, in tree: Tree<[UInt8]>
     ) throws(StoreError) {
         LinkKey.writeUnordered(ownerKey, destinationKey, to: &linkKey)
-        LinkKey.writeValue(entityNumber: catalog.context.entityNumber(ofTag: tag), to: &linkValue)
+        LinkKey.writeValue(entityNumber: catalog.numbering.entityNumber(ofTag: tag), to: &linkValue)
         try transaction.put(linkValue, for: linkKey, in: tree)
     }
 
@@ -52,7 +52,7 @@ extension SaveExecution {
     /// - Complexity: O(n) to read the list, and to compare it; see `ListPositions` for what is written.
     private mutating func writeOrdered(_ edit: LinkEdit, of owner: ObjectID) throws(StoreError) {
         let tree = catalog.linkTree(of: edit.relationship)
-        let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog, path: path)
+        let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog)
         let changes = ListPositions(
             from: old.map { ($0.key.bigEndianKey(at: 8), $0.id) }, to: edit.applied(to: old.map(\.id)))
         let stays = Set(changes.added.lazy.map(\.id))
@@ -62,7 +62,7 @@ extension SaveExecution {
         }
         for (position, id) in changes.added {
             try transaction.put(
-                LinkKey.value(entityNumber: catalog.context.reference(id).entity),
+                LinkKey.value(entityNumber: catalog.numbering.reference(id).entity),
                 for: LinkKey.ordered(owner.key, position: position, id.key), in: tree)
             try putOwner(owner, of: id, edit.relationship)
         }
@@ -73,7 +73,7 @@ extension SaveExecution {
     ) throws(StoreError) {
         guard let tree = catalog.ownerTree(of: relationship) else { return }
         try transaction.put(
-            LinkKey.value(entityNumber: catalog.context.reference(owner).entity),
+            LinkKey.value(entityNumber: catalog.numbering.reference(owner).entity),
             for: LinkKey.unordered(destination.key, owner.key), in: tree)
     }
 

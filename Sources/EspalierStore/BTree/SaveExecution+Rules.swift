@@ -3,17 +3,17 @@
 internal import EspalierEngine
 internal import EspalierModel
 
-extension SaveExecution: RuledRows {
+extension SaveExecution: SaveState {
     func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
-        try transaction.links(of: owner.key, relationship, catalog, path: path)
+        try transaction.links(of: owner.key, relationship, catalog)
     }
 
     func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID] {
-        try transaction.owners(leadingTo: destination.key, relationship, catalog, path: path)
+        try transaction.owners(leadingTo: destination.key, relationship, catalog)
     }
 
     func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?] {
-        try transaction.snapshots(of: ids, catalog, path: path)
+        try transaction.snapshots(of: ids, catalog)
     }
 
     func missing(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
@@ -26,7 +26,7 @@ extension SaveExecution: RuledRows {
                 position += 1
                 continue
             }
-            let number = catalog.context.entityNumbers[entity.index]
+            let number = catalog.numbering.entityNumbers[entity.index]
             var lookup = try transaction.lookup(in: catalog.rowTree(of: entity))
             repeat {
                 let id = ids[position]
@@ -55,9 +55,9 @@ extension SaveExecution: RuledRows {
     func rows(
         of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
     ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?) {
-        let isWanted = catalog.context.isWanted(entity, includesSubentities: true)
-        let (root, reader) = (catalog.model.entities[entity.root], RowReader(context: catalog.context))
-        var chunk = RowChunk(context: catalog.context)
+        let isWanted = catalog.numbering.isWanted(entity, includesSubentities: true)
+        let (root, reader) = (catalog.model.entities[entity.root], RowReader(numbering: catalog.numbering))
+        var chunk = SnapshotMaker(numbering: catalog.numbering)
         var found: [ObjectSnapshot] = []
         var next: UInt64?
         var cursor = try transaction.cursor(over: catalog.rowTree(of: entity))
@@ -65,7 +65,7 @@ extension SaveExecution: RuledRows {
         try cursor.forEachValue { key, row throws(StoreError) in
             let number = try catalog.check(row, in: root, key: key)
             guard isWanted[Int(number)], let destination = reader.destination(at: slot, row),
-                gone.contains(destination), let id = catalog.context.id(entityNumber: number, key: key)
+                gone.contains(destination), let id = catalog.numbering.id(entityNumber: number, key: key)
             else { return true }
             guard found.count < countMax else {
                 next = key
@@ -79,8 +79,8 @@ extension SaveExecution: RuledRows {
 
     func holder(of values: [AttributeValue], inGroup index: Int) throws(StoreError) -> ObjectID? {
         let group = catalog.schema.groups[index]
-        let key = GroupKey(values, group, catalog.context)
-        return try transaction.holder(of: key, group, catalog.groupTrees[index], values, catalog, path: path)
+        let key = GroupKey(values, group, catalog.numbering)
+        return try transaction.holder(of: key, group, catalog.groupTrees[index], values, catalog)
     }
 
     mutating func removeLink(
@@ -111,10 +111,11 @@ extension SaveExecution: RuledRows {
         prefix.append(bigEndian: owner.key)
         try transaction.forEach(in: tree, beginningWith: prefix) { key, value throws(StoreError) in
             guard key.byteCount == byteCount, value.byteCount == 2,
-                let id = catalog.context.id(entityNumber: value.number(at: 0), key: key.bigEndianKey(at: byteCount - 8))
+                let id = catalog.numbering.id(
+                    entityNumber: value.number(at: 0), key: key.bigEndianKey(at: byteCount - 8))
             else {
-                throw .damagedContent(
-                    path: path, entity: catalog.model.entities[relationship.declaredBy].name, key: owner.key,
+                throw .damaged(
+                    entity: catalog.model.entities[relationship.declaredBy].name, key: owner.key,
                     reason: "an entry of tree \"\(tree.name)\" is no link")
             }
             return body(key, id)

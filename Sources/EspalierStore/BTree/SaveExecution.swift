@@ -17,7 +17,6 @@ struct SaveExecution: ~Copyable {
 
     var transaction: StoreTransaction<WriteTransaction>
     let catalog: StoreCatalog
-    let path: String?
     /// By index of the root entity: the last primary key given out, in hierarchies that get new rows.
     private var lastKeys: [UInt64?]
     /// By index of the root entity: the greatest version at which a row was deleted, in hierarchies where that counts.
@@ -41,14 +40,13 @@ struct SaveExecution: ~Copyable {
     init(_ transaction: consuming StoreTransaction<WriteTransaction>, store: BTreeStore) {
         self.transaction = transaction
         catalog = store.catalog
-        path = store.path
         lastKeys = Array(repeating: nil, count: catalog.model.entities.count)
         goneVersions = lastKeys
         rowDeltas = Array(repeating: 0, count: catalog.model.entities.count)
         cutDeltas = Array(repeating: 0, count: catalog.schema.groups.count)
         newEntries = Array(repeating: IndexEntries(), count: catalog.schema.groups.count)
-        insertedRows = SnapshotBuilder(context: catalog.context)
-        updatedRows = SnapshotBuilder(context: catalog.context)
+        insertedRows = SnapshotBuilder(numbering: catalog.numbering)
+        updatedRows = SnapshotBuilder(numbering: catalog.numbering)
     }
 
     /// Carries `request` out and commits.
@@ -80,6 +78,7 @@ struct SaveExecution: ~Copyable {
             + DestinationCheck(save, plan, schema: catalog.schema).conflicts(in: self)
         guard broken.isEmpty else { throw .references(save.asRequested(broken)) }
         try writeCounters()
+        assert(checkInvariants(save))
         var result = merged.answer(inserted: insertedRows.finish(), updated: updatedRows.finish())
         result.deleted = rules.gone
         result.changed = rules.changed.union(oneToOnes.changed).union(merged.leftOwners)
@@ -95,11 +94,11 @@ struct SaveExecution: ~Copyable {
             lastTag = request.insertions[position].id.entityTag
             guard let root = catalog.schema.entity(of: request.insertions[position].id)?.root, lastKeys[root] == nil
             else { continue }
-            let number = catalog.context.entityNumbers[root]
+            let number = catalog.numbering.entityNumbers[root]
             lastKeys[root] = try transaction.counter(Counter.lastKey(rootNumber: number), catalog)
         }
         let save = try PreparedSave(
-            request, schema: catalog.schema, storeTag: catalog.context.storeTag
+            request, schema: catalog.schema, storeTag: catalog.numbering.storeTag
         ) { entity in
             let key = (lastKeys[entity.root] ?? 0) + 1
             lastKeys[entity.root] = key
@@ -148,7 +147,7 @@ struct SaveExecution: ~Copyable {
     private func isPatch(_ save: PreparedSave, _ position: Int) -> Bool {
         guard save.updates[position].destinations.isEmpty else { return false }
         let entity = catalog.schema.entityIndex(of: save.updates[position].id)
-        return RowEncoder(context: catalog.context).canPatch(entity, save.updates[position].values)
+        return RowEncoder(numbering: catalog.numbering).canPatch(entity, save.updates[position].values)
             && !catalog.schema.isIndexed(save.updates[position].values, [], of: entity)
     }
 
@@ -158,7 +157,7 @@ struct SaveExecution: ~Copyable {
     ) throws(StoreError) -> [ObjectSnapshot] {
         var rows: [ObjectSnapshot] = []
         rows.reserveCapacity(expected.count)
-        for (row, expected) in zip(try transaction.snapshots(of: expected.map(\.id), catalog, path: path), expected) {
+        for (row, expected) in zip(try transaction.snapshots(of: expected.map(\.id), catalog), expected) {
             if let row, row.version == expected.version {
                 rows.append(row)
             } else {
@@ -178,7 +177,7 @@ struct SaveExecution: ~Copyable {
         for old in deleted {
             let (entity, key) = (catalog.schema.entityIndex(of: old.id), old.id.key)
             for group in catalog.schema.groupsByEntity[entity] {
-                oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
+                oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
                 try removeOldKey(group, key)
             }
             rowDeltas[entity] -= 1
@@ -203,7 +202,7 @@ struct SaveExecution: ~Copyable {
 
     private mutating func removeChangedKeys(_ update: SaveRequest.Update, _ old: ObjectSnapshot) throws(StoreError) {
         for group in changedGroups(update, old) {
-            oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.context)
+            oldKey.encode(catalog.schema.groups[group], .snapshot(old), catalog.numbering)
             try removeOldKey(group, old.id.key)
         }
     }
@@ -213,7 +212,7 @@ struct SaveExecution: ~Copyable {
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
     ) throws(StoreError) {
         // The answer to the request has only the rows that it names.
-        var rows = SnapshotBuilder(context: catalog.context)
+        var rows = SnapshotBuilder(numbering: catalog.numbering)
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }
         for (row, destinations) in changes {
@@ -227,7 +226,7 @@ struct SaveExecution: ~Copyable {
 
     private mutating func insert(_ save: PreparedSave) throws(StoreError) {
         let schema = catalog.schema
-        let encoder = RowEncoder(context: catalog.context)
+        let encoder = RowEncoder(numbering: catalog.numbering)
         guard let first = save.ids.first else { return }
         var root = schema.roots[schema.entityIndex(of: first)]
         var tree = catalog.rowTree(ofRoot: root)
@@ -241,9 +240,9 @@ struct SaveExecution: ~Copyable {
             }
             let permanent = save.permanentIDs.permanent
             let version = save.isReserved(at: position) ? try goneVersion(ofRoot: root) + 1 : 1
-            let (form, byteCount) = encoder.measure(entity, version: version, values, permanent: permanent)
+            let (offsets, byteCount) = encoder.measure(entity, version: version, values, permanent: permanent)
             let (content, place) = insertedRows.append(id: id, byteCount: byteCount) { row in
-                encoder.encode(entity, version: version, values, permanent: permanent, in: form, into: &row)
+                encoder.encode(entity, version: version, values, permanent: permanent, in: offsets, into: &row)
             }
             let isTaken = try content.withRow(at: place) { row throws(StoreError) in
                 try transaction.put(row, for: id.key, in: tree)
@@ -261,7 +260,7 @@ struct SaveExecution: ~Copyable {
 
     /// The greatest version at which a row of a hierarchy was deleted: one with the same ID begins above it.
     private func goneVersion(ofRoot root: ManagedObjectModel.EntityIndex) throws(StoreError) -> UInt64 {
-        let counter = Counter.goneVersion(rootNumber: catalog.context.entityNumbers[root])
+        let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
         return max(goneVersions[root] ?? 0, try transaction.counter(counter, catalog))
     }
 
@@ -295,7 +294,7 @@ struct SaveExecution: ~Copyable {
         let (id, version) = (save.updates[position].id, save.updates[position].expectedVersion)
         let outcome = try patchInPlace(save.updates[position])
         if case .patched = outcome { return }
-        let row = try transaction.snapshot(of: id, catalog, path: path)
+        let row = try transaction.snapshot(of: id, catalog)
         if case .needsRewrite = outcome, let row { return try rewrite(row, save.updates[position]) }
         versionConflicts.append(VersionConflict(id: id, expectedVersion: version, stored: row))
     }
@@ -307,15 +306,15 @@ struct SaveExecution: ~Copyable {
         var outcome = PatchOutcome.outdated
         // The visit borrows the transaction, so the rows to report leave `self` until it ends, and no longer:
         // what is added to `self.updatedRows` meanwhile would be lost.
-        var rows = SnapshotBuilder(context: catalog.context)
+        var rows = SnapshotBuilder(numbering: catalog.numbering)
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }
         _ = try transaction.withMutableValue(of: id.key, in: catalog.rowTree(of: entity)) { row throws(StoreError) in
             let number = try catalog.check(row.bytes, in: entity, key: id.key)
-            guard number == catalog.context.entityNumbers[entity.index],
+            guard number == catalog.numbering.entityNumbers[entity.index],
                 RowReader.version(of: row.bytes) == version
             else { return }
-            let isPatched = RowEncoder(context: catalog.context).patch(
+            let isPatched = RowEncoder(numbering: catalog.numbering).patch(
                 &row, entity.index, version: version + 1, values: update.values, destinations: [])
             if isPatched { rows.append(row.bytes, id: id) }
             outcome = isPatched ? .patched : .needsRewrite
@@ -326,7 +325,7 @@ struct SaveExecution: ~Copyable {
     /// Replaces a row and its index entries; most rows need not be encoded anew.
     private mutating func rewrite(_ old: ObjectSnapshot, _ update: SaveRequest.Update) throws(StoreError) {
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: old.id)]
-        let encoder = RowEncoder(context: catalog.context)
+        let encoder = RowEncoder(numbering: catalog.numbering)
         let groups = changedGroups(update, old)
         if groups.isEmpty, encoder.canPatch(entity.index, update.values), old.copyRow(to: &row) {
             let isPatched = row.withMutableRawSpan {
@@ -345,14 +344,14 @@ struct SaveExecution: ~Copyable {
         for (slot, destination) in update.destinations { destinations[slot] = destination }
         let new = RowValues(values, destinations)
         let version = old.version + 1
-        let (form, byteCount) = encoder.measure(entity.index, version: version, new, permanent: \.self)
+        let (offsets, byteCount) = encoder.measure(entity.index, version: version, new, permanent: \.self)
         let (content, place) = updatedRows.append(id: old.id, byteCount: byteCount) { row in
-            encoder.encode(entity.index, version: version, new, permanent: \.self, in: form, into: &row)
+            encoder.encode(entity.index, version: version, new, permanent: \.self, in: offsets, into: &row)
         }
         try content.withRow(at: place) { row throws(StoreError) in
             _ = try transaction.put(row, for: old.id.key, in: catalog.rowTree(of: entity))
         }
-        let source = RowSource.values(values, destinations: destinations)
+        let source = ValueSource.values(values, destinations: destinations)
         for group in groups { try addKey(group, old.id, entity.index, source) }
     }
 
@@ -382,25 +381,25 @@ struct SaveExecution: ~Copyable {
     }
 
     private mutating func addKey(
-        _ index: Int, _ id: ObjectID, _ entity: ManagedObjectModel.EntityIndex, _ source: RowSource
+        _ index: Int, _ id: ObjectID, _ entity: ManagedObjectModel.EntityIndex, _ source: ValueSource
     ) throws(StoreError) {
         let group = catalog.schema.groups[index]
-        let number = catalog.context.entityNumbers[entity]
+        let number = catalog.numbering.entityNumbers[entity]
         guard group.isUnique else {
-            let context = catalog.context
+            let numbering = catalog.numbering
             let isCut = newEntries[index].append(entityNumber: number) { bytes in
-                let isCut = GroupKey.append(group, source, context, to: &bytes).isCut
+                let isCut = GroupKey.append(group, source, numbering, to: &bytes).isCut
                 bytes.append(bigEndian: id.key)
                 return isCut
             }
             if isCut { cutDeltas[index] += 1 }
             return
         }
-        newKey.encode(group, source, catalog.context)
+        newKey.encode(group, source, catalog.numbering)
         if !newKey.hasNull,
             let other = try transaction.holder(
                 of: newKey, group, catalog.groupTrees[index], group.elements.map { source.value(of: $0.property) },
-                catalog, path: path)
+                catalog)
         {
             conflicts.append(
                 ConstraintConflict(
@@ -424,22 +423,44 @@ struct SaveExecution: ~Copyable {
         }
     }
 
+    // MARK: Invariants
+
+    /// Asserts that every part of the request was carried out; to be called in `assert`, before the commit.
+    private func checkInvariants(_ save: PreparedSave) -> Bool {
+        assert(conflicts.isEmpty, "\(conflicts.count) conflicts are committed")
+        assert(newEntries.allSatisfy(\.isEmpty), "entries have not been put in")
+        assert(insertedRows.count == save.ids.count, "\(insertedRows.count) rows of \(save.ids.count) were inserted")
+        assert(
+            updatedRows.count == save.updates.count, "\(updatedRows.count) rows of \(save.updates.count) were updated")
+        for (index, delta) in rowDeltas.enumerated() where delta != 0 {
+            assert(!catalog.model.entities[index].isAbstract, "an abstract entity has got \(delta) rows")
+        }
+        for case let (root, key?) in lastKeys.enumerated() {
+            assert(catalog.schema.roots[root] == root, "keys are given out by roots")
+            assert(
+                save.ids.allSatisfy {
+                    catalog.schema.roots[catalog.schema.entityIndex(of: $0)] != root || $0.key <= key
+                })
+        }
+        return true
+    }
+
     // MARK: Counters
 
     private mutating func writeCounters() throws(StoreError) {
         for (entity, delta) in rowDeltas.enumerated() where delta != 0 {
-            try add(delta, to: Counter.rows(entityNumber: catalog.context.entityNumbers[entity]))
+            try add(delta, to: Counter.rows(entityNumber: catalog.numbering.entityNumbers[entity]))
         }
         for (group, delta) in cutDeltas.enumerated() where delta != 0 {
             try add(delta, to: Counter.cutEntries(catalog.groupTrees[group].id))
         }
         for case (let root, let key?) in lastKeys.enumerated() {
-            let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root])
+            let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root])
             guard try transaction.counter(counter, catalog) != key else { continue }
             try transaction.setCounter(counter, to: key, catalog)
         }
         for case let (root, version?) in goneVersions.enumerated() {
-            let counter = Counter.goneVersion(rootNumber: catalog.context.entityNumbers[root])
+            let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
             guard try transaction.counter(counter, catalog) < version else { continue }
             try transaction.setCounter(counter, to: version, catalog)
         }

@@ -22,7 +22,7 @@ struct SortBuffer {
     init(keep: Int?) { self.keep = keep ?? Int.max }
 
     /// The normalized key of a row.
-    static func key(of row: StoredRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
+    static func key(of row: EvaluatedRow, _ sort: [ResolvedSortKey]) throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         for key in sort {
             guard case .attribute(_, let type, _) = key.path.terminal else { continue }
@@ -42,11 +42,24 @@ struct SortBuffer {
         entries.sort { $0.key.precedes($1.key) }
         entries.removeLast(entries.count - min(keep, entries.count))
         worst = entries.last?.key
+        assert(checkInvariants())
     }
 
     /// The wanted rows in order.
     consuming func sorted() -> ArraySlice<Entry> {
+        assert(checkInvariants())
         entries.sort { $0.key.precedes($1.key) }
         return entries.prefix(keep)
+    }
+
+    /// Asserts invariant 2, and that no row was refused too early; to be called in `assert`.
+    private func checkInvariants() -> Bool {
+        guard keep < Int.max / 2 else { return true }
+        assert(entries.count <= max(2 * keep, 16), "invariant 2: \(entries.count) rows are held for \(keep)")
+        if let worst {
+            let better = entries.count { !worst.precedes($0.key) }
+            assert(better >= min(keep, entries.count), "\(better) rows are at least as good as the worst of \(keep)")
+        }
+        return true
     }
 }

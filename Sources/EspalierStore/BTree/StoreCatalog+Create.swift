@@ -13,7 +13,7 @@ extension StoreCatalog {
         try transaction.createTree(named: StoreName.counters, keys: UInt64.self)
         try transaction.createTree(named: StoreName.metadata, keys: [UInt8].self)
         var version: [UInt8] = []
-        version.append(littleEndian: formatVersion)
+        version.append(littleEndian: StoreFormat.newest)
         try transaction.put(version, for: StoreName.format, in: records)
         try transaction.put(StoredModel.encode(model), for: StoreName.model, in: records)
         var layoutNumber = 0
@@ -47,11 +47,13 @@ extension StoreCatalog {
     ) throws(StoreError) {
         guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else { return }
         try transaction.put(StoredModel.encode(model), for: StoreName.model, in: records)
-        var layoutNumber = max(catalog.context.layouts.count - 1, 0)
+        var layoutNumber = max(catalog.numbering.layouts.count - 1, 0)
         for entity in model.entities where !entity.isAbstract {
-            guard catalog.context.currentLayouts[entity.index]?.fields != RowLayout.fields(of: entity) else { continue }
+            guard catalog.numbering.currentLayouts[entity.index]?.fields != RowLayout.fields(of: entity) else {
+                continue
+            }
             layoutNumber += 1
-            let entityNumber = Int(catalog.context.entityNumbers[entity.index])
+            let entityNumber = Int(catalog.numbering.entityNumbers[entity.index])
             try putLayout(layoutNumber, of: entity, entityNumber: entityNumber, records, &transaction)
         }
     }

@@ -8,18 +8,18 @@ extension StoreCatalog {
     ///
     /// - Parameter made: trees by name that `transaction` does not see yet.
     static func load<Base: TreeReading & ~Copyable>(
-        _ schema: StoreSchema, storeTag: UInt32, path: String?, made: [String: AnyTree] = [:],
+        _ schema: StoreSchema, storeTag: UInt32, made: [String: AnyTree] = [:],
         from transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) -> StoreCatalog {
         let model = schema.model
         func tree<Key>(_ name: String, _ keys: Key.Type) throws(StoreError) -> Tree<Key> {
             if let tree = made[name]?.tree(keys: keys) { return tree }
             guard let tree = try transaction.tree(named: name)?.tree(keys: keys) else {
-                throw .damagedContent(path: path, entity: "", key: 0, reason: "tree \"\(name)\" is missing")
+                throw .damaged(reason: "tree \"\(name)\" is missing")
             }
             return tree
         }
-        let context = try loadContext(schema, storeTag: storeTag, path: path, from: transaction)
+        let numbering = try loadNumbering(schema, storeTag: storeTag, from: transaction)
         var rowTrees: [Tree<UInt64>?] = []
         var (linkTrees, ownerTrees): ([RelationshipID: Tree<[UInt8]>], [RelationshipID: Tree<[UInt8]>]) = ([:], [:])
         for entity in model.entities {
@@ -35,16 +35,16 @@ extension StoreCatalog {
         var groupTrees: [Tree<[UInt8]>] = []
         for group in schema.groups { groupTrees.append(try tree(StoreName.group(group, model), [UInt8].self)) }
         return StoreCatalog(
-            schema: schema, context: context, rowTrees: rowTrees, groupTrees: groupTrees, linkTrees: linkTrees,
+            schema: schema, numbering: numbering, rowTrees: rowTrees, groupTrees: groupTrees, linkTrees: linkTrees,
             ownerTrees: ownerTrees, counters: try tree(StoreName.counters, UInt64.self),
-            metadata: try tree(StoreName.metadata, [UInt8].self), path: path)
+            metadata: try tree(StoreName.metadata, [UInt8].self))
     }
 
-    private static func loadContext<Base: TreeReading & ~Copyable>(
-        _ schema: StoreSchema, storeTag: UInt32, path: String?, from transaction: borrowing StoreTransaction<Base>
-    ) throws(StoreError) -> RowContext {
+    private static func loadNumbering<Base: TreeReading & ~Copyable>(
+        _ schema: StoreSchema, storeTag: UInt32, from transaction: borrowing StoreTransaction<Base>
+    ) throws(StoreError) -> StoreNumbering {
         func damaged(_ reason: String) -> StoreError {
-            .damagedContent(path: path, entity: "", key: 0, reason: "schema: \(reason)")
+            .damaged(reason: "schema: \(reason)")
         }
         let model = schema.model
         guard let records = try transaction.tree(named: StoreName.schema, keys: [UInt8].self) else {
@@ -76,7 +76,7 @@ extension StoreCatalog {
         for entity in model.entities where !entity.isAbstract && current[entity.index] == nil {
             throw damaged("entity \(entity.name) has no layout")
         }
-        return RowContext(
+        return StoreNumbering(
             storeTag: storeTag, layouts: layouts, entities: entities, entityNumbers: entityNumbers,
             currentLayouts: current)
     }

@@ -12,17 +12,16 @@
 //   owners:<entity>.<relationship>  bytes: LinkKey the other way, for to-many relationships without inverse
 // Invariants
 //   1. Immutable: opened once, read from any thread.
+//   2. Every root entity has a tree of rows, every group and every to-many relationship its own, and every to-many
+//      relationship without inverse one that leads back.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 /// The trees and numbers of an open store file.
 final class StoreCatalog: Sendable {
-    /// The newest format of this layer.
-    static let formatVersion: UInt16 = 2
-
     let schema: StoreSchema
-    let context: RowContext
+    let numbering: StoreNumbering
     /// By index of the root entity.
     let rowTrees: [Tree<UInt64>?]
     /// By position in `schema.groups`.
@@ -32,17 +31,14 @@ final class StoreCatalog: Sendable {
     let ownerTrees: [RelationshipID: Tree<[UInt8]>]
     let counters: Tree<UInt64>
     let metadata: Tree<[UInt8]>
-    /// The file; `nil` for a store in memory.
-    let path: String?
 
     init(
-        schema: StoreSchema, context: RowContext, rowTrees: [Tree<UInt64>?], groupTrees: [Tree<[UInt8]>],
+        schema: StoreSchema, numbering: StoreNumbering, rowTrees: [Tree<UInt64>?], groupTrees: [Tree<[UInt8]>],
         linkTrees: [RelationshipID: Tree<[UInt8]>], ownerTrees: [RelationshipID: Tree<[UInt8]>], counters: Tree<UInt64>,
-        metadata: Tree<[UInt8]>,
-        path: String?
+        metadata: Tree<[UInt8]>
     ) {
         self.schema = schema
-        self.context = context
+        self.numbering = numbering
         self.rowTrees = rowTrees
         self.groupTrees = groupTrees
         self.linkTrees = schema.model.entities.map { entity in
@@ -51,7 +47,7 @@ final class StoreCatalog: Sendable {
         self.ownerTrees = ownerTrees
         self.counters = counters
         self.metadata = metadata
-        self.path = path
+        assert(checkInvariants())
     }
 
     var model: ManagedObjectModel { schema.model }
@@ -82,40 +78,29 @@ final class StoreCatalog: Sendable {
 
     /// The tree that leads back from the destinations of a to-many relationship without inverse.
     func ownerTree(of relationship: Relationship) -> Tree<[UInt8]>? { ownerTrees[RelationshipID(relationship)] }
-}
 
-/// Names of trees and keys of records.
-enum StoreName {
-    static let schema = "schema"
-    static let counters = "counters"
-    static let metadata = "metadata"
+    // MARK: Invariants
 
-    static func rows(_ root: Entity) -> String { "rows:\(root.name)" }
-
-    static func group(_ group: KeyGroup, _ model: ManagedObjectModel) -> String {
-        "\(group.isUnique ? "unique" : "index"):\(model.entities[group.entity].name).\(group.name)"
+    /// Asserts that each part of the model has the trees that it needs, and no others; to be called in `assert`.
+    private func checkInvariants() -> Bool {
+        assert(rowTrees.count == model.entities.count, "\(rowTrees.count) places for trees of rows")
+        assert(groupTrees.count == schema.groups.count, "\(groupTrees.count) trees of \(schema.groups.count) groups")
+        var ownerTreeCount = 0
+        for entity in model.entities {
+            let isRoot = entity.root == entity.index
+            assert((rowTrees[entity.index] != nil) == isRoot, "the tree with the rows of \(entity.name)")
+            for relationship in entity.relationships {
+                let isListed = relationship.declaredBy == entity.index && relationship.isToMany
+                let tree = linkTrees[entity.index][relationship.slot]
+                assert((tree != nil) == isListed, "the tree with the lists of \(entity.name).\(relationship.name)")
+                guard isListed, relationship.inverse == nil else { continue }
+                assert(ownerTree(of: relationship) != nil, "no tree leads back from \(relationship.name)")
+                ownerTreeCount += 1
+            }
+        }
+        assert(ownerTrees.count == ownerTreeCount, "\(ownerTrees.count) trees lead back, \(ownerTreeCount) are needed")
+        return true
     }
-
-    static func links(_ relationship: Relationship, _ model: ManagedObjectModel) -> String {
-        "links:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
-    }
-
-    static func owners(_ relationship: Relationship, _ model: ManagedObjectModel) -> String {
-        "owners:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
-    }
-
-    static let format = Array("format".utf8)
-    static let model = Array("model".utf8)
-    static func entity(_ number: Int) -> [UInt8] { Array("entity:\(number)".utf8) }
-    static func layout(_ number: Int) -> [UInt8] { Array("layout:\(number)".utf8) }
-}
-
-/// Keys of the counters tree.
-enum Counter {
-    static func rows(entityNumber: UInt16) -> UInt64 { 1 << 32 | UInt64(entityNumber) }
-    static func lastKey(rootNumber: UInt16) -> UInt64 { 2 << 32 | UInt64(rootNumber) }
-    static func cutEntries(_ treeID: UInt32) -> UInt64 { 3 << 32 | UInt64(treeID) }
-    static func goneVersion(rootNumber: UInt16) -> UInt64 { 4 << 32 | UInt64(rootNumber) }
 }
 
 extension StoreTransaction where Base: ~Copyable {

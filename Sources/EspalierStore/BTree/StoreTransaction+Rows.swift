@@ -6,18 +6,18 @@ internal import FoundationEssentials
 
 extension StoreTransaction where Base: ~Copyable {
     /// The row `id` names; `nil` if there is none, or if the row with its key is of another entity.
-    func snapshot(of id: ObjectID, _ catalog: StoreCatalog, path: String?) throws(StoreError) -> ObjectSnapshot? {
-        try snapshots(of: [id], catalog, path: path)[0]
+    func snapshot(of id: ObjectID, _ catalog: StoreCatalog) throws(StoreError) -> ObjectSnapshot? {
+        try snapshots(of: [id], catalog)[0]
     }
 
     /// The rows these IDs name, in this order, in as few chunks as they need; `nil` where there is none, or where the
     /// row with that key is of another entity.
     func snapshots(
-        of ids: [ObjectID], _ catalog: StoreCatalog, path: String?
+        of ids: [ObjectID], _ catalog: StoreCatalog
     ) throws(StoreError) -> [ObjectSnapshot?] {
         var found: [ObjectSnapshot?] = []
         found.reserveCapacity(ids.count)
-        var chunk = RowChunk(context: catalog.context)
+        var chunk = SnapshotMaker(numbering: catalog.numbering)
         var position = 0
         while position < ids.count {
             let tag = ids[position].entityTag
@@ -44,24 +44,24 @@ extension StoreTransaction where Base: ~Copyable {
 
     /// The destinations of a to-many relationship, in order.
     func links(
-        of owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
+        of owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog
     ) throws(StoreError) -> [ObjectID] {
         var ids: [ObjectID] = []
-        var cursor = try linkCursor(over: relationship, catalog, path: path)
+        var cursor = try linkCursor(over: relationship, catalog)
         try cursor.forEachLink(of: owner) { ids.append($1) }
         return ids
     }
 
     /// The destinations of a to-many relationship for each owner, in order.
     func links(
-        of owners: [ObjectID], _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
+        of owners: [ObjectID], _ relationship: Relationship, _ catalog: StoreCatalog
     ) throws(StoreError) -> [[ObjectID]] {
-        if owners.count == 1 { return [try links(of: owners[0].key, relationship, catalog, path: path)] }
+        if owners.count == 1 { return [try links(of: owners[0].key, relationship, catalog)] }
         var lists: [[ObjectID]] = []
         lists.reserveCapacity(owners.count)
         var ids: [ObjectID] = []
         ids.reserveCapacity(16)
-        var cursor = try linkCursor(over: relationship, catalog, path: path)
+        var cursor = try linkCursor(over: relationship, catalog)
         for owner in owners {
             try cursor.forEachLink(of: owner.key) { ids.append($1) }
             // A copy of just its length: the list may be kept for long.
@@ -73,22 +73,22 @@ extension StoreTransaction where Base: ~Copyable {
 
     /// The destinations of a to-many relationship with their places in the tree.
     func links(
-        keyedBy owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
+        keyedBy owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog
     ) throws(StoreError) -> [(key: [UInt8], id: ObjectID)] {
         var links: [(key: [UInt8], id: ObjectID)] = []
-        var cursor = try linkCursor(over: relationship, catalog, path: path)
+        var cursor = try linkCursor(over: relationship, catalog)
         try cursor.forEachLink(of: owner) { key, id in links.append((key.copy(0..<key.byteCount), id)) }
         return links
     }
 
     /// The owners whose to-many relationship without inverse leads to `destination`.
     func owners(
-        leadingTo destination: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog, path: String?
+        leadingTo destination: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog
     ) throws(StoreError) -> [ObjectID] {
         guard let tree = catalog.ownerTree(of: relationship) else { return [] }
         var ids: [ObjectID] = []
         var cursor = LinkCursor(
-            try lookup(in: tree), of: tree, keyByteCount: 16, of: relationship, catalog, path: path)
+            try lookup(in: tree), of: tree, keyByteCount: 16, of: relationship, catalog)
         try cursor.forEachLink(of: destination) { ids.append($1) }
         return ids
     }
@@ -96,25 +96,25 @@ extension StoreTransaction where Base: ~Copyable {
     /// The row with the lowest key that has the values of `key`, if there is one.
     func holder(
         of key: GroupKey, _ group: KeyGroup, _ tree: Tree<[UInt8]>, _ values: @autoclosure () -> [AttributeValue],
-        _ catalog: StoreCatalog, path: String?
+        _ catalog: StoreCatalog
     ) throws(StoreError) -> ObjectID? {
         var found: ObjectID?
         // Only of a key that was cut the rows have to say whether their values are equal.
         let values = key.isCut ? values() : []
-        let range = KeyRange.beginning(with: key.bytes)
+        let range = EntryRange.beginning(with: key.bytes)
         try forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
             guard entry.byteCount == key.bytes.count + 8, value.byteCount == 3,
-                let id = catalog.context.id(
+                let id = catalog.numbering.id(
                     entityNumber: value.number(at: 0), key: entry.bigEndianKey(at: key.bytes.count))
             else {
-                throw .damagedContent(
-                    path: path, entity: catalog.model.entities[group.entity].name, key: 0,
+                throw .damaged(
+                    entity: catalog.model.entities[group.entity].name, key: 0,
                     reason: "an entry of tree \"\(tree.name)\" is no key of a row")
             }
             if key.isCut {
-                guard let row = try snapshot(of: id, catalog, path: path),
+                guard let row = try snapshot(of: id, catalog),
                     zip(group.elements, values).allSatisfy({ element, value in
-                        RowSource.snapshot(row).value(of: element.property).compare(value) == .orderedSame
+                        ValueSource.snapshot(row).value(of: element.property).compare(value) == .orderedSame
                     })
                 else { return true }
             }
@@ -125,12 +125,12 @@ extension StoreTransaction where Base: ~Copyable {
     }
 
     private func linkCursor(
-        over relationship: Relationship, _ catalog: StoreCatalog, path: String?
+        over relationship: Relationship, _ catalog: StoreCatalog
     ) throws(StoreError) -> LinkCursor {
         let tree = catalog.linkTree(of: relationship)
         return LinkCursor(
             try lookup(in: tree), of: tree, keyByteCount: relationship.isOrdered ? 24 : 16, of: relationship,
-            catalog, path: path)
+            catalog)
     }
 }
 
@@ -144,7 +144,7 @@ private struct EntityRows {
     init?(of id: ObjectID, _ catalog: StoreCatalog) {
         guard let entity = catalog.schema.entity(of: id) else { return nil }
         self.entity = entity
-        number = catalog.context.entityNumbers[entity.index]
+        number = catalog.numbering.entityNumbers[entity.index]
         tree = catalog.rowTree(of: entity)
     }
 }
@@ -155,12 +155,12 @@ extension StoreCatalog {
     @discardableResult
     func check(_ row: RawSpan, in entity: Entity, key: UInt64) throws(StoreError) -> UInt16 {
         func damaged(_ reason: String) -> StoreError {
-            .damagedContent(path: path, entity: model.entities[entity.root].name, key: key, reason: reason)
+            .damaged(entity: model.entities[entity.root].name, key: key, reason: reason)
         }
         let number: UInt16
-        do { number = try RowReader(context: context).check(row) } catch { throw damaged(error.reason) }
+        do { number = try RowReader(numbering: numbering).check(row) } catch { throw damaged(error.reason) }
         guard key != 0 else { throw damaged("0 is no primary key") }
-        guard context.root(ofEntity: number) == entity.root else {
+        guard numbering.root(ofEntity: number) == entity.root else {
             throw damaged("a row of another hierarchy, entity number \(number)")
         }
         return number

@@ -5,9 +5,9 @@ internal import EspalierModel
 enum StoredModel {
     static func encode(_ model: ManagedObjectModel) -> [UInt8] { EncodedModel(model).bytes }
 
-    static func decode(_ bytes: [UInt8], path: String?) throws(StoreError) -> ManagedObjectModel {
+    static func decode(_ bytes: [UInt8]) throws(StoreError) -> ManagedObjectModel {
         func damaged(_ error: any Error) -> StoreError {
-            .damagedContent(path: path, entity: "", key: 0, reason: "schema: the model cannot be read: \(error)")
+            .damaged(reason: "schema: the model cannot be read: \(error)")
         }
         let encoded: EncodedModel
         do { encoded = try EncodedModel(bytes: bytes) } catch { throw damaged(error) }

@@ -25,9 +25,11 @@ extension BTreeStore {
     public func rebuildDerivedTrees(
         isDryRun: Bool = false, progress: ((StoreCheckProgress) -> Bool)? = nil
     ) throws(StoreError) -> RebuildReport {
-        // The writer first: then the snapshot is what it begins with.
-        let writer = isDryRun ? nil : try beginWrite()
-        return try rebuild(writer, newTrees: [:], isDryRun: isDryRun, progress)
+        try naming { () throws(StoreError) in
+            // The writer first: then the snapshot is what it begins with.
+            let writer = isDryRun ? nil : try beginWrite()
+            return try rebuild(writer, newTrees: [:], isDryRun: isDryRun, progress)
+        }
     }
 
     /// Opens a store whose derived trees may be wrong or missing with the model that is in the file, and rebuilds them.
@@ -43,8 +45,9 @@ extension BTreeStore {
         var options = options
         (options.createIfMissing, options.applicationID) = (false, applicationID)
         if isDryRun { options.access = .readOnly }
-        let database: Database
-        do { database = try Database.open(path, options: options) } catch { throw .storage(error, path: path) }
+        let database = try StoreError.naming(path) { () throws(StoreError) in
+            try calling(try Database.open(path, options: options))
+        }
         return try rebuildDerivedTrees(of: database, path: path, isDryRun: isDryRun, progress: progress)
     }
 
@@ -53,38 +56,37 @@ extension BTreeStore {
         of database: Database, path: String?, isDryRun: Bool = false,
         progress: ((StoreCheckProgress) -> Bool)? = nil
     ) throws(StoreError) -> RebuildReport {
-        do throws(StoreError) {
-            let report = try rebuildContent(of: database, path: path, isDryRun: isDryRun, progress)
-            do { try database.close() } catch { throw StoreError.storage(error, path: path) }
-            return report
-        } catch {
-            // The first error is the one to tell.
-            try? database.close()
-            throw error
+        try StoreError.naming(path) { () throws(StoreError) in
+            do throws(StoreError) {
+                let report = try rebuildContent(of: database, path: path, isDryRun: isDryRun, progress)
+                try calling(try database.close())
+                return report
+            } catch {
+                // The first error is the one to tell.
+                try? database.close()
+                throw error
+            }
         }
     }
 
     private static func rebuildContent(
         of database: Database, path: String?, isDryRun: Bool, _ progress: ((StoreCheckProgress) -> Bool)?
     ) throws(StoreError) -> RebuildReport {
-        guard database.applicationID == applicationID, let stored = try storedModel(database, path) else {
-            throw .incompatibleModel(path: path, reason: "the file holds no objects: there is nothing to rebuild")
+        guard database.applicationID == applicationID, let stored = try storedModel(database) else {
+            throw .incompatibleModel(path: nil, reason: "the file holds no objects: there is nothing to rebuild")
         }
         // Rows of an older format are brought into the present one by opening the store.
-        guard stored.format == StoreCatalog.formatVersion else { throw .otherFormat(path: path, format: stored.format) }
+        guard stored.format == StoreFormat.newest else { throw .otherFormat(path: nil, format: stored.format) }
         let schema = StoreSchema(model: stored.model)
         func load(_ made: [String: AnyTree]) throws(StoreError) -> BTreeStore {
-            let transaction: StoreTransaction<ReadTransaction>
-            do { transaction = StoreTransaction(try database.beginRead(), path: path) } catch {
-                throw .storage(error, path: path)
-            }
+            let transaction = try StoreTransaction(reading: database)
             let identifier = database.storeIdentifier
             let storeTag = Interned.stores.tag(of: UUID(bytes: identifier))
-            let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, made: made, from: transaction)
+            let catalog = try StoreCatalog.load(schema, storeTag: storeTag, made: made, from: transaction)
             return BTreeStore(database: database, catalog: catalog, identifier: UUID(bytes: identifier), path: path)
         }
         var made: [String: AnyTree] = [:]
-        let missing = try missingTrees(schema, database, path)
+        let missing = try missingTrees(schema, database)
         guard !isDryRun else {
             for (number, tree) in missing.enumerated() {
                 // Numbers that no tree has.
@@ -92,24 +94,17 @@ extension BTreeStore {
             }
             return try load(made).rebuild(nil, newTrees: made, isDryRun: true, progress)
         }
-        var writer: StoreTransaction<WriteTransaction>
-        do { writer = StoreTransaction(try database.beginWrite(), path: path) } catch {
-            throw .storage(error, path: path)
-        }
+        var writer = StoreTransaction(try calling(try database.beginWrite()))
         for tree in missing { made[tree.name] = try writer.createTree(named: tree.name, kind: tree.kind) }
         return try load(made).rebuild(writer, newTrees: made, isDryRun: false, progress)
     }
 
     /// The trees that the model calls for and that are not there.
     private static func missingTrees(
-        _ schema: StoreSchema, _ database: Database, _ path: String?
+        _ schema: StoreSchema, _ database: Database
     ) throws(StoreError) -> [(name: String, kind: KeyKind)] {
-        do throws(StorageError) {
-            let there = Set(try database.beginRead().trees().map(\.tree.name))
-            return StoreCatalog.trees(of: schema).filter { !there.contains($0.name) }
-        } catch {
-            throw .storage(error, path: path)
-        }
+        let there = Set(try StoreTransaction(reading: database).trees().map(\.name))
+        return StoreCatalog.trees(of: schema).filter { !there.contains($0.name) }
     }
 
     private func rebuild(
@@ -119,7 +114,7 @@ extension BTreeStore {
         let mender = StoreMender(writer, newTrees: Set(newTrees.values.map(\.id)))
         var report: RebuildReport
         do {
-            let session = ReadSession(try beginRead(), catalog, path: path)
+            let session = ReadSession(try beginRead(), catalog)
             var check = StoreCheck(session: session, mender: mender, progress: progress)
             try check.run()
             report = RebuildReport(mended: check.report, isDryRun: isDryRun)

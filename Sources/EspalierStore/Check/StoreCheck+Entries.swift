@@ -58,7 +58,7 @@ extension StoreCheck {
     @inline(__always)
     private func entryParts(_ key: RawSpan, _ value: RawSpan) -> (GroupEntryValue, UInt64)? {
         guard key.byteCount > 8, let number = GroupEntryValue(value),
-            catalog.context.isKnown(entityNumber: number.entityNumber)
+            catalog.numbering.isKnown(entityNumber: number.entityNumber)
         else { return nil }
         let primaryKey = key.bigEndianKey(at: key.byteCount - 8)
         return primaryKey == 0 ? nil : (number, primaryKey)
@@ -137,7 +137,7 @@ extension StoreCheck {
         if let rowNumber {
             let isMember = plans[Int(rowNumber)]?.groups.contains(index) == true
             if !isMember {
-                problem = "the entry leads to a row of \(catalog.context.entity(rowNumber)?.name ?? "")"
+                problem = "the entry leads to a row of \(catalog.numbering.entity(rowNumber)?.name ?? "")"
             } else if entry.withRawSpan({ $0.isEqual(to: key) }) {
                 // Its row calls for the same key with another value: that takes its place.
                 return note(
@@ -163,7 +163,7 @@ extension StoreCheck {
         guard let made else { return }
         let isThere = isNew(tree) ? false : try session.transaction.get(entry, from: tree) != nil
         if !isThere {
-            note(catalog.context.entity(made.number), tree, "\(key)", "the row has no entry")
+            note(catalog.numbering.entity(made.number), tree, "\(key)", "the row has no entry")
             if group.isUnique, !made.hasNull { try findHolder(of: Array(entry.dropLast(8)), key, made.number, index) }
         }
         try mender?.put(made.value.bytes, for: entry, in: tree, replacing: isThere)
@@ -218,7 +218,7 @@ extension StoreCheck {
     }
 
     private func id(of key: UInt64, _ root: Entity) throws(StoreError) -> ObjectID? {
-        try withRow(key, of: root) { _, number in catalog.context.id(entityNumber: number, key: key) } ?? nil
+        try withRow(key, of: root) { _, number in catalog.numbering.id(entityNumber: number, key: key) } ?? nil
     }
 }
 

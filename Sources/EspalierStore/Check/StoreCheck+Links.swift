@@ -87,7 +87,7 @@ extension StoreCheck {
             return nil
         }
         guard tree.mayBeMember[Int(number)] else {
-            let name = catalog.context.entity(number)?.name ?? ""
+            let name = catalog.numbering.entity(number)?.name ?? ""
             let problem = "the link leads to \(name)/\(link.destination), which is no \(tree.member.name)"
             note(tree.owner, tree.tree, Self.hexadecimal(key), problem)
             return nil
@@ -109,7 +109,7 @@ extension StoreCheck {
     }
 
     private mutating func noteMissingMember(_ link: Link, _ number: UInt16, _ tree: LinkTree, isInline: Bool) {
-        let name = catalog.context.entity(number)?.name ?? ""
+        let name = catalog.numbering.entity(number)?.name ?? ""
         if isInline {
             note(
                 tree.owner, tree.tree, "\(link.owner)",
@@ -128,7 +128,9 @@ extension StoreCheck {
         guard key.byteCount == tree.keyByteCount, value.byteCount == LinkKey.valueByteCount else { return nil }
         let link = Link(owner: key.bigEndianKey(at: 0), destination: key.bigEndianKey(at: tree.keyByteCount - 8))
         let number: UInt16 = value.number(at: 0)
-        guard link.owner != 0, link.destination != 0, catalog.context.isKnown(entityNumber: number) else { return nil }
+        guard link.owner != 0, link.destination != 0, catalog.numbering.isKnown(entityNumber: number) else {
+            return nil
+        }
         return (link, number)
     }
 

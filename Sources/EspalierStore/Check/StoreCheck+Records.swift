@@ -27,7 +27,7 @@ extension StoreCheck {
         while try cursor.next() {
             let key = try cursor.key
             let number = Int(key & 0xFFFF_FFFF)
-            let isEntity = (1..<max(catalog.context.entities.count, 1)).contains(number)
+            let isEntity = (1..<max(catalog.numbering.entities.count, 1)).contains(number)
             let isKnown = key >> 32 == 3 || [1, 2, 4].contains(key >> 32) && isEntity
             let byteCount = try cursor.value().count
             guard !isKnown || byteCount != 8 else { continue }
@@ -47,7 +47,7 @@ extension StoreCheck {
             }
             guard tree.name == StoreName.schema else { continue }
             // The format, the model, and numbered records, each of which was read when the store was opened.
-            let expected = catalog.context.entities.count + catalog.context.layouts.count
+            let expected = catalog.numbering.entities.count + catalog.numbering.layouts.count
             let count = try session.transaction.count(of: tree)
             if count != UInt64(expected) {
                 note(nil, treeNamed: tree.name, "", "there are \(count) records, of which \(expected) mean something")

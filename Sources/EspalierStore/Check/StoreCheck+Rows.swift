@@ -4,7 +4,7 @@ internal import EspalierEngine
 internal import EspalierModel
 
 /// What the check asks of each row of one entity.
-struct RowPlan {
+struct EntityCheckPlan {
     /// A to-one relationship.
     struct ToOne {
         let relationship: Relationship
@@ -22,21 +22,21 @@ struct RowPlan {
     let required: [Attribute]
 
     /// The plans of all entities by their numbers.
-    static func all(_ catalog: StoreCatalog) -> [RowPlan?] {
+    static func all(_ catalog: StoreCatalog) -> [EntityCheckPlan?] {
         let lists = catalog.toManyLists()
-        return catalog.context.entities.map { entity in
+        return catalog.numbering.entities.map { entity in
             guard let entity else { return nil }
             let toOnes = entity.relationships.filter { !$0.isToMany }.map { relationship in
                 let inverse = catalog.model.inverse(of: relationship)
                 return ToOne(
                     relationship: relationship,
-                    isPossible: catalog.context.isWanted(
+                    isPossible: catalog.numbering.isWanted(
                         catalog.model.destination(of: relationship), includesSubentities: true),
                     list: inverse.flatMap { inverse in
                         lists.firstIndex { RelationshipID($0.relationship) == RelationshipID(inverse) }
                     })
             }
-            return RowPlan(
+            return EntityCheckPlan(
                 entity: entity, groups: catalog.schema.groupsByEntity[entity.index], toOnes: toOnes,
                 required: entity.attributes.filter { !$0.isOptional && !$0.isTransient })
         }
@@ -55,7 +55,7 @@ extension StoreCheck {
     /// Checks the rows of a hierarchy and its counters of rows.
     mutating func checkRows(_ root: Entity) throws(StoreError) {
         let tree = catalog.rowTree(of: root)
-        var counts = [Int](repeating: 0, count: catalog.context.entities.count)
+        var counts = [Int](repeating: 0, count: catalog.numbering.entities.count)
         var entry: [UInt8] = []
         try forEachRow(of: root) { key, row throws(StoreError) in
             greatestKeys[root.index] = max(greatestKeys[root.index], key)
@@ -70,7 +70,7 @@ extension StoreCheck {
         }
         guard !isCancelled else { return }
         for index in root.family {
-            let (entity, number) = (model.entities[index], catalog.context.entityNumbers[index])
+            let (entity, number) = (model.entities[index], catalog.numbering.entityNumbers[index])
             let count = counts[Int(number)]
             if count > 0 { report.rowCounts[entity.name, default: 0] += count }
             try checkCounter(Counter.rows(entityNumber: number), UInt64(count)) { check, counted in
@@ -88,7 +88,7 @@ extension StoreCheck {
     }
 
     private mutating func checkContent(
-        of row: RawSpan, _ key: UInt64, _ plan: RowPlan, _ tree: Tree<UInt64>
+        of row: RawSpan, _ key: UInt64, _ plan: EntityCheckPlan, _ tree: Tree<UInt64>
     ) throws(StoreError) {
         if let field = session.reader.contentProblem(row) {
             note(plan.entity, tree, "\(key)", "the bytes of \(field) are no value of its type")
@@ -108,7 +108,7 @@ extension StoreCheck {
             if let list = toOne.list {
                 lists[list].sketch.expect(hash.mark(Link(owner: reference.key, destination: key)))
             }
-            let name = catalog.context.entity(reference.entity)?.name ?? ""
+            let name = catalog.numbering.entity(reference.entity)?.name ?? ""
             if !toOne.isPossible[Int(reference.entity)] {
                 let wanted = model.destination(of: relationship).name
                 note(plan.entity, tree, "\(key)", "\(relationship.name) leads to \(name), not to \(wanted)")
@@ -123,12 +123,12 @@ extension StoreCheck {
     /// Remembers that something names this row, which is not there: its key must not be given out again.
     mutating func noteReference(to reference: (entity: UInt16, key: UInt64)) {
         // What is greater was made up by damage; a counter that follows it would be at its end.
-        guard reference.key < 1 << 48, let root = catalog.context.root(ofEntity: reference.entity) else { return }
+        guard reference.key < 1 << 48, let root = catalog.numbering.root(ofEntity: reference.entity) else { return }
         greatestKeys[root] = max(greatestKeys[root], reference.key)
     }
 
     private mutating func expectEntries(
-        of row: RawSpan, _ key: UInt64, _ number: UInt16, _ plan: RowPlan, _ entry: inout [UInt8]
+        of row: RawSpan, _ key: UInt64, _ number: UInt16, _ plan: EntityCheckPlan, _ entry: inout [UInt8]
     ) {
         for group in plan.groups {
             let (value, _) = GroupKey.encode(
@@ -154,7 +154,7 @@ extension StoreCheck {
 
     /// No key was given out that the counter does not know of.
     mutating func checkLastKey(_ root: Entity) throws(StoreError) {
-        let counter = Counter.lastKey(rootNumber: catalog.context.entityNumbers[root.index])
+        let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root.index])
         let greatest = greatestKeys[root.index]
         let given = isNew(catalog.counters) ? 0 : try session.transaction.counter(counter, catalog)
         guard !isCancelled, given < greatest else { return }

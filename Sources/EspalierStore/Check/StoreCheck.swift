@@ -23,10 +23,12 @@ extension BTreeStore {
     ///   the engine's cache, and the longest row; 8 bytes for each member of the longest list of a relationship that is
     ///   ordered at both ends, and 16 for each row of the most that share the first 512 bytes of unique values.
     public func check(progress: ((StoreCheckProgress) -> Bool)? = nil) throws(StoreError) -> StoreCheckReport {
-        let session = ReadSession(try beginRead(), catalog, path: path)
-        var check = StoreCheck(session: session, mender: nil, progress: progress)
-        try check.run()
-        return check.report
+        try naming { () throws(StoreError) in
+            let session = ReadSession(try beginRead(), catalog)
+            var check = StoreCheck(session: session, mender: nil, progress: progress)
+            try check.run()
+            return check.report
+        }
     }
 }
 
@@ -40,8 +42,8 @@ struct StoreCheck {
     private let progress: ((StoreCheckProgress) -> Bool)?
     var report = StoreCheckReport()
     let hash = EntryHash()
-    var presence: RowPresence
-    let plans: [RowPlan?]
+    var presence: KeyPresence
+    let plans: [EntityCheckPlan?]
     var lists: [ToManyList]
     /// By position in `schema.groups`: entries that rows call for against those that there are.
     var groupSketches: [EntrySketch]
@@ -59,8 +61,8 @@ struct StoreCheck {
         self.mender = mender
         self.progress = progress
         let catalog = session.catalog
-        presence = RowPresence(session)
-        plans = RowPlan.all(catalog)
+        presence = KeyPresence(session)
+        plans = EntityCheckPlan.all(catalog)
         lists = catalog.toManyLists()
         groupSketches = Array(repeating: EntrySketch(), count: catalog.schema.groups.count)
         expectedCuts = Array(repeating: 0, count: catalog.schema.groups.count)
@@ -205,7 +207,7 @@ struct StoreCheck {
     @inline(__always)
     func entityNumber(of row: RawSpan, _ key: UInt64, _ root: Entity) -> UInt16? {
         guard key != 0, case let number? = try? session.reader.check(row),
-            catalog.context.root(ofEntity: number) == root.index
+            catalog.numbering.root(ofEntity: number) == root.index
         else { return nil }
         return number
     }

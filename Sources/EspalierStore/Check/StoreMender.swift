@@ -102,7 +102,7 @@ extension StoreCatalog {
     /// What a counter counts.
     fileprivate func name(ofCounter counter: UInt64) -> String {
         let number = UInt32(truncatingIfNeeded: counter)
-        let entity = context.entity(UInt16(truncatingIfNeeded: number))?.name ?? ""
+        let entity = numbering.entity(UInt16(truncatingIfNeeded: number))?.name ?? ""
         switch counter >> 32 {
         case 1: return "rows of \(entity)"
         case 2: return "last key of \(entity)"

@@ -38,10 +38,10 @@ struct LinkTree {
     /// By entity number: whether rows of that entity may be members.
     let mayBeMember: [Bool]
 
-    init(_ tree: Tree<[UInt8]>, isOrdered: Bool, owner: Entity, member: Entity, _ context: RowContext) {
+    init(_ tree: Tree<[UInt8]>, isOrdered: Bool, owner: Entity, member: Entity, _ numbering: StoreNumbering) {
         (self.tree, self.isOrdered, self.owner, self.member) = (tree, isOrdered, owner, member)
-        let mayOwn = context.isWanted(owner, includesSubentities: true)
-        mayBeMember = context.isWanted(member, includesSubentities: true)
+        let mayOwn = numbering.isWanted(owner, includesSubentities: true)
+        mayBeMember = numbering.isWanted(member, includesSubentities: true)
         ownerNumbers = mayOwn.indices.filter { mayOwn[$0] }.map { UInt16($0) }
     }
 
@@ -59,7 +59,7 @@ extension StoreCatalog {
         return relationships.map { relationship in
             let (owner, member) = (model.entities[relationship.declaredBy], model.destination(of: relationship))
             let tree = LinkTree(
-                linkTree(of: relationship), isOrdered: relationship.isOrdered, owner: owner, member: member, context)
+                linkTree(of: relationship), isOrdered: relationship.isOrdered, owner: owner, member: member, numbering)
             let counterpart: ToManyList.Counterpart
             if let inverse = model.inverse(of: relationship) {
                 if !inverse.isToMany {
@@ -70,7 +70,7 @@ extension StoreCatalog {
                     counterpart = .list(positions[RelationshipID(inverse)] ?? 0)
                 }
             } else if let back = ownerTree(of: relationship) {
-                counterpart = .owners(LinkTree(back, isOrdered: false, owner: member, member: owner, context))
+                counterpart = .owners(LinkTree(back, isOrdered: false, owner: member, member: owner, numbering))
             } else {
                 preconditionFailure("a relationship without inverse has a tree that leads back")
             }

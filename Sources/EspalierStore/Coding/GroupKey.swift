@@ -10,7 +10,7 @@
 internal import EspalierModel
 
 /// The values of a row, wherever they come from.
-enum RowSource {
+enum ValueSource {
     case values([AttributeValue], destinations: [ObjectID?])
     case snapshot(ObjectSnapshot)
     /// A new row, which may name others by temporary IDs.
@@ -57,24 +57,24 @@ struct GroupKey {
     init() {}
 
     /// The key of these values of a group.
-    init(_ values: [AttributeValue], _ group: KeyGroup, _ context: RowContext) {
+    init(_ values: [AttributeValue], _ group: KeyGroup, _ numbering: StoreNumbering) {
         for (value, element) in zip(values, group.elements) {
             if value.isNull { hasNull = true }
-            Self.append(value, element, context, to: &bytes)
+            Self.append(value, element, numbering, to: &bytes)
         }
         isCut = bytes.count > Self.valueByteCountMax
         if isCut { bytes.removeLast(bytes.count - Self.valueByteCountMax) }
     }
 
     /// Replaces the key by the codes of the group's values in `row`.
-    mutating func encode(_ group: KeyGroup, _ row: RowSource, _ context: RowContext) {
+    mutating func encode(_ group: KeyGroup, _ row: ValueSource, _ numbering: StoreNumbering) {
         bytes.removeAll(keepingCapacity: true)
-        (isCut, hasNull) = Self.append(group, row, context, to: &bytes)
+        (isCut, hasNull) = Self.append(group, row, numbering, to: &bytes)
     }
 
     /// Appends the codes of the group's values in `row`; returns whether they were cut, and whether one value is null.
     static func append(
-        _ group: KeyGroup, _ row: RowSource, _ context: RowContext, to bytes: inout [UInt8]
+        _ group: KeyGroup, _ row: ValueSource, _ numbering: StoreNumbering, to bytes: inout [UInt8]
     ) -> (isCut: Bool, hasNull: Bool) {
         let start = bytes.count
         var hasNull = false
@@ -82,7 +82,7 @@ struct GroupKey {
             let element = group.elements[position]
             let value = row.value(of: element.property)
             if value.isNull { hasNull = true }
-            append(value, element, context, to: &bytes)
+            append(value, element, numbering, to: &bytes)
         }
         let excess = bytes.count - start - valueByteCountMax
         if excess > 0 { bytes.removeLast(excess) }
@@ -106,10 +106,10 @@ struct GroupKey {
 
     /// Appends the code of one value of a group.
     static func append(
-        _ value: AttributeValue, _ element: KeyGroup.Element, _ context: RowContext, to bytes: inout [UInt8]
+        _ value: AttributeValue, _ element: KeyGroup.Element, _ numbering: StoreNumbering, to bytes: inout [UInt8]
     ) {
         if case .objectID(let id) = value {
-            KeyCoding.append(reference: context.reference(id), isAscending: element.isAscending, to: &bytes)
+            KeyCoding.append(reference: numbering.reference(id), isAscending: element.isAscending, to: &bytes)
         } else {
             KeyCoding.append(value, as: element.type, isAscending: element.isAscending, to: &bytes)
         }
@@ -117,14 +117,14 @@ struct GroupKey {
 }
 
 /// A stretch of keys: from `lower` on, below `upper`.
-struct KeyRange: Hashable, Sendable {
+struct EntryRange: Hashable, Sendable {
     /// The least key.
     var lower: [UInt8]
     /// The first key beyond; `nil` = to the end.
     var upper: [UInt8]?
 
     /// Everything that begins with `prefix`.
-    static func beginning(with prefix: [UInt8]) -> KeyRange { KeyRange(lower: prefix, upper: prefix.successor) }
+    static func beginning(with prefix: [UInt8]) -> EntryRange { EntryRange(lower: prefix, upper: prefix.successor) }
     /// All keys.
-    static let all = KeyRange(lower: [], upper: nil)
+    static let all = EntryRange(lower: [], upper: nil)
 }

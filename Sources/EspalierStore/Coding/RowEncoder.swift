@@ -5,18 +5,18 @@ internal import FoundationEssentials
 
 /// Writes rows of one store.
 struct RowEncoder {
-    let context: RowContext
+    let numbering: StoreNumbering
 
-    /// How the row of an entity with these values is to be encoded: its form, and how long it is.
+    /// How the row of an entity with these values is to be encoded: its offsets, and how long it is.
     ///
     /// - Complexity: O(fields + bytes).
     @inline(__always)
     func measure(
         _ entity: ManagedObjectModel.EntityIndex, version: UInt64, _ values: RowValues,
         permanent: (ObjectID) -> ObjectID
-    ) -> (form: RowForm, byteCount: Int) {
+    ) -> (offsets: RowOffsets, byteCount: Int) {
         let layout = currentLayout(entity)
-        var widths = RowWidths()
+        var widths = RowOffsets.Widths()
         widths.include(version: version)
         for index in layout.integerAttributes.indices {
             // SAFETY: read where it lies.
@@ -26,7 +26,7 @@ struct RowEncoder {
         }
         for index in layout.toOnes.indices {
             guard let destination = values.destination(at: layout.toOnes[index].slot) else { continue }
-            widths.include(reference: context.reference(permanent(destination)))
+            widths.include(reference: numbering.reference(permanent(destination)))
         }
         var variableByteCount = 0
         for index in layout.variableAttributes.indices {
@@ -40,8 +40,8 @@ struct RowEncoder {
             }
         }
         widths.include(end: variableByteCount)
-        let form = RowForm(widths, layout.extent)
-        return (form, form.variableOffset + variableByteCount)
+        let offsets = RowOffsets(widths, layout.extent)
+        return (offsets, offsets.variableOffset + variableByteCount)
     }
 
     /// Makes `row`, of as many bytes as `measure` said, the encoded row.
@@ -50,46 +50,46 @@ struct RowEncoder {
     ///   - entity: a concrete entity of the open model.
     ///   - values: accepted by the attributes.
     ///   - permanent: the ID for one among the destinations.
-    ///   - form: what `measure` said for the same values.
+    ///   - offsets: what `measure` said for the same values.
     /// - Complexity: O(fields + bytes).
     @inline(__always)
     func encode(
         _ entity: ManagedObjectModel.EntityIndex, version: UInt64, _ values: RowValues,
-        permanent: (ObjectID) -> ObjectID, in form: RowForm, into row: inout MutableRawSpan
+        permanent: (ObjectID) -> ObjectID, in offsets: RowOffsets, into row: inout MutableRawSpan
     ) {
         let layout = currentLayout(entity)
-        form.begin(&row, layout, version: version)
+        offsets.begin(&row, layout, version: version)
         for index in layout.fixedAttributes.indices {
             let (slot, place) = layout.fixedAttributes[index]
             // SAFETY: read where it lies.
-            unsafe values.withAttribute(at: slot) { encodeFixed(unsafe $0.pointee, at: place, form, &row) }
+            unsafe values.withAttribute(at: slot) { encodeFixed(unsafe $0.pointee, at: place, offsets, &row) }
         }
         for index in layout.integerAttributes.indices {
             let (slot, place) = layout.integerAttributes[index]
             // SAFETY: as above.
-            unsafe values.withAttribute(at: slot) { encodeInteger(unsafe $0.pointee, at: place, form, &row) }
+            unsafe values.withAttribute(at: slot) { encodeInteger(unsafe $0.pointee, at: place, offsets, &row) }
         }
         for index in layout.toOnes.indices {
             let (slot, place) = layout.toOnes[index]
-            encode(values.destination(at: slot).map(permanent), at: place, form, &row)
+            encode(values.destination(at: slot).map(permanent), at: place, offsets, &row)
         }
-        var end = form.variableOffset
+        var end = offsets.variableOffset
         for index in layout.variableAttributes.indices {
             let (slot, place) = layout.variableAttributes[index]
             // SAFETY: as above.
             unsafe values.withAttribute(at: slot) { value in
                 switch unsafe value.pointee {
-                case .null: form.setNull(place, &row)
+                case .null: offsets.setNull(place, &row)
                 case .string(let text): end += write(text, to: &row, at: end)
                 default: end += write(variableBytes(unsafe value.pointee), to: &row, at: end)
                 }
             }
-            form.write(end: end - form.variableOffset, at: place.position, &row)
+            offsets.write(end: end - offsets.variableOffset, at: place.position, &row)
         }
     }
 
     private func currentLayout(_ entity: ManagedObjectModel.EntityIndex) -> RowLayout {
-        guard let layout = context.currentLayouts[entity] else {
+        guard let layout = numbering.currentLayouts[entity] else {
             preconditionFailure("entity \(entity) is abstract and has no rows")
         }
         return layout
@@ -97,7 +97,7 @@ struct RowEncoder {
 
     /// Whether `patch` may carry an update out: no attribute that changes lies in the variable part.
     func canPatch(_ entity: ManagedObjectModel.EntityIndex, _ values: [(slot: Int, value: AttributeValue)]) -> Bool {
-        guard let layout = context.currentLayouts[entity] else { return false }
+        guard let layout = numbering.currentLayouts[entity] else { return false }
         for (slot, _) in values where layout.attributes[slot]?.part == .variable { return false }
         return true
     }
@@ -110,63 +110,63 @@ struct RowEncoder {
         _ row: inout MutableRawSpan, _ entity: ManagedObjectModel.EntityIndex, version: UInt64,
         values: [(slot: Int, value: AttributeValue)], destinations: [(slot: Int, destination: ObjectID?)]
     ) -> Bool {
-        guard let layout = context.currentLayouts[entity], RowForm.layoutNumber(row.bytes) == layout.number
+        guard let layout = numbering.currentLayouts[entity], RowOffsets.layoutNumber(row.bytes) == layout.number
         else { return false }
-        let form = RowForm(RowWidths(byte: row.bytes.byte(at: 0)), layout.extent)
-        var widths = form.widths
+        let offsets = RowOffsets(RowOffsets.Widths(byte: row.bytes.byte(at: 0)), layout.extent)
+        var widths = offsets.widths
         widths.include(version: version)
         for (slot, value) in values where layout.attributes[slot]?.part == .integers {
             if case .integer(let number) = value { widths.include(integer: number) }
         }
-        for case (_, let destination?) in destinations { widths.include(reference: context.reference(destination)) }
-        guard widths == form.widths else { return false }
-        row.write(version, at: RowForm.versionOffset(row.bytes), power: widths.version)
+        for case (_, let destination?) in destinations { widths.include(reference: numbering.reference(destination)) }
+        guard widths == offsets.widths else { return false }
+        row.write(version, at: RowOffsets.versionOffset(row.bytes), power: widths.version)
         for (slot, value) in values {
             guard let place = layout.attributes[slot] else { continue }
-            clear(place, form, &row)
+            clear(place, offsets, &row)
             if place.part == .integers {
-                encodeInteger(value, at: place, form, &row)
+                encodeInteger(value, at: place, offsets, &row)
             } else {
-                encodeFixed(value, at: place, form, &row)
+                encodeFixed(value, at: place, offsets, &row)
             }
         }
         for (slot, destination) in destinations {
             guard let place = layout.references[slot] else { continue }
-            clear(place, form, &row)
-            encode(destination, at: place, form, &row)
+            clear(place, offsets, &row)
+            encode(destination, at: place, offsets, &row)
         }
         return true
     }
 
     /// Makes a field what it is in a row that nothing was written to.
-    private func clear(_ place: RowLayout.Place, _ form: RowForm, _ row: inout MutableRawSpan) {
-        form.clearNull(place, &row)
-        row.clear(form.bytes(of: place))
+    private func clear(_ place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan) {
+        offsets.clearNull(place, &row)
+        row.clear(offsets.bytes(of: place))
     }
 
     /// Writes a destination over zero bytes.
     @inline(__always)
     private func encode(
-        _ destination: ObjectID?, at place: RowLayout.Place, _ form: RowForm, _ row: inout MutableRawSpan
+        _ destination: ObjectID?, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
     ) {
-        guard let destination else { return form.setNull(place, &row) }
-        form.write(reference: context.reference(destination), at: place.position, &row)
+        guard let destination else { return offsets.setNull(place, &row) }
+        offsets.write(reference: numbering.reference(destination), at: place.position, &row)
     }
 
     /// Writes a whole number of 64 bits over zero bytes.
     @inline(__always)
     private func encodeInteger(
-        _ value: AttributeValue, at place: RowLayout.Place, _ form: RowForm, _ row: inout MutableRawSpan
+        _ value: AttributeValue, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
     ) {
-        guard case .integer(let number) = value else { return form.setNull(place, &row) }
-        form.write(integer: number, at: place.position, &row)
+        guard case .integer(let number) = value else { return offsets.setNull(place, &row) }
+        offsets.write(integer: number, at: place.position, &row)
     }
 
     /// Writes an attribute of fixed width over zero bytes.
     private func encodeFixed(
-        _ value: AttributeValue, at place: RowLayout.Place, _ form: RowForm, _ row: inout MutableRawSpan
+        _ value: AttributeValue, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
     ) {
-        let offset = form.fixedOffset + place.position
+        let offset = offsets.fixedOffset + place.position
         switch value {
         case .integer(let number):
             if place.width == 2 {
@@ -183,7 +183,7 @@ struct RowEncoder {
             var bytes: [UInt8] = []
             DecimalBytes.append(number, to: &bytes)
             row.write(bytes, at: offset)
-        default: form.setNull(place, &row)
+        default: offsets.setNull(place, &row)
         }
     }
 

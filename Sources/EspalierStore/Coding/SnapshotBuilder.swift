@@ -8,7 +8,7 @@ internal import EspalierModel
 
 /// Collects checked rows into chunks and lists them: one copy of each row, one allocation a chunk.
 struct SnapshotBuilder: ~Copyable {
-    private let context: RowContext
+    private let numbering: StoreNumbering
     /// The rows that are in no part yet.
     private var chunk = RowContent.none
     private var used = 0
@@ -18,7 +18,7 @@ struct SnapshotBuilder: ~Copyable {
     /// How many rows are said to come.
     private var expectedCount = 0
 
-    init(context: RowContext) { self.context = context }
+    init(numbering: StoreNumbering) { self.numbering = numbering }
 
     /// How many rows were collected.
     var count: Int { ids.count }
@@ -63,13 +63,14 @@ struct SnapshotBuilder: ~Copyable {
     /// One row gets just the room it needs: most fetches bring one.
     @inline(never)
     private mutating func makeRoom(for byteCount: Int) {
+        assert(checkInvariants())
         if used > 0, used + byteCount > RowContent.byteCountMax {
             parts.append(SnapshotList.Part(content: takeChunk(), end: ids.count))
-            chunk = RowContent(capacity: max(byteCount, RowContent.byteCountMax), context: context)
+            chunk = RowContent(capacity: max(byteCount, RowContent.byteCountMax), numbering: numbering)
         } else {
             let expected = max(2 * chunk.capacity, byteCount * max(1, expectedCount - ids.count))
             let wanted = max(used + byteCount, min(expected, RowContent.byteCountMax))
-            let larger = RowContent(capacity: wanted, context: context)
+            let larger = RowContent(capacity: wanted, numbering: numbering)
             larger.write(chunk, byteCount: used)
             chunk = larger
         }
@@ -77,10 +78,22 @@ struct SnapshotBuilder: ~Copyable {
 
     /// The snapshots of all rows, in the order they came in; the builder is empty afterwards.
     mutating func finish() -> SnapshotList {
+        assert(checkInvariants())
         guard !ids.isEmpty else { return SnapshotList() }
         let list = SnapshotList(ids, at: places, in: parts, takeChunk())
         (ids, places, parts) = ([], [], [])
         return list
+    }
+
+    /// Asserts the invariants of the header; to be called in `assert`.
+    private func checkInvariants() -> Bool {
+        assert(ids.count == places.count, "\(ids.count) rows at \(places.count) places")
+        assert(used >= 0 && used <= chunk.capacity, "invariant 1: \(used) of \(chunk.capacity) bytes are used")
+        let firstInChunk = parts.last?.end ?? 0
+        assert(firstInChunk <= ids.count, "\(firstInChunk) rows are in parts, \(ids.count) were appended")
+        let byteCount = places[firstInChunk...].reduce(0) { $0 + Int($1.byteCount) }
+        assert(byteCount == used, "invariant 1: rows of \(byteCount) bytes lie in \(used)")
+        return true
     }
 
     private mutating func takeChunk() -> RowContent {

@@ -22,7 +22,7 @@ public struct ObjectSnapshot: Sendable {
     ///   - destinations: one for each relationship slot; `nil` for to-many relationships and for empty to-one ones.
     public init(id: ObjectID, version: UInt64, values: [AttributeValue], destinations: [ObjectID?]) {
         self.init(
-            id: id, content: RowContent(DecodedRow(version: version, values: values, destinations: destinations)),
+            id: id, content: RowContent(DecodedValues(version: version, values: values, destinations: destinations)),
             place: .none)
     }
 

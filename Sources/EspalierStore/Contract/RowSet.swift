@@ -43,6 +43,16 @@ public struct RowSet: Sendable, Sequence {
             return true
         }
 
+        /// Asserts invariant 1; to be called in `assert`.
+        ///
+        /// O(blocks).
+        func checkInvariants() -> Bool {
+            assert(blocks.allSatisfy { $0.key == last || $0.value != 0 }, "invariant 1: a block is empty")
+            let bitCount = sortedBlocks.reduce(0) { $0 + $1.bits.nonzeroBitCount }
+            assert(bitCount == count, "\(bitCount) rows of an entity are in the set, \(count) were counted")
+            return true
+        }
+
         /// By ascending key.
         var sortedBlocks: [(high: UInt64, bits: UInt64)] {
             var all = blocks
@@ -97,6 +107,7 @@ public struct RowSet: Sendable, Sequence {
         if other.isEmpty { return self }
         var union = self
         for id in other { union.insert(id) }
+        assert(union.count >= Swift.max(count, other.count), "\(union.count) rows of \(count) and \(other.count)")
         return union
     }
 
@@ -107,6 +118,7 @@ public struct RowSet: Sendable, Sequence {
     ///
     /// - Complexity: O(blocks × log blocks) to begin, O(1) for each row.
     public func makeIterator() -> AnyIterator<ObjectID> {
+        assert(checkInvariants())
         let blocks = parts.sorted { ($0.storeTag, $0.entityTag) < ($1.storeTag, $1.entityTag) }.flatMap { part in
             part.sortedBlocks.map { (storeTag: part.storeTag, entityTag: part.entityTag, high: $0.high, bits: $0.bits) }
         }
@@ -121,5 +133,21 @@ public struct RowSet: Sendable, Sequence {
             rest &= rest - 1
             return ObjectID(storeTag: block.storeTag, entityTag: block.entityTag, key: block.high << 6 | low)
         }
+    }
+
+    // MARK: Invariants
+
+    /// Asserts the invariants of the header; to be called in `assert`.
+    ///
+    /// O(blocks).
+    private func checkInvariants() -> Bool {
+        for (position, part) in parts.enumerated() {
+            assert(part.count > 0, "invariant 1: a part is empty")
+            let isFirst =
+                parts.firstIndex { $0.entityTag == part.entityTag && $0.storeTag == part.storeTag } == position
+            assert(isFirst, "an entity has two parts")
+            assert(part.checkInvariants())
+        }
+        return true
     }
 }

@@ -43,6 +43,25 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
     /// The rows with these IDs at these places, which lie in these parts and, after them, in `rest`.
     init(_ ids: [ObjectID], at places: [RowPlace], in parts: [Part], _ rest: RowContent) {
         (self.ids, self.places, self.parts, self.rest) = (ids, places, parts, rest)
+        assert(checkInvariants())
+    }
+
+    /// Asserts that each row lies in its part, and that parts follow one another; to be called in `assert`.
+    ///
+    /// O(parts); of a long list 256 rows are looked at.
+    private func checkInvariants() -> Bool {
+        assert(ids.count == places.count, "\(ids.count) rows at \(places.count) places")
+        var end = 0
+        for part in parts {
+            assert(part.end > end && part.end <= ids.count, "a part ends at \(part.end), the one before at \(end)")
+            end = part.end
+        }
+        for position in stride(from: 0, to: ids.count, by: Swift.max(1, ids.count / 256)) {
+            let snapshot = self[position]
+            assert(snapshot.id == ids[position], "row \(position) is another one")
+            assert(snapshot.content.holds(snapshot.place), "row \(position) lies outside of its part")
+        }
+        return true
     }
 
     /// How many parts there are, one behind the other; most lists have one.

@@ -25,7 +25,7 @@ extension StoreError: CustomStringConvertible {
     }
 
     private static func otherFormat(_ format: UInt16) -> String {
-        let (first, present) = (StoreCatalog.firstFormatVersion, StoreCatalog.formatVersion)
+        let (first, present) = (StoreFormat.first, StoreFormat.newest)
         return format == first
             ? "rows are in format \(format); opening the store once to write brings them into format \(present)"
             : "rows are in format \(format), this library reads formats \(first) to \(present)"

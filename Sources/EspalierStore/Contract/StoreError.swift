@@ -33,7 +33,7 @@ public enum StoreError: Error, Sendable {
 extension StoreError {
     /// Whether the snapshot that was read has been given up: a newer one can be read.
     public var isSnapshotExpired: Bool {
-        if case .storage(.snapshotExpired, _) = self { true } else { false }
+        if case .storage(.transaction(.snapshotExpired), _) = self { true } else { false }
     }
 }
 

@@ -2,7 +2,7 @@
 
 internal import EspalierModel
 
-extension MemoryState: RuledRows {
+extension MemoryState: SaveState {
     func links(of owner: ObjectID, _ relationship: Relationship) -> [ObjectID] {
         lists[LinkEdit.Key(relationship: RelationshipID(relationship), owner: owner)] ?? []
     }

@@ -20,7 +20,7 @@ struct FetchPlan {
         /// Rows whose keys are found elsewhere first, by primary key.
         case candidates(CandidateSource)
         /// An index from one end to the other, in its order: rows come sorted.
-        case index(group: Int, KeyRange, isReversed: Bool)
+        case index(group: Int, EntryRange, isReversed: Bool)
     }
 
     /// What a fetch sorts by.
@@ -62,7 +62,7 @@ indirect enum CandidateSource {
     /// These rows, if they exist.
     case keys([ObjectID])
     /// The entries of an index in some ranges.
-    case index(group: Int, [KeyRange])
+    case index(group: Int, [EntryRange])
     /// The rows of an entity that pass a condition.
     case scan(Entity, ResolvedPredicate.Node)
     /// The objects from which a relationship leads to one of the candidates.
@@ -75,6 +75,22 @@ extension FetchPlan {
     /// Whether rows are found in the order of the result while they are read: it can stop anywhere and go on later.
     var isScan: Bool {
         if case .rows = access, case .primaryKey = order { true } else { false }
+    }
+
+    /// Asserts that the parts of the plan fit each other and the schema; to be called in `assert`.
+    func checkInvariants(_ schema: StoreSchema) -> Bool {
+        assert(offset >= 0 && limit ?? 0 >= 0, "offset \(offset), limit \(limit ?? 0)")
+        assert(residual.isEmpty || predicate != nil, "a condition is left of none")
+        switch access {
+        case .nothing: return true
+        case .rows: assert(residual.count == condition.count, "rows that no index has chosen are tested for everything")
+        case .entries(let group, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
+        case .candidates: break
+        case .index(let group, _, _): assert(schema.groups.indices.contains(group), "there is no group \(group)")
+        }
+        if case .asRead = order, case .index = access { return true }
+        if case .asRead = order { assertionFailure("only an index is read in another order than that of keys") }
+        return true
     }
 
     /// The whole condition in parts, tested instead of `residual` if candidates are given up for a scan.
@@ -145,7 +161,7 @@ extension CandidateSource {
     }
 }
 
-extension KeyRange {
+extension EntryRange {
     /// The range in words, with keys in hexadecimal.
     var explanation: String {
         func hexadecimal(_ bytes: [UInt8]) -> String {

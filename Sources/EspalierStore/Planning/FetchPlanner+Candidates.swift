@@ -22,7 +22,7 @@ extension FetchPlanner {
     private func indexChoices(_ terms: [PlanTerm?], _ entity: Entity) -> [Choice] {
         schema.groupsByEntity[entity.index].compactMap { index in
             let group = schema.groups[index]
-            let found = GroupRanges(group, terms: terms, context: context)
+            let found = GroupRanges(group, terms: terms, numbering: numbering)
             guard !found.answered.isEmpty else { return nil }
             let estimate = estimate(found, group, rowCount: Double(hierarchyCount(of: entity)))
             return Choice(
@@ -87,7 +87,7 @@ extension FetchPlanner {
     /// The way from candidates to the objects whose relationship leads to them.
     private func back(_ step: ResolvedKeyPath.Step, _ choice: Choice) -> Choice? {
         let (near, far) = (schema.model.entities[step.source], schema.model.entities[step.destination])
-        guard let way = BackWay(step, schema) else { return nil }
+        guard let way = InverseAccess(step, schema) else { return nil }
         let fan = Double(hierarchyCount(of: near)) / max(1, Double(hierarchyCount(of: far)))
         let estimate = choice.estimate * max(fan, 1)
         return Choice(
@@ -116,7 +116,7 @@ extension FetchPlanner {
     /// The IDs among `values` that can be rows of this store.
     private func ids(_ values: [AttributeValue]) -> [ObjectID] {
         values.compactMap { value in
-            guard case .objectID(let id) = value, context.isOwn(id) else { return nil }
+            guard case .objectID(let id) = value, numbering.isOwn(id) else { return nil }
             return id
         }
     }

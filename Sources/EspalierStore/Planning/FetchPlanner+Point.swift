@@ -25,7 +25,7 @@ extension FetchPlanner {
         guard let point = point(fetch), let condition = fetch.predicate?.root else { return nil }
         return FetchPlan(
             entity: fetch.entity,
-            isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
+            isWanted: numbering.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
             access: .entries(group: point.group, beginningWith: point.prefix),
             residual: point.isExact ? [] : [condition], predicate: condition, isExact: point.isExact,
             order: .primaryKey, keys: fetch.keys, offset: fetch.offset, limit: fetch.limit,
@@ -49,7 +49,7 @@ extension FetchPlanner {
         guard Self.indexCost(max(1, estimate)) < Double(rowCount) else { return nil }
         var key: [UInt8] = []
         key.reserveCapacity(64)
-        GroupKey.append(value, group.elements[0], context, to: &key)
+        GroupKey.append(value, group.elements[0], numbering, to: &key)
         let isCut = key.count > GroupKey.valueByteCountMax
         if isCut { key.removeLast(key.count - GroupKey.valueByteCountMax) }
         return IndexPoint(

@@ -18,7 +18,7 @@ struct PlannerStatistics: Sendable {
 
 struct FetchPlanner {
     let schema: StoreSchema
-    let context: RowContext
+    let numbering: StoreNumbering
     let statistics: PlannerStatistics
 
     /// A way to get at rows, with what is known about it.
@@ -45,7 +45,7 @@ struct FetchPlanner {
         let rowCount = Double(hierarchyCount)
         var plan = FetchPlan(
             entity: fetch.entity,
-            isWanted: context.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities), access: .rows,
+            isWanted: numbering.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities), access: .rows,
             residual: conditions, predicate: fetch.predicate?.root, isExact: conditions.isEmpty,
             order: fetch.sort.isEmpty ? .primaryKey : .sorted(fetch.sort), keys: fetch.keys,
             offset: fetch.offset, limit: fetch.limit, candidateCountMax: candidateCountMax(of: hierarchyCount))
@@ -102,7 +102,7 @@ struct FetchPlanner {
     ) -> OrderedAccess? {
         guard !fetch.sort.isEmpty else { return nil }
         for group in schema.groupsByEntity[fetch.entity.index] where !statistics.cutGroups.contains(group) {
-            let found = GroupRanges(schema.groups[group], terms: terms, context: context)
+            let found = GroupRanges(schema.groups[group], terms: terms, numbering: numbering)
             let isRanged = found.ranges.count == 1 && !found.answered.isEmpty
             guard isRanged || found.answered.isEmpty,
                 let isReversed = direction(

@@ -9,7 +9,7 @@ internal import FoundationEssentials
 /// The ranges of one index that answer some of a fetch's terms.
 struct GroupRanges {
     /// Ascending and disjoint; empty = nothing passes.
-    private(set) var ranges: [KeyRange] = []
+    private(set) var ranges: [EntryRange] = []
     /// Positions of the terms that the ranges answer.
     private(set) var answered: [Int] = []
     /// How many leading properties have one fixed value.
@@ -24,13 +24,13 @@ struct GroupRanges {
     }
 
     private let group: KeyGroup
-    private let context: RowContext
+    private let numbering: StoreNumbering
     private var prefix: [UInt8] = []
 
     /// Takes as many of `terms` into ranges of `group` as its properties allow, in their order.
-    init(_ group: KeyGroup, terms: [PlanTerm?], context: RowContext) {
+    init(_ group: KeyGroup, terms: [PlanTerm?], numbering: StoreNumbering) {
         self.group = group
-        self.context = context
+        self.numbering = numbering
         for element in group.elements {
             guard let (position, operation) = Self.best(element, terms) else { break }
             answered.append(position)
@@ -39,7 +39,7 @@ struct GroupRanges {
                 if case .between = operation { narrow(position, terms, element, operation) }
                 return
             }
-            GroupKey.append(values[0], element, context, to: &prefix)
+            GroupKey.append(values[0], element, numbering, to: &prefix)
             fixedCount += 1
         }
         guard fixedCount > 0 else { return }
@@ -49,7 +49,7 @@ struct GroupRanges {
     /// Whether a row of this store can have the value: IDs of other stores are of no row here.
     private func isPossible(_ value: AttributeValue) -> Bool {
         guard case .objectID(let id) = value else { return true }
-        return context.isOwn(id)
+        return numbering.isOwn(id)
     }
 
     private static func concerns(_ term: PlanTerm, _ element: KeyGroup.Element) -> Bool {
@@ -85,7 +85,7 @@ struct GroupRanges {
         case .oneOf(let values):
             for value in values where isPossible(value) {
                 var key = prefix
-                GroupKey.append(value, element, context, to: &key)
+                GroupKey.append(value, element, numbering, to: &key)
                 ranges.append(range(beginningWith: key))
             }
             ranges.sort { $0.lower.precedes($1.lower) }
@@ -121,13 +121,13 @@ struct GroupRanges {
 
     private mutating func range(
         from lower: PlanOperation.Bound?, to upper: PlanOperation.Bound?, _ element: KeyGroup.Element
-    ) -> KeyRange? {
+    ) -> EntryRange? {
         // What is no number comes behind all numbers, and is not greater than any.
         let upper = upper ?? element.type.notANumber.map { PlanOperation.Bound(value: $0, isIncluded: false) }
         // In a descending index the bounds change places: the order of the codes is turned round.
         let (low, high) = element.isAscending ? (lower, upper) : (upper, lower)
         let mark: UInt8 = element.isAscending ? KeyCoding.valueMark : ~KeyCoding.valueMark
-        let whole = KeyRange.beginning(with: prefix + [mark])
+        let whole = EntryRange.beginning(with: prefix + [mark])
         var range = whole
         if let low { range.lower = bound(low, element, isLower: true) ?? whole.lower }
         if let high { range.upper = bound(high, element, isLower: false) ?? whole.upper }
@@ -138,12 +138,12 @@ struct GroupRanges {
     /// The first key from which on, or below which, values pass.
     private mutating func bound(_ bound: PlanOperation.Bound, _ element: KeyGroup.Element, isLower: Bool) -> [UInt8]? {
         var key = prefix
-        GroupKey.append(bound.value, element, context, to: &key)
+        GroupKey.append(bound.value, element, numbering, to: &key)
         guard !cut(&key) else { return isLower ? key : key.successor }
         return bound.isIncluded == isLower ? key : key.successor
     }
 
-    private mutating func range(beginningWith key: [UInt8]) -> KeyRange {
+    private mutating func range(beginningWith key: [UInt8]) -> EntryRange {
         var key = key
         _ = cut(&key)
         return .beginning(with: key)
@@ -158,7 +158,7 @@ struct GroupRanges {
 
     /// Joins equal ranges, which cut values can make.
     private mutating func merge() {
-        var merged: [KeyRange] = []
+        var merged: [EntryRange] = []
         for range in ranges where merged.last != range { merged.append(range) }
         ranges = merged
     }

@@ -11,8 +11,9 @@ extension ToolError {
     /// Whether another process overwrote, or replaced, what was being read.
     var isOutrun: Bool {
         switch self {
-        case .storage(.snapshotExpired, _), .storage(.storeReplaced, _): true
-        case .store(.storage(.snapshotExpired, _), _), .store(.storage(.storeReplaced, _), _): true
+        case .storage(.transaction(.snapshotExpired), _), .storage(.database(.storeReplaced), _): true
+        case .store(.storage(.transaction(.snapshotExpired), _), _), .store(.storage(.database(.storeReplaced), _), _):
+            true
         default: false
         }
     }

@@ -62,7 +62,7 @@ enum ToolError: Error, CustomStringConvertible {
         case .usage(let error): error.description
         case .unknownName(let error): error.description
         case .predicate(let error): error.description
-        case .storage(.noSuchStore, let path): "\(path): there is no such file"
+        case .storage(.opening(.noSuchStore), let path): "\(path): there is no such file"
         case .storage(let error, let path): "\(path): \(error)"
         case .store(.storage(let error, _), let path): ToolError.storage(error, path: path).description
         case .context(.store(let error), let path): ToolError.store(error, path: path).description
@@ -114,20 +114,14 @@ enum ToolError: Error, CustomStringConvertible {
     /// Damage is 1 in every verb, not only in `check`; a lock is 4; all other failures of a file are 3.
     static func exitCode(of error: StorageError) -> ExitCode {
         switch error {
-        case .corruption, .logCorrupt, .logMissing, .superblockDamaged, .notAStore(.damagedSuperblock),
-            .notAStore(.textMangled),
-            .backup(.damaged):
+        case .corruption, .opening(.logCorrupt), .opening(.logMissing), .opening(.superblockDamaged),
+            .opening(.notAStore(.damagedSuperblock)), .opening(.notAStore(.textMangled)), .backup(.damaged):
             .difference
-        case .storeBusy, .snapshotExpired, .storeReplaced, .path(.logInUse): .locked
-        case .keyTooLong, .valueTooLarge, .wrongKeyKind, .noSuchTree, .treeExists, .noSuchSavepoint, .treeNotEmpty,
-            .keysNotAscending, .noEntry, .invalidOption, .treeOfAnotherStore, .emptyName, .backup(.notABackup),
+        case .opening(.storeBusy), .transaction(.snapshotExpired), .database(.storeReplaced), .path(.logInUse): .locked
+        case .argument, .opening(.invalidOption), .transaction(.noSuchSavepoint), .backup(.notABackup),
             .backup(.otherStore), .backup(.otherBase), .backup(.missingIncrement):
             .usage
-        case .io, .notAStore, .unsupportedFormat, .unsupportedFeatures, .noSuchStore, .readOnly, .closed,
-            .transactionsOpen, .alreadyWriting, .transactionEnded, .transactionFailed, .poisoned,
-            .commitOutcomeUnknown, .diskFull, .logFull, .notClean, .destinationExists, .cancelled,
-            .backup(.unfinished), .backup(.notClosed),
-            .changesGone, .path, .removed, .forked:
+        case .io, .diskFull, .path, .opening, .database, .transaction, .maintenance, .backup:
             .unavailable
         }
     }

@@ -18,7 +18,7 @@ final class FileBytes {
         let entry = try naming(path) { () throws(StorageError) in try PosixFileSystem.shared.entry(at: path) }
         let file = try naming(path) { () throws(StorageError) in try entry.open(role: .store, mode: .readOnly) }
         self.init(file, entry, path: path)
-        if try count() == 0 { throw .storage(.notAStore(.empty), path: path) }
+        if try count() == 0 { throw .storage(.opening(.notAStore(.empty)), path: path) }
     }
 
     private init(_ file: any StorageFile, _ entry: DirectoryEntry, path: String) {

@@ -44,7 +44,7 @@ struct Page0 {
         do throws(StorageError) {
             superblock = try Self.superblock(in: bytes, at: 0)
         } catch {
-            guard copy != nil || error == .notAStore(.damagedSuperblock) else { throw error }
+            guard copy != nil || error == .opening(.notAStore(.damagedSuperblock)) else { throw error }
             (superblock, failure) = (copy, error)
         }
         newestSlot = Self.newestSlot(in: bytes)

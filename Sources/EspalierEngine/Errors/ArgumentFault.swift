@@ -1,0 +1,50 @@
+// Why an operation of a transaction cannot be carried out as it was asked for.
+//
+// Invariants
+//   1. Every one of these is found before anything changes: the transaction goes on.
+
+/// What is wrong with a key, a value, a tree or the place of a cursor.
+public enum ArgumentFault: Hashable, Sendable {
+    /// The key is longer than the tree's limit.
+    case keyTooLong(byteCount: UInt32, maximum: UInt32)
+    /// The value is longer than the format can hold.
+    case valueTooLarge(byteCount: UInt64)
+    /// An integer key was used on a tree of bytes keys or the other way round.
+    case wrongKeyKind(tree: UInt32)
+    /// The tree does not exist in this snapshot (it was never created, or dropped).
+    case noSuchTree(UInt32)
+    /// The handle with this number names a tree of another store.
+    case treeOfAnotherStore(UInt32)
+    /// A tree must have a name.
+    case emptyName
+    /// A tree of that name exists already, with this id.
+    case treeExists(UInt32)
+    /// Only an empty tree can be loaded, and this one has entries.
+    case treeNotEmpty(UInt32)
+    /// The keys of entries to be loaded do not ascend; nothing was loaded.
+    case keysNotAscending
+    /// The cursor stands on no entry, or on one that its transaction has removed since.
+    case noEntry
+}
+
+extension ArgumentFault: CustomStringConvertible {
+    /// A complete sentence: what is wrong, and what would be right.
+    public var description: String {
+        switch self {
+        case .keyTooLong(let byteCount, let maximum):
+            "The key has \(byteCount) bytes; a key of this store has at most \(maximum)."
+        case .valueTooLarge(let byteCount):
+            "The value has \(byteCount) bytes; a value has at most \(UInt32.max)."
+        case .wrongKeyKind(let tree):
+            "Tree \(tree) has keys of the other kind; use UInt64 keys on integer trees and bytes on bytes trees."
+        case .noSuchTree(let tree): "Tree \(tree) does not exist in this snapshot."
+        case .treeOfAnotherStore(let tree):
+            "The handle of tree \(tree) is another store's; look the tree up by its name in this one."
+        case .emptyName: "A tree needs a name of at least one byte."
+        case .treeExists(let tree): "A tree of that name exists already (id \(tree))."
+        case .treeNotEmpty(let tree): "Tree \(tree) has entries; only an empty tree can be loaded."
+        case .keysNotAscending: "The keys of the entries do not ascend; sort them, and leave doubles out."
+        case .noEntry: "The cursor stands on no entry; move it to one first."
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// Why an open database takes no more of what it was asked for.
+
+/// What an open database has become, or what was done to its files.
+public enum DatabaseFault: Hashable, Sendable {
+    /// The operation writes and the store was opened for reading only.
+    case readOnly
+    /// The database was closed.
+    case closed
+    /// The database cannot close: that many transactions are still open.
+    case transactionsOpen(count: UInt32)
+    /// A sync failed earlier, so nothing more may be written until the store is opened again.
+    case poisoned(errno: Int32)
+    /// The store's name is no longer that of the file that was opened: it was renamed, removed, compacted or restored.
+    case storeReplaced
+    /// The store file, or the log, was removed while the database was open: a commit would be lost.
+    case removed(FileRole)
+    /// The database was opened by another process (its number), of which this one is a fork.
+    case forked(from: Int32)
+}
+
+extension DatabaseFault: CustomStringConvertible {
+    /// A complete sentence: what is wrong, and what would be right.
+    public var description: String {
+        switch self {
+        case .readOnly: "The store was opened for reading only; open it with access .readWrite to change it."
+        case .closed: "The database was closed; open it again to use it."
+        case .transactionsOpen(let count):
+            "The database cannot close while \(count) transaction(s) are open; end them first."
+        case .poisoned(let errno):
+            "A sync to disk failed earlier (errno \(errno)); close the database and open it again, "
+                + "which recovers what was committed."
+        case .storeReplaced:
+            "The file that was opened no longer has the store's name: it was renamed or removed, or another one took "
+                + "its place; open the store again."
+        case .removed(.log):
+            "The store's log was removed while the store was open; close the database, which moves all commits into "
+                + "the store file."
+        case .removed:
+            "The store file was removed while the store was open; back it up to keep what is in it, and open that copy."
+        case .forked(let pid):
+            "The database was opened by process \(pid), and this one is a fork of it; open the store anew here, after "
+                + "that process has closed it."
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// Why a store cannot be opened as it was asked for.
+
+/// What is wrong with the file, with its log, or with the options it was to be opened with.
+public enum OpeningFault: Hashable, Sendable {
+    /// There is no file at the path, and none was to be created.
+    case noSuchStore
+    /// The file is not a store at all.
+    case notAStore(NotAStoreReason)
+    /// The superblock is damaged, but its copy is intact: the store can be read, and repaired.
+    case superblockDamaged
+    /// The store's format version is not one this engine reads (0x00MMmmmm: major and minor).
+    case unsupportedFormat(found: UInt32, supported: UInt32)
+    /// The store uses incompatible features this engine does not know (their bits).
+    case unsupportedFeatures(UInt64)
+    /// A process, perhaps this one, holds the store; `pid` is 0 when it is unknown.
+    case storeBusy(pid: Int32)
+    /// Acknowledged commits in the log are damaged from this logical position on.
+    case logCorrupt(lsn: UInt64)
+    /// The store was not closed cleanly, and there is no log beside it.
+    case logMissing
+    /// `immutable` was asked for, but the store was not closed cleanly: its log holds commits.
+    case notClean
+    /// An option has a value the engine cannot work with.
+    case invalidOption(OptionName)
+}
+
+/// What a file is instead of a store.
+public enum NotAStoreReason: UInt8, Sendable {
+    case empty, tooShort, directory, notAFile, wrongMagic, textMangled, damagedSuperblock
+}
+
+/// An option of `DatabaseOptions`.
+public enum OptionName: UInt8, Sendable {
+    case pageSize, cacheByteCount, logSegmentByteCount, logSoftCap, logByteCountMax, checkpointThreshold
+}
+
+extension OpeningFault: CustomStringConvertible {
+    /// A complete sentence: what is wrong, and what would be right.
+    public var description: String {
+        switch self {
+        case .noSuchStore: "There is no file at this path."
+        case .notAStore(let reason): "The file is not an Espalier store: \(reason.description)."
+        case .superblockDamaged:
+            "The superblock is damaged, but its copy is intact; open the store read-only, or repair it first."
+        case .unsupportedFormat(let found, let supported):
+            "The store has format version \(found >> 16).\(found & 0xFFFF); this engine reads version "
+                + "\(supported >> 16).\(supported & 0xFFFF) and older."
+        case .unsupportedFeatures(let bits):
+            "The store uses features this engine does not know (bits 0x\(String(bits, radix: 16))); "
+                + "open it with the newer version that wrote it."
+        case .storeBusy(let pid):
+            switch pid {
+            case 0: "Another process has the store open; close it there first."
+            case Platform.processID: "This process has the store open; close it first."
+            default: "Process \(pid) has the store open; close it there first."
+            }
+        case .logCorrupt(let lsn):
+            "The log is damaged at position \(lsn), before commits that were acknowledged; "
+                + "open the store read-only or salvage it."
+        case .logMissing:
+            "The store was not closed cleanly, and its log is missing: there is no file with the store's name and "
+                + "\"-wal\" at its end beside it; if the store was moved or renamed, do the same with the log."
+        case .notClean: "The store was not closed cleanly, so it cannot be opened as immutable; open it .readOnly."
+        case .invalidOption(let option): option.description
+        }
+    }
+}
+
+extension NotAStoreReason: CustomStringConvertible {
+    /// What the file is, as the end of a sentence.
+    public var description: String {
+        switch self {
+        case .empty: "it is empty"
+        case .tooShort: "it is shorter than a superblock"
+        case .directory: "it is a directory"
+        case .notAFile: "it is not a regular file"
+        case .wrongMagic: "it does not begin with the store's magic bytes"
+        case .textMangled:
+            "it was one once, but a text-mode transfer changed its line ends; copy it again in binary mode"
+        case .damagedSuperblock: "its superblock is damaged"
+        }
+    }
+}
+
+extension OptionName: CustomStringConvertible {
+    /// A complete sentence: which option, and its valid range.
+    public var description: String {
+        switch self {
+        case .pageSize: "The page size must be a power of two from 4,096 to 65,536."
+        case .cacheByteCount: "The cache must have from 0 bytes to the memory of the machine."
+        case .logSegmentByteCount: "A log segment must be a multiple of 4,096 bytes from 64 KiB to 64 MiB."
+        case .logSoftCap: "The log's soft cap must be at least two segments."
+        case .logByteCountMax: "The log's hard cap must be at least its soft cap."
+        case .checkpointThreshold: "The checkpoint threshold must be greater than zero."
+        }
+    }
+}

@@ -1,0 +1,44 @@
+// Why a transaction cannot begin, go on or commit.
+
+/// What is wrong with a transaction, or keeps it from being committed.
+public enum TransactionFault: UInt8, Sendable {
+    /// This thread began a write transaction of the store that is still open: waiting for its end would never end.
+    case alreadyWriting
+    /// The transaction (or the cursor's transaction) has ended.
+    case ended
+    /// An earlier write transaction operation failed half-way; this transaction can only be rolled back.
+    case failed
+    /// The snapshot is gone: the log reached its cap and the oldest were given up, or another process overwrote what
+    /// was being read; begin a new read transaction.
+    case snapshotExpired
+    /// The log is full of commits that open snapshots still need.
+    case logFull
+    /// The sync of this commit failed: after the next open it is there completely or not at all.
+    case commitOutcomeUnknown
+    /// The savepoint is another transaction's, was released, or forgotten when an earlier one was gone back to.
+    case noSuchSavepoint
+}
+
+extension TransactionFault: CustomStringConvertible {
+    /// A complete sentence: what is wrong, and what would be right.
+    public var description: String {
+        switch self {
+        case .alreadyWriting:
+            "This thread began a write transaction of this store that is still open; "
+                + "end it before the next one, or before a full checkpoint."
+        case .ended: "The transaction has ended; begin a new one."
+        case .failed:
+            "An earlier operation of this write transaction failed half-way; roll it back, whole or to a savepoint."
+        case .snapshotExpired:
+            "The snapshot is gone: the log reached its cap, or another process wrote over what was being read; "
+                + "begin a new read transaction."
+        case .logFull:
+            "The log is full: an open snapshot keeps it from being emptied, or the transaction is larger than its cap; "
+                + "end older read transactions, or raise logByteCountMax."
+        case .commitOutcomeUnknown:
+            "The sync of this commit failed: once the store is opened again the commit is there whole or not at all."
+        case .noSuchSavepoint:
+            "The savepoint is not open in this transaction: it was released, or an earlier one was gone back to."
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// The path of a file in errors about it.
+//
+// Invariants
+//   1. Within a store errors have no path. It is put in where they leave the store, by `naming(_:_:)`, so that nothing
+//      below has to know it.
+
+extension StoreError {
+    /// Content of a store that breaks a rule: which row, if it is one, and what is wrong.
+    static func damaged(entity: String = "", key: UInt64 = 0, reason: String) -> StoreError {
+        .damagedContent(path: nil, entity: entity, key: key, reason: reason)
+    }
+
+    /// Runs `body` for the store in the file at `path`, which its errors name then.
+    static func naming<Answer: ~Copyable>(
+        _ path: String?, _ body: () throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        do throws(StoreError) { return try body() } catch { throw error.naming(path) }
+    }
+
+    /// The same error with a path, if it is about a file and names none.
+    private func naming(_ path: String?) -> StoreError {
+        switch self {
+        case .readOnly(nil): .readOnly(path: path)
+        case .storage(let error, nil): .storage(error, path: path)
+        case .incompatibleModel(nil, let reason): .incompatibleModel(path: path, reason: reason)
+        case .otherFormat(nil, let format): .otherFormat(path: path, format: format)
+        case .damagedContent(nil, let entity, let key, let reason):
+            .damagedContent(path: path, entity: entity, key: key, reason: reason)
+        default: self
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// What layouts say, as plain numbers side by side: whoever reads a row counts no references and follows no object.
+//
+// Invariants
+//   1. The shape of a layout says the same as the layout; it is made from it once, when the store is opened.
+//   2. `places` of `RowLayout.Shapes` holds, for each shape, those of its attribute slots, then those of its
+//      relationship slots; `referenceBits` the null bits of all its references.
+// With layouts as objects each row that was fetched cost two retains, and each value that was read one more.
+
+internal import EspalierModel
+
+extension RowLayout {
+    /// The numbers that all rows of one layout share.
+    struct Shape: Sendable {
+        /// The number of the entity; `nil` if the catalog has no such layout.
+        let entityNumber: UInt16?
+        /// How much there is of each part.
+        let extent: RowLayout.Extent
+        /// Where the places of the slots are.
+        fileprivate let attributes: Range<Int>
+        fileprivate let relationships: Range<Int>
+        /// Where the null bits of all references are.
+        fileprivate let firstReference: Int
+    }
+
+    /// The shapes of all layouts of a store, by layout number.
+    struct Shapes: Sendable {
+        private var shapes: [RowLayout.Shape] = []
+        private var places: [RowLayout.Place?] = []
+        private var referenceBits: [UInt16] = []
+
+        init(_ layouts: [RowLayout?]) {
+            for layout in layouts {
+                let attributes = append(layout?.attributes ?? [])
+                let relationships = append(layout?.references ?? [])
+                let firstReference = referenceBits.count
+                referenceBits += layout?.referencePlaces.map { UInt16(truncatingIfNeeded: $0.bit) } ?? []
+                shapes.append(
+                    RowLayout.Shape(
+                        entityNumber: layout?.entityNumber, extent: layout?.extent ?? .none, attributes: attributes,
+                        relationships: relationships, firstReference: firstReference))
+            }
+        }
+
+        /// The shape of layout `number`; `nil` if there is no such layout.
+        @inline(__always)
+        subscript(number: UInt16) -> RowLayout.Shape? {
+            Int(number) < shapes.count && shapes[Int(number)].entityNumber != nil ? shapes[Int(number)] : nil
+        }
+
+        /// Where the attribute in `slot` lies; `nil` = reads as null.
+        @inline(__always)
+        func place(ofAttribute slot: Int, _ shape: RowLayout.Shape) -> RowLayout.Place? {
+            precondition(slot < shape.attributes.count, "an attribute of another entity")
+            return places[shape.attributes.lowerBound + slot]
+        }
+
+        /// Where the to-one relationship in `slot` lies; `nil` = has no destination.
+        @inline(__always)
+        func place(ofRelationship slot: Int, _ shape: RowLayout.Shape) -> RowLayout.Place? {
+            precondition(slot < shape.relationships.count, "a relationship of another entity")
+            return places[shape.relationships.lowerBound + slot]
+        }
+
+        /// The null bit of the reference at `position` among those of a row.
+        @inline(__always)
+        func bit(ofReference position: Int, _ shape: RowLayout.Shape) -> Int {
+            Int(referenceBits[shape.firstReference &+ position])
+        }
+
+        private mutating func append(_ more: [RowLayout.Place?]) -> Range<Int> {
+            let start = places.count
+            places += more
+            return start..<places.count
+        }
+    }
+}

@@ -1,0 +1,260 @@
+// How wide the numbers of one row are, and where its parts begin.
+//
+// Invariants
+//   1. Widths of a row are large enough for all of its numbers. They may be larger: a number that is written over
+//      another one keeps the width.
+//   2. Offsets are computed from the layout and the first byte of the row alone. Rows that begin alike have the same.
+
+internal import EspalierModel
+
+extension RowOffsets {
+    /// The widths of a row's numbers, in its first byte.
+    ///
+    /// Bits 0 and 1: the version, 2 and 3: integer64 fields, 4 and 5: ends of variable fields, each 0 to 3 for 1, 2, 4
+    /// or 8 bytes (ends have no 8). Bits 6 and 7: references, 0 to 2 for an entity number of 1 byte with a primary key
+    /// of 2, 3 or 4, and 3 for one of 2 bytes with 8.
+    struct Widths: Equatable {
+        var byte: UInt8 = 0
+
+        // The bits where the others begin; not a tuple, which would be made at the first use, and asked for with a
+        // call.
+        private static let integers: UInt8 = 2
+        private static let ends: UInt8 = 4
+        private static let references: UInt8 = 6
+
+        /// The widths as powers of two.
+        @inline(__always) var version: Int { Int(byte & 3) }
+        @inline(__always) var integers: Int { Int(byte &>> Self.integers & 3) }
+        @inline(__always) var ends: Int { Int(byte &>> Self.ends & 3) }
+        /// Which of the four widths references have.
+        @inline(__always) var references: Int { Int(byte &>> Self.references) }
+
+        /// Bytes of a reference.
+        @inline(__always) var referenceByteCount: Int { references == 3 ? 10 : 3 &+ references }
+
+        /// Whether there can be such a row.
+        @inline(__always) var isPossible: Bool { ends < 3 }
+
+        /// Makes the version's width enough for `version`.
+        @inline(__always)
+        mutating func include(version: UInt64) { widen(to: Self.power(of: version), at: 0) }
+
+        /// Makes the width of whole numbers enough for `number`.
+        @inline(__always)
+        mutating func include(integer number: Int64) {
+            widen(to: Self.power(of: number), at: Self.integers)
+        }
+
+        /// Makes the width of ends enough for a variable part of `byteCount` bytes.
+        @inline(__always)
+        mutating func include(end byteCount: Int) {
+            widen(to: Self.power(of: UInt64(byteCount)), at: Self.ends)
+        }
+
+        /// Makes the width of references enough for this one.
+        @inline(__always)
+        mutating func include(reference: (entity: UInt16, key: UInt64)) {
+            let needed: UInt8 =
+                if reference.entity > 0xFF || reference.key > 0xFFFF_FFFF { 3 } else {
+                    reference.key <= 0xFFFF ? 0 : reference.key <= 0xFF_FFFF ? 1 : 2
+                }
+            widen(to: needed, at: Self.references)
+        }
+
+        @inline(__always)
+        private mutating func widen(to power: UInt8, at bit: UInt8) {
+            if power > byte >> bit & 3 { byte = byte & ~(3 << bit) | power << bit }
+        }
+
+        private static func power(of number: UInt64) -> UInt8 {
+            number <= 0xFF ? 0 : number <= 0xFFFF ? 1 : number <= 0xFFFF_FFFF ? 2 : 3
+        }
+
+        private static func power(of number: Int64) -> UInt8 {
+            Int8(exactly: number) != nil ? 0 : Int16(exactly: number) != nil ? 1 : Int32(exactly: number) != nil ? 2 : 3
+        }
+    }
+}
+
+/// Where the parts of a row begin.
+struct RowOffsets {
+    /// What stands in place of a layout's number that does not fit into a byte, and before it.
+    static let longNumberMark: UInt8 = 0xFF
+
+    let widths: RowOffsets.Widths
+    let nullOffset: Int
+    let fixedOffset: Int
+    let integerOffset: Int
+    let referenceOffset: Int
+    let endOffset: Int
+    let variableOffset: Int
+
+    @inline(__always)
+    init(_ widths: RowOffsets.Widths, _ extent: RowLayout.Extent) {
+        // Nothing overflows: a layout has at most 65,535 fields.
+        self.widths = widths
+        nullOffset = 1 &+ Int(extent.numberByteCount) &+ 1 &<< widths.version
+        fixedOffset = nullOffset &+ Int(extent.nullByteCount)
+        integerOffset = fixedOffset &+ Int(extent.fixedByteCount)
+        referenceOffset = integerOffset &+ Int(extent.integerCount) &<< widths.integers
+        endOffset = referenceOffset &+ Int(extent.referenceCount) &* widths.referenceByteCount
+        variableOffset = endOffset &+ Int(extent.variableCount) &<< widths.ends
+    }
+
+    /// Where the version begins.
+    @inline(__always)
+    static func versionOffset(_ row: RawSpan) -> Int { row.byte(at: 1) == longNumberMark ? 4 : 2 }
+
+    /// The number of the row's layout; 0, which no layout has, if it is not written as it has to be.
+    @inline(__always)
+    static func layoutNumber(_ row: RawSpan) -> UInt16 {
+        guard row.byteCount >= 2 else { return 0 }
+        let short = row.byte(at: 1)
+        if short != longNumberMark { return UInt16(short) }
+        let number = row.byteCount >= 4 ? row.number(at: 2, as: UInt16.self) : 0
+        return number >= UInt16(longNumberMark) ? number : 0
+    }
+
+    // MARK: Reading
+
+    @inline(__always)
+    func isNull(bit: Int, _ row: RawSpan) -> Bool {
+        row.byte(at: nullOffset &+ bit &>> 3) &>> UInt8(truncatingIfNeeded: bit & 7) & 1 != 0
+    }
+
+    /// The whole number at this position among those of 64 bits.
+    @inline(__always)
+    func integer(at position: Int, _ row: RawSpan) -> Int64 {
+        row.signed(at: integerOffset &+ position &<< widths.integers, power: widths.integers)
+    }
+
+    /// The reference at this position.
+    @inline(__always)
+    func reference(at position: Int, _ row: RawSpan) -> (entity: UInt16, key: UInt64) {
+        let offset = referenceOffset &+ position &* widths.referenceByteCount
+        switch widths.references {
+        case 0: return (UInt16(row.byte(at: offset)), UInt64(row.number(at: offset + 1, as: UInt16.self)))
+        case 1:
+            let both = row.number(at: offset, as: UInt32.self)
+            return (UInt16(both & 0xFF), UInt64(both >> 8))
+        case 2: return (UInt16(row.byte(at: offset)), UInt64(row.number(at: offset + 1, as: UInt32.self)))
+        default: return (row.number(at: offset), row.number(at: offset + 2))
+        }
+    }
+
+    /// The end of the variable field at this position, counted from the variable part.
+    @inline(__always)
+    func end(at position: Int, _ row: RawSpan) -> Int {
+        Int(truncatingIfNeeded: row.unsigned(at: endOffset &+ position &<< widths.ends, power: widths.ends))
+    }
+
+    /// Where the variable field at this position lies.
+    @inline(__always)
+    func range(at position: Int, _ row: RawSpan) -> Range<Int> {
+        let start = position == 0 ? 0 : end(at: position - 1, row)
+        return variableOffset + start..<variableOffset + end(at: position, row)
+    }
+
+    // MARK: Writing
+
+    /// Writes what comes before the fields, and zeros in place of all that have one.
+    func begin(_ row: inout MutableRawSpan, _ layout: RowLayout, version: UInt64) {
+        row.clear(0..<variableOffset)
+        row.write(widths.byte, at: 0)
+        if layout.extent.numberByteCount == 1 {
+            row.write(UInt8(truncatingIfNeeded: layout.number), at: 1)
+        } else {
+            row.write(Self.longNumberMark, at: 1)
+            row.write(layout.number, at: 2)
+        }
+        row.write(version, at: Self.versionOffset(row.bytes), power: widths.version)
+    }
+
+    @inline(__always)
+    func write(integer number: Int64, at position: Int, _ row: inout MutableRawSpan) {
+        row.write(
+            UInt64(bitPattern: number), at: integerOffset &+ position &<< widths.integers, power: widths.integers)
+    }
+
+    @inline(__always)
+    func write(reference: (entity: UInt16, key: UInt64), at position: Int, _ row: inout MutableRawSpan) {
+        let offset = referenceOffset &+ position &* widths.referenceByteCount
+        switch widths.references {
+        case 0:
+            row.write(UInt8(truncatingIfNeeded: reference.entity), at: offset)
+            row.write(UInt16(truncatingIfNeeded: reference.key), at: offset + 1)
+        case 1:
+            row.write(UInt32(truncatingIfNeeded: reference.key) << 8 | UInt32(reference.entity), at: offset)
+        case 2:
+            row.write(UInt8(truncatingIfNeeded: reference.entity), at: offset)
+            row.write(UInt32(truncatingIfNeeded: reference.key), at: offset + 1)
+        default:
+            row.write(reference.entity, at: offset)
+            row.write(reference.key, at: offset + 2)
+        }
+    }
+
+    @inline(__always)
+    func write(end: Int, at position: Int, _ row: inout MutableRawSpan) {
+        row.write(UInt64(end), at: endOffset &+ position &<< widths.ends, power: widths.ends)
+    }
+
+    func setNull(_ place: RowLayout.Place, _ row: inout MutableRawSpan) {
+        let offset = nullOffset + place.bit / 8
+        row.write(row.bytes.byte(at: offset) | 1 << UInt8(place.bit % 8), at: offset)
+    }
+
+    func clearNull(_ place: RowLayout.Place, _ row: inout MutableRawSpan) {
+        let offset = nullOffset + place.bit / 8
+        row.write(row.bytes.byte(at: offset) & ~(1 << UInt8(place.bit % 8)), at: offset)
+    }
+
+    /// The bytes of a field outside the variable part.
+    func bytes(of place: RowLayout.Place) -> Range<Int> {
+        let (start, count) =
+            switch place.part {
+            case .fixed: (fixedOffset + place.position, place.width)
+            case .integers: (integerOffset + place.position << Int(widths.integers), 1 &<< widths.integers)
+            case .references: (referenceOffset + place.position * widths.referenceByteCount, widths.referenceByteCount)
+            case .variable: (endOffset + place.position << Int(widths.ends), 1 &<< widths.ends)
+            }
+        return start..<start + count
+    }
+}
+
+extension RawSpan {
+    /// The whole number of 1, 2, 4 or 8 bytes at `offset`.
+    @inline(__always)
+    fileprivate func signed(at offset: Int, power: Int) -> Int64 {
+        switch power {
+        case 0: Int64(number(at: offset, as: Int8.self))
+        case 1: Int64(number(at: offset, as: Int16.self))
+        case 2: Int64(number(at: offset, as: Int32.self))
+        default: number(at: offset)
+        }
+    }
+
+    /// The number without sign of 1, 2, 4 or 8 bytes at `offset`.
+    @inline(__always)
+    func unsigned(at offset: Int, power: Int) -> UInt64 {
+        switch power {
+        case 0: UInt64(number(at: offset, as: UInt8.self))
+        case 1: UInt64(number(at: offset, as: UInt16.self))
+        case 2: UInt64(number(at: offset, as: UInt32.self))
+        default: number(at: offset)
+        }
+    }
+}
+
+extension MutableRawSpan {
+    /// Writes the low 1, 2, 4 or 8 bytes of `number`.
+    @inline(__always)
+    mutating func write(_ number: UInt64, at offset: Int, power: Int) {
+        switch power {
+        case 0: write(UInt8(truncatingIfNeeded: number), at: offset)
+        case 1: write(UInt16(truncatingIfNeeded: number), at: offset)
+        case 2: write(UInt32(truncatingIfNeeded: number), at: offset)
+        default: write(number, at: offset)
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// What is needed to make sense of any row of one open store: layouts and the meaning of entity numbers.
+//
+// Invariants
+//   1. Immutable: snapshots keep it alive and read it from any thread.
+//   2. Every entity of the model has a number, and that number stands for it. A layout stands under its own number.
+
+internal import EspalierModel
+
+/// The layouts and entity numbers of an open store.
+final class StoreNumbering: Sendable {
+    /// That of rows that were never encoded.
+    static let none = StoreNumbering(storeTag: 0, layouts: [], entities: [], entityNumbers: [], currentLayouts: [])
+
+    /// The store's number in object IDs of this process.
+    let storeTag: UInt32
+    /// By layout number.
+    let layouts: [RowLayout?]
+    /// The same as numbers, for reading rows.
+    let shapes: RowLayout.Shapes
+    /// By entity number: the entity in the open model.
+    let entities: [Entity?]
+    /// By index in the model: the entity's number.
+    let entityNumbers: [UInt16]
+    /// By index in the model: the layout new rows are written in; `nil` for abstract entities.
+    let currentLayouts: [RowLayout?]
+    private let numberByTag: EntityTagTable<UInt16>
+    /// By entity number: what IDs carry of the entity, and its hierarchy; `nil` if the open model does not have it.
+    private let marks: [(tag: UInt32, root: Int)?]
+    /// By index in the model, then by entity number: whether the number is of the entity's family.
+    private let families: [[Bool]]
+
+    init(
+        storeTag: UInt32, layouts: [RowLayout?], entities: [Entity?], entityNumbers: [UInt16],
+        currentLayouts: [RowLayout?]
+    ) {
+        self.storeTag = storeTag
+        self.layouts = layouts
+        shapes = RowLayout.Shapes(layouts)
+        marks = entities.map { entity in entity.map { ($0.tag, $0.root) } }
+        self.entities = entities
+        self.entityNumbers = entityNumbers
+        self.currentLayouts = currentLayouts
+        numberByTag = EntityTagTable(
+            entities.enumerated().compactMap { number, entity in entity.map { ($0.tag, UInt16(number)) } })
+        families = entityNumbers.map { number in
+            let family = entities[Int(number)]?.family ?? []
+            var isMember = [Bool](repeating: false, count: entities.count)
+            for index in family { isMember[Int(entityNumbers[index])] = true }
+            return isMember
+        }
+        assert(checkInvariants())
+    }
+
+    /// By entity number: whether rows of that entity are rows of `entity`.
+    func isWanted(_ entity: Entity, includesSubentities: Bool) -> [Bool] {
+        if includesSubentities || entity.family.count == 1 { return families[entity.index] }
+        var isWanted = [Bool](repeating: false, count: entities.count)
+        isWanted[Int(entityNumbers[entity.index])] = true
+        return isWanted
+    }
+
+    /// The layout with this number.
+    func layout(_ number: UInt16) -> RowLayout? { Int(number) < layouts.count ? layouts[Int(number)] : nil }
+
+    /// The entity with this number.
+    func entity(_ number: UInt16) -> Entity? { Int(number) < entities.count ? entities[Int(number)] : nil }
+
+    /// The index of the root of the hierarchy that the entity with this number is of.
+    func root(ofEntity number: UInt16) -> Int? { Int(number) < marks.count ? marks[Int(number)]?.root : nil }
+
+    /// Whether there is an entity with this number in the open model.
+    @inline(__always)
+    func isKnown(entityNumber: UInt16) -> Bool { Int(entityNumber) < marks.count && marks[Int(entityNumber)] != nil }
+
+    /// The ID of a row; `nil` if there is no such entity, or for key 0.
+    func id(entityNumber: UInt16, key: UInt64) -> ObjectID? {
+        guard key != 0, Int(entityNumber) < marks.count, let mark = marks[Int(entityNumber)] else { return nil }
+        return ObjectID(storeTag: storeTag, entityTag: mark.tag, key: key)
+    }
+
+    /// Whether `id` can be that of a row of this store.
+    func isOwn(_ id: ObjectID) -> Bool { id.storeTag == storeTag && numberByTag[id.entityTag] != nil }
+
+    /// An ID as rows and indexes hold it; the ID is of this store's model.
+    func reference(_ id: ObjectID) -> (entity: UInt16, key: UInt64) { (entityNumber(ofTag: id.entityTag), id.key) }
+
+    /// The number of the entity whose IDs carry `tag`, one of this store's model.
+    func entityNumber(ofTag tag: UInt32) -> UInt16 {
+        guard let number = numberByTag[tag] else { preconditionFailure("entity tag \(tag) is not of this store") }
+        return number
+    }
+
+    // MARK: Invariants
+
+    /// Asserts invariant 2; to be called in `assert`.
+    private func checkInvariants() -> Bool {
+        for (index, number) in entityNumbers.enumerated() {
+            assert(entity(number)?.index == index, "number \(number) stands for entity \(index)")
+            guard let layout = currentLayouts[index] else { continue }
+            assert(entity(layout.entityNumber)?.index == index, "layout \(layout.number) is not of entity \(index)")
+            assert(self.layout(layout.number) != nil, "layout \(layout.number) is not among the layouts")
+        }
+        for case let (number, layout?) in layouts.enumerated() {
+            assert(Int(layout.number) == number, "layout \(layout.number) stands under \(number)")
+        }
+        return true
+    }
+}

@@ -1,0 +1,70 @@
+// Whether every row that a save relates to is there when the save ends: nobody else has deleted it meanwhile, and no
+// rule of this save does.
+//
+// Invariants
+//   1. Each destination is looked up once; who relates to it is worked out only if it is missing.
+
+internal import EspalierModel
+
+/// The destinations that one save sets.
+struct DestinationCheck {
+    private let save: PreparedSave
+    private let plan: LinkPlan
+    private let model: ManagedObjectModel
+    private let schema: StoreSchema
+
+    init(_ save: PreparedSave, _ plan: LinkPlan, schema: StoreSchema) {
+        (self.save, self.plan, self.schema, model) = (save, plan, schema, schema.model)
+    }
+
+    /// The relationships that would lead to rows that are not there.
+    func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
+        var wanted: [ObjectID] = []
+        forEachReference { _, _, destination in
+            // Rows of one save mostly lead to a few others, one after the other.
+            if wanted.last != destination { wanted.append(destination) }
+        }
+        guard !wanted.isEmpty else { return [] }
+        wanted.sort { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }
+        var distinct: [ObjectID] = []
+        distinct.reserveCapacity(wanted.count)
+        for id in wanted where distinct.last != id { distinct.append(id) }
+        let missing = Set(try rows.missing(distinct))
+        guard !missing.isEmpty else { return [] }
+        var conflicts: [ReferenceConflict] = []
+        var seen = Set<ReferenceConflict>()
+        forEachReference { owner, relationship, destination in
+            guard missing.contains(destination) else { return }
+            let conflict = ReferenceConflict(
+                .missing, owner: owner, relationship: relationship.name, destinations: [destination])
+            if seen.insert(conflict).inserted { conflicts.append(conflict) }
+        }
+        return conflicts
+    }
+
+    /// Calls `body` with each destination that the save sets, and is not itself new in it.
+    private func forEachReference(_ body: (_ owner: ObjectID, Relationship, _ destination: ObjectID) -> Void) {
+        for position in save.ids.indices {
+            let row = save.insertions[position].row
+            guard row.relationshipCount > 0 else { continue }
+            for slot in 0..<row.relationshipCount {
+                guard let destination = row.destination(at: slot), !destination.isTemporary else { continue }
+                let entity = model.entities[schema.entityIndex(of: save.ids[position])]
+                body(save.ids[position], entity.relationships[slot], destination)
+            }
+        }
+        for update in save.updates where !update.destinations.isEmpty {
+            let entity = model.entities[schema.entityIndex(of: update.id)]
+            for case let (slot, destination?) in update.destinations {
+                body(update.id, entity.relationships[slot], destination)
+            }
+        }
+        for (key, edit) in plan.edits where !edit.added.isEmpty {
+            let inverse = model.inverse(of: edit.relationship)
+            if let inverse, !inverse.isToMany { continue }
+            for destination in edit.added { body(key.owner, edit.relationship, destination) }
+            // The owner of a list without inverse is written nowhere else, and may be missing itself.
+            if inverse == nil { body(key.owner, edit.relationship, key.owner) }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+// What a save does to the lists behind to-many relationships, worked out once for every kind of store.
+//
+// Rules
+//   1. A to-many relationship with a to-one inverse lists exactly the rows whose to-one leads to the owner; only its
+//      order can be sent.
+//   2. A pair of a many-to-many relationship stands in the lists of both ends, or in neither.
+//   3. Within one list: removals, then additions at the end, then the order that was sent. What an order names beyond
+//      the members is ignored; members it does not name keep their places behind those it does.
+//      An order that says what it was made from adds and removes only what differs from that.
+// Not here: what deletions do to lists (DeleteRules), which comes before.
+
+internal import EspalierModel
+
+/// What the plan asks of a store about the state before the save.
+protocol LinkSource: ~Copyable {
+    /// The destinations of a to-many relationship, in order.
+    func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
+    /// The owners whose relationship without inverse leads to `destination`.
+    func owners(leadingTo destination: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
+}
+
+/// A changed list: one to-many relationship of one owner.
+struct LinkEdit {
+    struct Key: Hashable {
+        let relationship: RelationshipID
+        let owner: ObjectID
+    }
+    /// The relationship, as its declaring entity has it.
+    let relationship: Relationship
+    private(set) var added: [ObjectID] = []
+    /// May name a destination twice.
+    private(set) var removed: [ObjectID] = []
+    fileprivate(set) var order: [ObjectID]?
+
+    fileprivate init(_ relationship: Relationship) { self.relationship = relationship }
+
+    fileprivate mutating func add(_ id: ObjectID) { added.append(id) }
+    fileprivate mutating func remove(_ id: ObjectID) { removed.append(id) }
+
+    /// The list after this edit (rule 3).
+    ///
+    /// Unordered lists are in ascending key order.
+    func applied(to old: [ObjectID]) -> [ObjectID] {
+        let gone = Set(removed)
+        var list = gone.isEmpty ? old : old.filter { !gone.contains($0) }
+        var members = Set(list)
+        for id in added where members.insert(id).inserted { list.append(id) }
+        guard relationship.isOrdered else {
+            return list.sorted { $0.key < $1.key }
+        }
+        guard let order else { return list }
+        var placed = Set<ObjectID>(minimumCapacity: order.count)
+        let front = order.filter { members.contains($0) && placed.insert($0).inserted }
+        return front + list.filter { !placed.contains($0) }
+    }
+}
+
+/// All lists that a save changes.
+struct LinkPlan {
+    /// One destination that a list gets: two IDs of the store.
+    struct Link {
+        let ownerKey: UInt64
+        let destinationKey: UInt64
+        let ownerTag: UInt32
+        let destinationTag: UInt32
+
+        init(owner: ObjectID, destination: ObjectID) {
+            (ownerKey, destinationKey) = (owner.key, destination.key)
+            (ownerTag, destinationTag) = (owner.entityTag, destination.entityTag)
+        }
+    }
+
+    /// What to-one values of new rows add to lists without order: most of what an import does to lists.
+    ///
+    /// For each relationship in the order of owners and destinations. No such list needs an edit of its own, which was
+    /// three arrays and a place in a table for each owner.
+    private(set) var additions: [(relationship: Relationship, links: [Link])] = []
+    /// All other changes; each list once, in the order in which the save comes to them.
+    private(set) var edits: [(key: LinkEdit.Key, value: LinkEdit)] = []
+    /// For each relationship, where in `edits` the list of an owner is; few relationships, so they are searched.
+    private var places: [(relationship: RelationshipID, byOwner: ObjectIDTable<Int>)] = []
+    private let model: ManagedObjectModel
+    private let storeTag: UInt32
+
+    /// Works out the edits of `save`.
+    ///
+    /// - Parameters:
+    ///   - updated: positions in `save.updates`, and their stored rows: of all that change destinations.
+    init<Source: LinkSource & ~Copyable>(
+        _ save: PreparedSave, schema: StoreSchema, updated: [(position: Int, row: ObjectSnapshot)],
+        source: borrowing Source
+    ) throws(StoreError) {
+        (model, storeTag) = (schema.model, save.storeTag)
+        addNewRows(save, schema)
+        for position in additions.indices { Self.sort(&additions[position].links) }
+        for (position, row) in updated where !save.updates[position].destinations.isEmpty {
+            let update = save.updates[position]
+            let entity = model.entities[schema.entityIndex(of: update.id)]
+            for (slot, destination) in update.destinations {
+                follow(entity.relationships[slot], of: update.id, from: row.destination(at: slot), to: destination)
+            }
+        }
+        for change in save.links { try apply(change, source) }
+        assert(checkInvariants())
+    }
+
+    /// Asserts that each list is in the plan once, where it is sought, and that additions are in order; to be called in
+    /// `assert`.
+    private func checkInvariants() -> Bool {
+        assert(Set(edits.map(\.key)).count == edits.count, "a list is edited twice")
+        for (position, edit) in edits.enumerated() {
+            let place = places.first { $0.relationship == edit.key.relationship }?.byOwner[edit.key.owner]
+            assert(place == position, "the list of \(edit.key.owner) is not found")
+        }
+        for (relationship, links) in additions {
+            assert(relationship.isToMany && !relationship.isOrdered, "additions to \(relationship.name)")
+            let isInOrder = zip(links, links.dropFirst()).allSatisfy {
+                ($0.ownerKey, $0.destinationKey) <= ($1.ownerKey, $1.destinationKey)
+            }
+            assert(isInOrder, "additions to \(relationship.name) are not in the order of their keys")
+        }
+        return true
+    }
+
+    /// Notes a to-one relationship's change in the list of its to-many inverse.
+    private mutating func follow(_ relationship: Relationship, of id: ObjectID, from old: ObjectID?, to new: ObjectID?)
+    {
+        guard old != new, !relationship.isToMany, let inverse = model.inverse(of: relationship), inverse.isToMany
+        else { return }
+        if let old { edit(inverse, old) { $0.remove(id) } }
+        if let new { edit(inverse, new) { $0.add(id) } }
+    }
+
+    private mutating func apply<Source: LinkSource & ~Copyable>(
+        _ change: PreparedSave.ListChange, _ source: borrowing Source
+    ) throws(StoreError) {
+        let inverse = model.inverse(of: change.relationship)
+        if let inverse, !inverse.isToMany {
+            edit(change.relationship, change.owner) { $0.order = change.order }
+            return
+        }
+        var (added, removed) = (change.added, change.removed)
+        if let order = change.order {
+            let current =
+                if let base = change.orderBase { base } else {
+                    try source.links(of: change.owner, change.relationship)
+                }
+            let (old, new) = (Set(current), Set(order))
+            added = order.filter { !old.contains($0) }
+            removed = current.filter { !new.contains($0) }
+        }
+        edit(change.relationship, change.owner) { edit in
+            for id in removed { edit.remove(id) }
+            for id in added { edit.add(id) }
+            if let order = change.order { edit.order = order }
+        }
+        guard let inverse else { return }
+        for id in removed { edit(inverse, id) { $0.remove(change.owner) } }
+        for id in added { edit(inverse, id) { $0.add(change.owner) } }
+    }
+
+    /// The additions as edits too, for a store that makes no difference.
+    consuming func allEdits() -> [(key: LinkEdit.Key, value: LinkEdit)] {
+        for (relationship, links) in additions {
+            for link in links {
+                let destination = ObjectID(
+                    storeTag: storeTag, entityTag: link.destinationTag, key: link.destinationKey)
+                edit(relationship, ObjectID(storeTag: storeTag, entityTag: link.ownerTag, key: link.ownerKey)) {
+                    $0.add(destination)
+                }
+            }
+        }
+        return edits
+    }
+
+    /// Notes what the to-one relationships of new rows add to lists.
+    private mutating func addNewRows(_ save: PreparedSave, _ schema: StoreSchema) {
+        var entity: ManagedObjectModel.EntityIndex?
+        // Those of the rows of one entity that stand together: where in a row, and for which of `additions`.
+        var slots: [(slot: Int, addition: Int)] = []
+        var ordered: [(slot: Int, inverse: Relationship)] = []
+        for position in save.ids.indices {
+            let id = save.ids[position]
+            if entity != schema.entityIndex(of: id) {
+                entity = schema.entityIndex(of: id)
+                (slots, ordered) = ([], [])
+                for (slot, inverse) in schema.listedToOnes[schema.entityIndex(of: id)] {
+                    if inverse.isOrdered {
+                        ordered.append((slot, inverse))
+                    } else {
+                        slots.append((slot, addition(across: inverse, countMax: save.ids.count)))
+                    }
+                }
+            }
+            for (slot, addition) in slots {
+                guard let owner = save.destination(at: slot, ofInsertion: position) else { continue }
+                additions[addition].links.append(Link(owner: owner, destination: id))
+            }
+            for (slot, inverse) in ordered {
+                guard let owner = save.destination(at: slot, ofInsertion: position) else { continue }
+                edit(inverse, owner) { $0.add(id) }
+            }
+        }
+    }
+
+    /// Where in `additions` the links of a relationship are; few relationships, so they are searched.
+    private mutating func addition(across relationship: Relationship, countMax: Int) -> Int {
+        if let position = additions.firstIndex(where: { $0.relationship === relationship }) { return position }
+        additions.append((relationship, []))
+        // What is not used of it is never touched.
+        additions[additions.count - 1].links.reserveCapacity(countMax)
+        return additions.count - 1
+    }
+
+    /// Brings links into the order of owners and destinations.
+    private static func sort(_ links: inout [Link]) {
+        func isInOrder(_ left: Link, _ right: Link) -> Bool {
+            (left.ownerKey, left.destinationKey) < (right.ownerKey, right.destinationKey)
+        }
+        guard let first = links.first else { return }
+        // Rows mostly come in the order of their keys, and the keys of their owners are a stretch with few gaps: then
+        // each link goes to its place at once, a fifth of what comparing them costs.
+        var (least, greatest, ascends) = (first.ownerKey, first.ownerKey, true)
+        for position in 1..<links.count {
+            (least, greatest) = (min(least, links[position].ownerKey), max(greatest, links[position].ownerKey))
+            ascends = ascends && links[position - 1].destinationKey < links[position].destinationKey
+        }
+        guard ascends, greatest - least < 4 * UInt64(links.count) else { return links.sort(by: isInOrder) }
+        var ends = [Int](repeating: 0, count: Int(greatest - least) + 1)
+        for link in links { ends[Int(link.ownerKey - least)] += 1 }
+        for owner in ends.indices.dropFirst() { ends[owner] += ends[owner - 1] }
+        var sorted = [Link](repeating: first, count: links.count)
+        for link in links.reversed() {
+            let owner = Int(link.ownerKey - least)
+            ends[owner] -= 1
+            sorted[ends[owner]] = link
+        }
+        links = sorted
+    }
+
+    private mutating func edit(_ relationship: Relationship, _ owner: ObjectID, _ change: (inout LinkEdit) -> Void) {
+        let id = RelationshipID(relationship)
+        let table = places.firstIndex { $0.relationship == id } ?? places.count
+        if table == places.count { places.append((id, ObjectIDTable())) }
+        if let place = places[table].byOwner[owner] { return change(&edits[place].value) }
+        places[table].byOwner.set(edits.count, for: owner)
+        edits.append((LinkEdit.Key(relationship: id, owner: owner), LinkEdit(relationship)))
+        change(&edits[edits.count - 1].value)
+    }
+}

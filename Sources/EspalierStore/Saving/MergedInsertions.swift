@@ -1,0 +1,341 @@
+// Which insertions of a save go into rows that have their unique values, as the request says (`ConstraintAction`): the
+// same for every kind of store.
+//
+// Rules
+//   1. An insertion is merged if all of its unique values that are taken are taken by one row, of its entity or a
+//      subentity, and there is an action for each of these constraints. Else it stays, and the save is refused if one
+//      of its values is taken in the end.
+//   2. Taken is what rows have when deletions and their rules are carried out, with what updates and insertions of the
+//      request bring. Insertions come in the order of the request, but behind those that their unique values lead to.
+//   3. What a merged insertion brings comes behind the request's own update of the row.
+// Invariants
+//   1. Without actions no row is looked up, and nothing is changed here: the request takes it in (`PreparedSave.take`).
+
+internal import EspalierModel
+
+/// The insertions of one save that make no rows.
+struct MergedInsertions {
+    /// A stored row as the request leaves it.
+    private struct TargetRow {
+        struct Values {
+            var attributes: [AttributeValue]
+            var destinations: [ObjectID?]
+        }
+        let stored: ObjectSnapshot
+        /// With the request's own update.
+        let updated: Values
+        /// With what insertions bring.
+        var merged: Values
+    }
+
+    /// The values of a row in a constraint, as bytes that are equal if the values are.
+    private struct Key: Hashable {
+        let group: Int
+        let bytes: [UInt8]
+    }
+
+    private let save: PreparedSave
+    private let schema: StoreSchema
+    /// By position of the constraint in the schema.
+    private var actions: [Int: ConstraintAction] = [:]
+    /// For each entity, its uniqueness constraints; none if no action is about one of them.
+    private var constraints: [[Int]] = []
+    /// Positions of insertions and updates.
+    private var insertions = ObjectIDTable<Int>()
+    private var updates = ObjectIDTable<Int>()
+    private var storedRows: [ObjectID: TargetRow] = [:]
+    /// The rows to which the request has brought unique values; they may have others by now.
+    private var brought: [Key: ObjectID] = [:]
+    /// The rows that merged insertions went into, by position.
+    private(set) var targets: [Int: ObjectID] = [:]
+    /// The same by the ID that the row of the insertion would have got.
+    private(set) var replacements: [ObjectID: ObjectID] = [:]
+    /// The values of new rows into which others went, by position.
+    private(set) var newRows: [Int: RowValues] = [:]
+    /// What stored rows get: values that they do not have already.
+    private(set) var changes: [SaveRequest.Update] = []
+
+    /// - Throws: `StoreError.invalidRequest` if there is no such constraint, or what reading rows throws.
+    init<Rows: SaveState & ~Copyable>(
+        _ save: PreparedSave, _ actions: [ConstraintName: ConstraintAction], schema: StoreSchema,
+        in rows: borrowing Rows
+    ) throws(StoreError) {
+        (self.save, self.schema) = (save, schema)
+        guard !actions.isEmpty else { return }
+        for (name, action) in actions {
+            let group = schema.groups.firstIndex { group in
+                group.isUnique && group.properties == name.properties
+                    && schema.model.entities[group.entity].name == name.entityName
+            }
+            guard let group else {
+                throw .invalidRequest(
+                    reason: "\(name.entityName) has no uniqueness constraint on "
+                        + name.properties.joined(separator: ", "))
+            }
+            if action != .refuse { self.actions[group] = action }
+        }
+        constraints = schema.groupsByEntity.map { groups in
+            groups.contains { self.actions[$0] != nil } ? groups.filter { schema.groups[$0].isUnique } : []
+        }
+        guard save.ids.contains(where: { !constraints[schema.entityIndex(of: $0)].isEmpty }) else { return }
+        for (position, id) in save.ids.enumerated() { insertions.set(position, for: id) }
+        for (position, update) in save.updates.enumerated() { updates.set(position, for: update.id) }
+        for update in save.updates {
+            let entity = schema.entityIndex(of: update.id)
+            guard !constraints[entity].isEmpty, schema.isIndexed(update.values, update.destinations, of: entity),
+                try isStored(update.id, rows)
+            else { continue }
+            noteValues(of: update.id)
+        }
+        for position in order() where !constraints[schema.entityIndex(of: save.ids[position])].isEmpty {
+            try resolve(position, rows)
+        }
+        changes = Set(targets.values).sorted { $0.key < $1.key }.compactMap(change)
+    }
+
+    /// Whether every insertion makes a row.
+    var isEmpty: Bool { targets.isEmpty }
+
+    // MARK: Deciding
+
+    /// The positions of insertions, each behind those that its unique values lead to.
+    private func order() -> [Int] {
+        let hasRelationships = constraints.contains { groups in
+            groups.contains { schema.groups[$0].elements.contains { $0.type == .objectID } }
+        }
+        guard hasRelationships else { return Array(save.ids.indices) }
+        var order: [Int] = []
+        order.reserveCapacity(save.ids.count)
+        var (isBegun, isDone) = (
+            [Bool](repeating: false, count: save.ids.count), [Bool](repeating: false, count: save.ids.count)
+        )
+        var stack: [Int] = []
+        for start in save.ids.indices {
+            stack.append(start)
+            while let position = stack.last {
+                if !isBegun[position] {
+                    isBegun[position] = true
+                    stack += uniqueDestinations(ofInsertion: position).filter { !isBegun[$0] }
+                } else {
+                    stack.removeLast()
+                    if !isDone[position] { order.append(position) }
+                    isDone[position] = true
+                }
+            }
+        }
+        return order
+    }
+
+    /// The insertions that unique values of an insertion lead to.
+    private func uniqueDestinations(ofInsertion position: Int) -> [Int] {
+        constraints[schema.entityIndex(of: save.ids[position])].flatMap { schema.groups[$0].elements }.compactMap {
+            guard case .relationship(let slot) = $0.property else { return nil }
+            return save.destination(at: slot, ofInsertion: position).flatMap { insertions[$0] }
+        }
+    }
+
+    /// Decides whether an insertion goes into another row.
+    private mutating func resolve<Rows: SaveState & ~Copyable>(
+        _ position: Int, _ rows: borrowing Rows
+    ) throws(StoreError) {
+        let id = save.ids[position]
+        let entity = schema.entityIndex(of: id)
+        var found: ObjectID?
+        var action = ConstraintAction.keep
+        for group in constraints[entity] {
+            guard let values = values(of: id, group), let holder = try holder(of: values, group, rows) else { continue }
+            let holders = schema.model.entities[schema.entityIndex(of: holder)]
+            guard found == nil || found == holder, let wanted = actions[group],
+                holders.isKind(of: schema.model.entities[entity])
+            else { return noteValues(of: id) }
+            found = holder
+            if wanted == .merge { action = .merge }
+        }
+        guard let found else { return noteValues(of: id) }
+        if insertions[found] == nil, try !isStored(found, rows) { return noteValues(of: id) }
+        targets[position] = found
+        replacements[id] = found
+        if action == .merge { merge(save.insertions[position].row, into: found) }
+    }
+
+    /// The row that has these values in a constraint, as far as the request has brought them.
+    private func holder<Rows: SaveState & ~Copyable>(
+        of values: [AttributeValue], _ group: Int, _ rows: borrowing Rows
+    ) throws(StoreError) -> ObjectID? {
+        let key = key(of: values, group)
+        func has(_ id: ObjectID) -> Bool { self.values(of: id, group).map { self.key(of: $0, group) } == key }
+        if let id = brought[key], has(id) { return id }
+        guard let id = try rows.holder(of: values, inGroup: group) else { return nil }
+        return storedRows[id] == nil || has(id) ? id : nil
+    }
+
+    /// Reads a stored row, once; returns whether there is one.
+    private mutating func isStored<Rows: SaveState & ~Copyable>(
+        _ id: ObjectID, _ rows: borrowing Rows
+    ) throws(StoreError) -> Bool {
+        if storedRows[id] != nil { return true }
+        guard let row = try rows.rows([id])[0] else { return false }
+        let entity = schema.model.entities[schema.entityIndex(of: id)]
+        var values = TargetRow.Values(
+            attributes: entity.attributes.indices.map { row.value(at: $0) },
+            destinations: entity.relationships.indices.map { row.destination(at: $0) })
+        if let position = updates[id] {
+            for (slot, value) in save.updates[position].values { values.attributes[slot] = value }
+            for (slot, destination) in save.updates[position].destinations { values.destinations[slot] = destination }
+        }
+        storedRows[id] = TargetRow(stored: row, updated: values, merged: values)
+        return true
+    }
+
+    // MARK: Values
+
+    /// Gives a row what an insertion brings.
+    private mutating func merge(_ row: RowValues, into id: ObjectID) {
+        let attributes = schema.model.entities[schema.entityIndex(of: id)].attributes
+        let new = insertions[id].map { newRows[$0] ?? save.insertions[$0].row.copy() }
+        for slot in 0..<row.attributeCount where !attributes[slot].isTransient {
+            let value = row.attribute(at: slot)
+            guard value != attributes[slot].defaultValue else { continue }
+            if let new { new.setAttribute(value, at: slot) } else { storedRows[id]?.merged.attributes[slot] = value }
+        }
+        for slot in 0..<row.relationshipCount {
+            guard let destination = row.destination(at: slot) else { continue }
+            if let new {
+                new.setDestination(destination, at: slot)
+            } else {
+                storedRows[id]?.merged.destinations[slot] = save.permanentIDs.permanent(destination)
+            }
+        }
+        if let position = insertions[id] { newRows[position] = new }
+        noteValues(of: id)
+    }
+
+    /// Notes the unique values of a row.
+    private mutating func noteValues(of id: ObjectID) {
+        for group in constraints[schema.entityIndex(of: id)] {
+            if let values = values(of: id, group) { brought[key(of: values, group)] = id }
+        }
+    }
+
+    /// The values of a row in a constraint; `nil` if one of them is null.
+    private func values(of id: ObjectID, _ group: Int) -> [AttributeValue]? {
+        let source: ValueSource
+        if let position = insertions[id] {
+            source = .new(newRows[position] ?? save.insertions[position].row, save.permanentIDs)
+        } else if let row = storedRows[id] {
+            source = .values(row.merged.attributes, destinations: row.merged.destinations)
+        } else {
+            return nil
+        }
+        var values: [AttributeValue] = []
+        for element in schema.groups[group].elements {
+            switch source.value(of: element.property) {
+            case .null: return nil
+            case .objectID(let id): values.append(.objectID(replacements[id] ?? id))
+            case let value: values.append(value)
+            }
+        }
+        return values
+    }
+
+    private func key(of values: [AttributeValue], _ group: Int) -> Key {
+        var bytes: [UInt8] = []
+        for (value, element) in zip(values, schema.groups[group].elements) {
+            if case .objectID(let id) = value {
+                bytes.append(bigEndian: id.entityTag)
+                bytes.append(bigEndian: id.key)
+            } else {
+                KeyCoding.append(value, as: element.type, isAscending: true, to: &bytes)
+            }
+        }
+        return Key(group: group, bytes: bytes)
+    }
+
+    // MARK: What comes of it
+
+    /// What a stored row gets; `nil` if it has all of it.
+    private func change(of id: ObjectID) -> SaveRequest.Update? {
+        guard let row = storedRows[id] else { return nil }
+        var change = SaveRequest.Update(id: id, expectedVersion: row.stored.version)
+        let (before, after) = (row.updated, row.merged)
+        for slot in after.attributes.indices where after.attributes[slot] != before.attributes[slot] {
+            change.values.append((slot, after.attributes[slot]))
+        }
+        for slot in after.destinations.indices {
+            let destination = after.destinations[slot].map { replacements[$0] ?? $0 }
+            if destination != before.destinations[slot] { change.destinations.append((slot, destination)) }
+        }
+        return change.values.isEmpty && change.destinations.isEmpty ? nil : change
+    }
+
+    /// The changes of lists, with rows in the place of insertions that went into them.
+    ///
+    /// What a merged insertion has in an order comes behind what the row has in it.
+    func united<Source: LinkSource & ~Copyable>(
+        _ links: [PreparedSave.ListChange], in source: borrowing Source
+    ) throws(StoreError) -> [PreparedSave.ListChange] {
+        func place(of id: ObjectID) -> ObjectID { replacements[id] ?? id }
+        func places(of ids: [ObjectID]) -> [ObjectID] {
+            guard ids.contains(where: { replacements[$0] != nil }) else { return ids }
+            var seen = Set<ObjectID>()
+            return ids.map(place).filter { seen.insert($0).inserted }
+        }
+        var united: [PreparedSave.ListChange] = []
+        var orders: [LinkEdit.Key: Int] = [:]
+        // The row's own change first.
+        for isMerged in [false, true] {
+            for change in links where (replacements[change.owner] != nil) == isMerged {
+                let owner = place(of: change.owner)
+                let key = LinkEdit.Key(relationship: RelationshipID(change.relationship), owner: owner)
+                var (order, base) = (change.order.map(places), change.orderBase.map(places))
+                if isMerged, let added = order {
+                    let known = orders[key].map { united[$0] }
+                    let stored = try known == nil ? source.links(of: owner, change.relationship) : []
+                    let before = Set(known?.order ?? stored)
+                    order = (known?.order ?? stored) + added.filter { !before.contains($0) }
+                    base = known == nil ? stored : known?.orderBase
+                }
+                let result = PreparedSave.ListChange(
+                    owner: owner, relationship: change.relationship, added: places(of: change.added),
+                    removed: places(of: change.removed), order: order, orderBase: base)
+                if isMerged, order != nil, let position = orders[key] {
+                    united[position] = result
+                } else {
+                    if order != nil { orders[key] = united.count }
+                    united.append(result)
+                }
+            }
+        }
+        return united
+    }
+
+    /// The owners whose lists are shorter because rows in them were led elsewhere.
+    var leftOwners: RowSet {
+        var owners = RowSet()
+        for change in changes {
+            for (slot, _) in schema.listedToOnes[schema.entityIndex(of: change.id)]
+            where change.destinations.contains(where: { $0.slot == slot }) {
+                if let owner = storedRows[change.id]?.stored.destination(at: slot) { owners.insert(owner) }
+            }
+        }
+        return owners
+    }
+
+    /// The answer of a store that has written the rows which the request has become.
+    ///
+    /// - Parameter updated: the rows that were updated, those last of which the request itself has no update.
+    func answer(inserted: SnapshotList, updated: SnapshotList) -> SaveResult {
+        guard !isEmpty else { return SaveResult(inserted: inserted, updated: updated) }
+        var rows: [ObjectID: ObjectSnapshot] = [:]
+        for row in inserted { rows[row.id] = row }
+        for row in updated { rows[row.id] = row }
+        var new = inserted.makeIterator()
+        let all = save.ids.indices.compactMap { position in
+            guard let target = targets[position] else { return new.next() }
+            return rows[target] ?? storedRows[target]?.stored
+        }
+        return SaveResult(
+            inserted: SnapshotList(all), merged: targets.keys.sorted(),
+            updated: SnapshotList(updated.prefix(save.updates.count)))
+    }
+}

@@ -1,0 +1,92 @@
+// Both ends of one-to-one relationships are equal when a save ends, whatever the request says about one of them.
+//
+// A context keeps both ends equal among the objects it holds; it may hold an older row of the other end, or none.
+//
+// Invariants
+//   1. For each destination that a save sets: it leads back to the owner, whom it led to before no longer leads to it,
+//      and whom the owner led to before no longer leads back.
+//   2. Of settings in one save that contradict each other, the later ones count.
+
+internal import EspalierModel
+
+/// The one-to-one relationships that one save sets.
+struct OneToOneRule {
+    private struct Setting {
+        let owner: ObjectID
+        let relationship: Relationship
+        let inverse: Relationship
+        let old: ObjectID?
+        let new: ObjectID?
+    }
+
+    private var settings: [Setting] = []
+    /// Rows whose relationship was emptied although it must not be empty.
+    private var emptied: [(row: ObjectID, relationship: Relationship, destination: ObjectID)] = []
+    /// The rows at other ends that were changed.
+    private(set) var changed = RowSet()
+
+    /// - Parameter updated: positions in `save.updates`, and their stored rows: of all that change destinations.
+    init(_ save: PreparedSave, schema: StoreSchema, updated: [(position: Int, row: ObjectSnapshot)]) {
+        guard schema.hasOneToOnes else { return }
+        for (position, id) in save.ids.enumerated() {
+            for (relationship, inverse) in schema.oneToOnes[schema.entityIndex(of: id)] {
+                guard let new = save.destination(at: relationship.slot, ofInsertion: position) else { continue }
+                settings.append(
+                    Setting(owner: id, relationship: relationship, inverse: inverse, old: nil, new: new))
+            }
+        }
+        for (position, row) in updated where !save.updates[position].destinations.isEmpty {
+            for (relationship, inverse) in schema.oneToOnes[schema.entityIndex(of: row.id)] {
+                guard let set = save.updates[position].destinations.last(where: { $0.slot == relationship.slot })
+                else { continue }
+                settings.append(
+                    Setting(
+                        owner: row.id, relationship: relationship, inverse: inverse,
+                        old: row.destination(at: relationship.slot), new: set.destination))
+            }
+        }
+    }
+
+    /// Makes the other ends fit, after the rows of the save were written.
+    mutating func carryOut<Rows: SaveState & ~Copyable>(in rows: inout Rows) throws(StoreError) {
+        for setting in settings {
+            let (owner, slot, back) = (setting.owner, setting.relationship.slot, setting.inverse.slot)
+            let now = try rows.rows([owner])[0]?.destination(at: slot)
+            if let old = setting.old, old != now, let other = try rows.rows([old])[0],
+                other.destination(at: back) == owner
+            {
+                try set(setting.inverse, of: other, to: nil, instead: owner, &rows)
+            }
+            // A destination that is missing is found by the check of destinations.
+            guard let new = setting.new, now == new, let other = try rows.rows([new])[0] else { continue }
+            let former = other.destination(at: back)
+            guard former != owner else { continue }
+            if let former, let row = try rows.rows([former])[0], row.destination(at: slot) == new {
+                try set(setting.relationship, of: row, to: nil, instead: new, &rows)
+            }
+            // The first step may have changed the same row.
+            guard let other = try rows.rows([new])[0] else { continue }
+            try set(setting.inverse, of: other, to: owner, instead: owner, &rows)
+        }
+    }
+
+    private mutating func set<Rows: SaveState & ~Copyable>(
+        _ relationship: Relationship, of row: ObjectSnapshot, to destination: ObjectID?, instead former: ObjectID,
+        _ rows: inout Rows
+    ) throws(StoreError) {
+        try rows.relate([(row, [(relationship.slot, destination)])])
+        changed.insert(row.id)
+        if destination == nil, !relationship.isOptional { emptied.append((row.id, relationship, former)) }
+    }
+
+    /// Relationships that must have a destination and have lost it, when everything is written.
+    func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
+        var conflicts: [ReferenceConflict] = []
+        for (id, relationship, destination) in emptied {
+            guard let row = try rows.rows([id])[0], row.destination(at: relationship.slot) == nil else { continue }
+            conflicts.append(
+                .init(.required, owner: id, relationship: relationship.name, destinations: [destination]))
+        }
+        return conflicts
+    }
+}

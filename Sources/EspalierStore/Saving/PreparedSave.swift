@@ -1,0 +1,349 @@
+// A save request made safe to carry out: every ID permanent, every slot and type checked against the model.
+//
+// Invariants
+//   1. Every ID is this store's, every entity is the model's and concrete; `ids`, `destination(at:ofInsertion:)` and
+//      updates name no temporary ID.
+//   2. No row is inserted, updated or deleted twice.
+//   3. Every value fits its attribute; transient attributes are null; to-many slots have no inline destination.
+//   4. Rows stay in the memory that the request brought them in, unless something in them is replaced.
+// Not here: versions, uniqueness, existence of rows (each store asks its own rows).
+
+internal import EspalierModel
+
+struct PreparedSave {
+    struct ListChange {
+        let owner: ObjectID
+        let relationship: Relationship
+        let added: [ObjectID]
+        let removed: [ObjectID]
+        let order: [ObjectID]?
+        let orderBase: [ObjectID]?
+    }
+
+    /// The new rows as they were asked for: their IDs are in `ids`, and what they lead to may be temporary.
+    private(set) var insertions: [SaveRequest.Insertion]
+    /// The permanent IDs of the new rows.
+    private(set) var ids: [ObjectID] = []
+    private(set) var updates: [SaveRequest.Update]
+    let deletions: [SaveRequest.Expectation]
+    let locks: [SaveRequest.Expectation]
+    private(set) var links: [ListChange] = []
+    /// For rows that insertions went into, the IDs in the request of all that brings them something.
+    private var mergedIDs: [ObjectID: [ObjectID]] = [:]
+    /// The permanent IDs by the temporary ones.
+    var permanentIDs: PermanentIDs { checks.permanentIDs }
+    /// Whether some of the new rows have IDs that were reserved.
+    private var hasReservedIDs = false
+
+    private let checks: SaveChecks
+
+    /// Checks `request` and gives permanent IDs to its insertions.
+    ///
+    /// - Parameter newKey: a primary key never given out before, in the hierarchy of an entity.
+    /// - Throws: `StoreError.invalidRequest` for the first thing that does not fit, or what `newKey` throws.
+    init(
+        _ request: SaveRequest, schema: StoreSchema, storeTag: UInt32,
+        newKey: (Entity) throws(StoreError) -> UInt64
+    ) throws(StoreError) {
+        (insertions, updates) = (request.insertions, request.updates)
+        (deletions, locks) = (request.deletions, request.locks)
+        let checks = SaveChecks(
+            schema: schema, storeTag: storeTag, permanentIDs: PermanentIDs(for: request.insertions.lazy.map(\.id)))
+        self.checks = checks
+        try assignIDs(checks, newKey)
+        try prepareInsertions(checks)
+        try prepareUpdates(checks)
+        for deletion in deletions { _ = try checks.entity(of: checks.permanent(deletion.id)) }
+        for lock in locks { _ = try checks.entity(of: checks.permanent(lock.id)) }
+        for link in request.links { links.append(try checks.prepare(link)) }
+        try refuseDuplicates()
+        assert(checkInvariants())
+    }
+
+    /// The store's number in object IDs.
+    var storeTag: UInt32 { checks.storeTag }
+
+    /// Whether the new row at `position` has an ID that was given out before.
+    func isReserved(at position: Int) -> Bool { hasReservedIDs && !insertions[position].id.isTemporary }
+
+    /// Where the new row at `position` has its values from.
+    func source(ofInsertion position: Int) -> ValueSource { .new(insertions[position].row, permanentIDs) }
+
+    /// Where the to-one relationship in `slot` of the new row at `position` leads.
+    func destination(at slot: Int, ofInsertion position: Int) -> ObjectID? {
+        insertions[position].row.destination(at: slot).map(permanentIDs.permanent)
+    }
+
+    /// `conflicts` with the IDs that the request knows: a row that is not inserted keeps its temporary one.
+    func asRequested(_ conflicts: [ConstraintConflict]) -> [ConstraintConflict] {
+        let requested = requestedIDs
+        return conflicts.map { conflict in
+            ConstraintConflict(
+                entityName: conflict.entityName, properties: conflict.properties, values: conflict.values,
+                object: mergedIDs[conflict.object]?.first ?? requested[conflict.object] ?? conflict.object,
+                other: requested[conflict.other] ?? conflict.other)
+        }
+    }
+
+    /// `conflicts` with the IDs that the request knows.
+    func asRequested(_ conflicts: [ReferenceConflict]) -> [ReferenceConflict] {
+        let requested = requestedIDs
+        return conflicts.flatMap { conflict in
+            (mergedIDs[conflict.owner] ?? [requested[conflict.owner] ?? conflict.owner]).map { owner in
+                ReferenceConflict(
+                    conflict.kind, owner: owner, relationship: conflict.relationship,
+                    destinations: conflict.destinations.map { requested[$0] ?? $0 })
+            }
+        }
+    }
+
+    private var requestedIDs: [ObjectID: ObjectID] {
+        Dictionary(zip(ids, insertions.lazy.map(\.id)), uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Takes in what delete rules have made of the request: rows that go are not changed any more, nor related, and
+    /// what led to them is emptied.
+    mutating func take(_ rules: borrowing DeleteRules) {
+        for (position, slot) in rules.cleared { updates[position].destinations.append((slot, nil)) }
+        let gone = rules.gone
+        updates.removeAll { gone.contains($0.id) }
+        links = links.compactMap { change in
+            guard !gone.contains(change.owner) else { return nil }
+            return ListChange(
+                owner: change.owner, relationship: change.relationship,
+                added: change.added.filter { !gone.contains($0) }, removed: change.removed,
+                order: change.order?.filter { !gone.contains($0) },
+                orderBase: change.orderBase?.filter { !gone.contains($0) })
+        }
+        assert(checkInvariants())
+        assert(updates.allSatisfy { !gone.contains($0.id) }, "a row that goes is changed")
+    }
+
+    /// Takes in which insertions make no rows: what is stored changes instead, and what led to them leads there.
+    mutating func take<Source: LinkSource & ~Copyable>(
+        _ merged: MergedInsertions, in source: borrowing Source
+    ) throws(StoreError) {
+        guard !merged.isEmpty else { return }
+        for (position, row) in merged.newRows { insertions[position] = .init(id: insertions[position].id, row) }
+        var replacesReserved = false
+        for (position, target) in merged.targets {
+            let id = insertions[position].id
+            if id.isTemporary { permanentIDs.replace(target, for: id) } else { replacesReserved = true }
+        }
+        let (requested, named) = (requestedIDs, Set(ids + updates.map(\.id) + links.map(\.owner)))
+        links = try merged.united(links, in: source)
+        lead(to: merged.replacements, fromInsertions: replacesReserved)
+        let changed = Dictionary(merged.changes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        var added = changed
+        for position in updates.indices {
+            guard let change = changed[updates[position].id] else { continue }
+            added[change.id] = nil
+            updates[position].values.removeAll { old in change.values.contains { $0.slot == old.slot } }
+            updates[position].values += change.values
+            updates[position].destinations.removeAll { old in change.destinations.contains { $0.slot == old.slot } }
+            updates[position].destinations += change.destinations
+        }
+        for (position, target) in merged.targets.sorted(by: { $0.key < $1.key }) {
+            if mergedIDs[target] == nil {
+                mergedIDs[target] = named.contains(target) ? [requested[target] ?? target] : []
+            }
+            mergedIDs[target]?.append(insertions[position].id)
+        }
+        updates += merged.changes.filter { added[$0.id] != nil }
+        let kept = insertions.indices.filter { merged.targets[$0] == nil }
+        (insertions, ids) = (kept.map { insertions[$0] }, kept.map { ids[$0] })
+        assert(checkInvariants())
+    }
+
+    /// Asserts invariant 1; to be called in `assert`.
+    ///
+    /// O(rows of the request).
+    private func checkInvariants() -> Bool {
+        assert(ids.count == insertions.count, "\(ids.count) IDs for \(insertions.count) new rows")
+        func assertStored(_ id: ObjectID) {
+            assert(!id.isTemporary && id.storeTag == storeTag, "invariant 1: \(id) is no ID of this store")
+        }
+        for id in ids { assertStored(id) }
+        for update in updates {
+            assertStored(update.id)
+            for case let destination? in update.destinations.map(\.destination) { assertStored(destination) }
+        }
+        for change in links {
+            assertStored(change.owner)
+            for id in change.added + change.removed { assertStored(id) }
+        }
+        return true
+    }
+
+    /// Makes to-one relationships lead to other rows.
+    private mutating func lead(to replacements: [ObjectID: ObjectID], fromInsertions: Bool) {
+        for position in updates.indices {
+            for place in updates[position].destinations.indices {
+                guard let id = updates[position].destinations[place].destination, let other = replacements[id] else {
+                    continue
+                }
+                setDestination(other, at: place, ofUpdate: position)
+            }
+        }
+        // What new rows have for temporary IDs is found out when it is asked for.
+        for position in fromInsertions ? insertions.indices : 0..<0 {
+            let row = insertions[position].row
+            for slot in 0..<row.relationshipCount {
+                guard let id = row.destination(at: slot), let other = replacements[id] else { continue }
+                insertions[position].destinations[slot] = other
+            }
+        }
+    }
+
+    // What is asked of each row is asked of `checks`, a local: of a part of `self`, whose rows are being changed, it
+    // would be asked of a copy.
+
+    private mutating func assignIDs(
+        _ checks: SaveChecks, _ newKey: (Entity) throws(StoreError) -> UInt64
+    ) throws(StoreError) {
+        ids.reserveCapacity(insertions.count)
+        var known: Entity?
+        for position in insertions.indices {
+            let requested = insertions[position].id
+            guard requested.isTemporary else {
+                hasReservedIDs = true
+                ids.append(requested)
+                continue
+            }
+            if known?.tag != requested.entityTag { known = checks.schema.entity(of: requested) }
+            guard let known else {
+                throw .invalidRequest(reason: "the store's model has no entity \(requested.entityName)")
+            }
+            let id = ObjectID(storeTag: checks.storeTag, entityTag: requested.entityTag, key: try newKey(known))
+            guard checks.permanentIDs.set(id, for: requested) else {
+                throw .invalidRequest(reason: "\(requested) is inserted twice")
+            }
+            ids.append(id)
+        }
+    }
+
+    private mutating func prepareInsertions(_ checks: SaveChecks) throws(StoreError) {
+        guard let first = ids.first else { return }
+        var entity = try checks.entity(of: first)
+        let schema = checks.schema
+        var (types, destinationTags) = (schema.plainTypes[entity.index], schema.plainDestinations[entity.index])
+        for position in insertions.indices {
+            let id = ids[position]
+            if entity.tag != id.entityTag || id.storeTag != checks.storeTag {
+                entity = try checks.entity(of: id)
+                (types, destinationTags) = (schema.plainTypes[entity.index], schema.plainDestinations[entity.index])
+            }
+            guard !entity.isAbstract else {
+                throw .invalidRequest(reason: "entity \(entity.name) is abstract and has no rows of its own")
+            }
+            let row = insertions[position].row
+            guard row.attributeCount == types.count, row.relationshipCount == destinationTags.count else {
+                throw .invalidRequest(
+                    reason: "\(entity.name) has \(types.count) attributes and \(destinationTags.count) relationships, "
+                        + "the insertion of \(insertions[position].id) has \(row.attributeCount) and "
+                        + "\(row.relationshipCount)")
+            }
+            for slot in types.indices where !row.isPlain(at: slot, types[slot]) {
+                if try !checks.isStored(row.attribute(at: slot), in: entity.attributes[slot], of: entity) {
+                    clearValue(slot, ofInsertion: position)
+                }
+            }
+            for slot in destinationTags.indices {
+                guard let destination = row.destination(at: slot) else { continue }
+                let id = checks.permanentIDs.permanent(destination)
+                if id.storeTag == checks.storeTag, id.entityTag == destinationTags[slot] { continue }
+                _ = try checks.checked(destination, for: entity.relationships[slot], inline: true)
+            }
+        }
+    }
+
+    // What changes rows stands apart from the loops: within them the arrays would be copied before the first row, as
+    // the check whether they are shared is moved out of a loop.
+
+    @inline(never)
+    private mutating func clearValue(_ slot: Int, ofInsertion position: Int) {
+        insertions[position].values[slot] = .null
+    }
+
+    @inline(never)
+    private mutating func clearValue(at place: Int, ofUpdate position: Int) {
+        updates[position].values[place].value = .null
+    }
+
+    @inline(never)
+    private mutating func setDestination(_ id: ObjectID, at place: Int, ofUpdate position: Int) {
+        updates[position].destinations[place].destination = id
+    }
+
+    private mutating func prepareUpdates(_ checks: SaveChecks) throws(StoreError) {
+        guard let first = updates.first else { return }
+        var entity = try checks.entity(of: checks.permanent(first.id))
+        for position in updates.indices {
+            let id = try checks.permanent(updates[position].id)
+            if entity.tag != id.entityTag || id.storeTag != checks.storeTag { entity = try checks.entity(of: id) }
+            // Written only where something differs, so that most updates share their arrays with the request.
+            for place in updates[position].values.indices {
+                let slot = updates[position].values[place].slot
+                guard entity.attributes.indices.contains(slot) else {
+                    throw .invalidRequest(reason: "\(entity.name) has no attribute slot \(slot)")
+                }
+                if let type = checks.schema.plainTypes[entity.index][slot],
+                    type.accepts(updates[position].values[place].value)
+                {
+                    continue
+                }
+                let value = updates[position].values[place].value
+                if value.isNull { continue }
+                if try !checks.isStored(value, in: entity.attributes[slot], of: entity) {
+                    clearValue(at: place, ofUpdate: position)
+                }
+            }
+            for place in updates[position].destinations.indices {
+                let (slot, destination) = updates[position].destinations[place]
+                guard entity.relationships.indices.contains(slot) else {
+                    throw .invalidRequest(reason: "\(entity.name) has no relationship slot \(slot)")
+                }
+                guard let destination else { continue }
+                let permanent = try checks.checked(destination, for: entity.relationships[slot], inline: true)
+                if permanent != destination { setDestination(permanent, at: place, ofUpdate: position) }
+            }
+        }
+    }
+
+    private func refuseDuplicates() throws(StoreError) {
+        // New IDs are each given once.
+        guard hasReservedIDs || !updates.isEmpty || !deletions.isEmpty else { return }
+        var changed = ids
+        changed.reserveCapacity(ids.count + updates.count)
+        for position in updates.indices { changed.append(try checks.permanent(updates[position].id)) }
+        try refuseDuplicates(in: changed)
+        var deleted = ids
+        deleted.reserveCapacity(ids.count + deletions.count)
+        for deletion in deletions { deleted.append(try checks.permanent(deletion.id)) }
+        try refuseDuplicates(in: deleted)
+    }
+
+    private func refuseDuplicates(in ids: [ObjectID]) throws(StoreError) {
+        // Sorting is cheaper than a set: requests come in the order of their keys.
+        var ids = ids
+        ids.sort { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }
+        for position in ids.indices.dropLast() where ids[position] == ids[position + 1] {
+            throw .invalidRequest(reason: "\(ids[position]) is inserted, updated or deleted more than once")
+        }
+    }
+}
+
+extension RowValues {
+    /// Whether nothing has to be looked at but the type of an attribute to say that it takes its value.
+    @inline(__always)
+    fileprivate func isPlain(at slot: Int, _ type: AttributeType?) -> Bool {
+        // SAFETY: read where it lies.
+        unsafe withAttribute(at: slot) { value in
+            // The whole value is not touched before these: it would be copied.
+            if case .null = unsafe value.pointee { return true }
+            if case .string = unsafe value.pointee { return type == .string }
+            if case .integer = unsafe value.pointee, type == .integer64 { return true }
+            return type?.accepts(unsafe value.pointee) == true
+        }
+    }
+}

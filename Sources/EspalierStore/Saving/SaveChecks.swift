@@ -1,0 +1,92 @@
+// What a save request is checked against: the model, and the IDs that its new rows get.
+//
+// Invariants
+//   1. What does not fit throws `StoreError.invalidRequest`, with what it is and what would be right.
+
+internal import EspalierModel
+
+/// The questions that each row of a request raises.
+struct SaveChecks {
+    let schema: StoreSchema
+    let storeTag: UInt32
+    let permanentIDs: PermanentIDs
+
+    func prepare(_ link: SaveRequest.LinkChange) throws(StoreError) -> PreparedSave.ListChange {
+        let owner = try permanent(link.owner)
+        let entity = try entity(of: owner)
+        guard entity.relationships.indices.contains(link.slot), entity.relationships[link.slot].isToMany else {
+            throw .invalidRequest(reason: "\(entity.name) has no to-many relationship in slot \(link.slot)")
+        }
+        let relationship = entity.relationships[link.slot]
+        guard link.order == nil || relationship.isOrdered else {
+            throw .invalidRequest(reason: "\(entity.name).\(relationship.name) is not ordered")
+        }
+        let inverse = schema.model.inverse(of: relationship)
+        guard inverse?.isToMany != false || relationship.isOrdered else {
+            throw .invalidRequest(
+                reason: "links of \(entity.name).\(relationship.name) follow from its to-one inverse")
+        }
+        func permanentList(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID] {
+            var list: [ObjectID] = []
+            list.reserveCapacity(ids.count)
+            for id in ids { list.append(try checked(id, for: relationship, inline: false)) }
+            return list
+        }
+        return PreparedSave.ListChange(
+            owner: owner, relationship: relationship, added: try permanentList(link.added),
+            removed: try permanentList(link.removed), order: try link.order.map(permanentList),
+            orderBase: try link.orderBase.map(permanentList))
+    }
+
+    func permanent(_ id: ObjectID) throws(StoreError) -> ObjectID {
+        guard id.isTemporary else { return id }
+        guard let permanent = permanentIDs[id] else {
+            throw .invalidRequest(reason: "\(id) is temporary and not among the insertions")
+        }
+        return permanent
+    }
+
+    /// The entity of a permanent ID of this store.
+    func entity(of id: ObjectID) throws(StoreError) -> Entity {
+        try Self.entity(of: id, schema: schema, storeTag: storeTag)
+    }
+
+    /// The entity of a permanent ID of a store.
+    static func entity(of id: ObjectID, schema: StoreSchema, storeTag: UInt32) throws(StoreError) -> Entity {
+        guard id.storeTag == storeTag else {
+            throw .invalidRequest(reason: "\(id) is not an ID of this store")
+        }
+        guard let entity = schema.entity(of: id) else {
+            throw .invalidRequest(reason: "\(id): the store's model has no entity \(id.entityName)")
+        }
+        return entity
+    }
+
+    /// `destination` made permanent, if it may stand in `relationship`.
+    func checked(
+        _ destination: ObjectID, for relationship: Relationship, inline: Bool
+    ) throws(StoreError) -> ObjectID {
+        let id = try permanent(destination)
+        guard !inline || !relationship.isToMany else {
+            throw .invalidRequest(reason: "to-many relationship \(relationship.name) does not travel with its row")
+        }
+        let (entity, expected) = (try entity(of: id), schema.model.destination(of: relationship))
+        guard entity.isKind(of: expected) else {
+            throw .invalidRequest(
+                reason: "relationship \(relationship.name) leads to \(expected.name), not to \(entity.name)")
+        }
+        return id
+    }
+
+    /// Whether `attribute` is one that is stored; then `value` must fit.
+    func isStored(
+        _ value: AttributeValue, in attribute: Attribute, of entity: Entity
+    ) throws(StoreError) -> Bool {
+        guard !attribute.isTransient else { return false }
+        guard attribute.accepts(value) else {
+            throw .invalidRequest(
+                reason: "\(entity.name).\(attribute.name) is of type \(attribute.type), \(value) does not fit")
+        }
+        return true
+    }
+}

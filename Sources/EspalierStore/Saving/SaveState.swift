@@ -1,0 +1,33 @@
+// What the rules of relationships read and write of a store, within the transaction of one save.
+
+internal import EspalierModel
+
+/// Rows and lists in the state that a save has brought them to so far.
+protocol SaveState: LinkSource, ~Copyable {
+    /// The rows with these IDs, in this order; `nil` where there is none.
+    func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?]
+    /// Those of `ids` that name no row; `ids` ascend by entity and key.
+    func missing(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID]
+    /// At most `countMax` destinations of a to-many relationship, from the first on.
+    func links(
+        of owner: ObjectID, _ relationship: Relationship, countMax: Int
+    ) throws(StoreError) -> [ObjectID]
+    /// Rows of the family of `entity`, from primary key `key` on, whose to-one relationship in `slot` leads into
+    /// `gone`: at most `countMax`, and the key to go on from, `nil` at the end.
+    func rows(
+        of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
+    ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?)
+    /// The row that has these values, none of them null, in the uniqueness constraint at a position in the schema's
+    /// groups.
+    func holder(of values: [AttributeValue], inGroup group: Int) throws(StoreError) -> ObjectID?
+    /// Removes rows, with their entries in indexes; not their links.
+    mutating func remove(_ rows: ArraySlice<ObjectSnapshot>) throws(StoreError)
+    /// Sets or empties to-one relationships: each row gets its next version.
+    mutating func relate(
+        _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
+    ) throws(StoreError)
+    /// Takes a destination out of the list of a to-many relationship, if it is in it.
+    mutating func removeLink(
+        of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
+    ) throws(StoreError)
+}

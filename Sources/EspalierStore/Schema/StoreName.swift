@@ -1,0 +1,39 @@
+// What the trees of a store file are called, and the keys of its records and counters.
+//
+// Not here: which trees a file has, and what is in them (`StoreCatalog`).
+
+internal import EspalierModel
+
+/// Names of trees and keys of records.
+enum StoreName {
+    static let schema = "schema"
+    static let counters = "counters"
+    static let metadata = "metadata"
+
+    static func rows(_ root: Entity) -> String { "rows:\(root.name)" }
+
+    static func group(_ group: KeyGroup, _ model: ManagedObjectModel) -> String {
+        "\(group.isUnique ? "unique" : "index"):\(model.entities[group.entity].name).\(group.name)"
+    }
+
+    static func links(_ relationship: Relationship, _ model: ManagedObjectModel) -> String {
+        "links:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
+    }
+
+    static func owners(_ relationship: Relationship, _ model: ManagedObjectModel) -> String {
+        "owners:\(model.entities[relationship.declaredBy].name).\(relationship.name)"
+    }
+
+    static let format = Array("format".utf8)
+    static let model = Array("model".utf8)
+    static func entity(_ number: Int) -> [UInt8] { Array("entity:\(number)".utf8) }
+    static func layout(_ number: Int) -> [UInt8] { Array("layout:\(number)".utf8) }
+}
+
+/// Keys of the counters tree.
+enum Counter {
+    static func rows(entityNumber: UInt16) -> UInt64 { 1 << 32 | UInt64(entityNumber) }
+    static func lastKey(rootNumber: UInt16) -> UInt64 { 2 << 32 | UInt64(rootNumber) }
+    static func cutEntries(_ treeID: UInt32) -> UInt64 { 3 << 32 | UInt64(treeID) }
+    static func goneVersion(rootNumber: UInt16) -> UInt64 { 4 << 32 | UInt64(rootNumber) }
+}

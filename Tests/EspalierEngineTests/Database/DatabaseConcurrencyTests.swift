@@ -1,0 +1,336 @@
+// Real threads over one store: what the engine's protocols promise to readers, writers and checkpoints that meet.
+//
+// Every test runs a fixed number of transactions (`ESPALIER_THREAD_COMMITS` makes it longer) with a tiny cache and tiny
+// log segments, so that pages are evicted, read from the log and recycled all the time. The clean run under
+// `-sanitize=thread` is part of what these tests are for.
+
+import EspalierEngine
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct DatabaseConcurrencyTests {
+    private let commitCount = campaignCount("ESPALIER_THREAD_COMMITS", default: 80)
+    private let seed = testSeed(default: 20)
+
+    /// A cache of 16 pages and segments of 64 KiB.
+    private var tiny: DatabaseOptions {
+        var options = DatabaseOptions()
+        options.cacheByteCount = 64 << 10
+        options.logSegmentByteCount = 64 << 10
+        options.checkpointThreshold = 128 << 10
+        return options
+    }
+
+    private func chance(_ number: Int) -> SeededGenerator { SeededGenerator(seed: seed &* 100 &+ UInt64(number)) }
+
+    @Test(arguments: [4096, 16384])
+    func `readers see only whole commits and snapshots never change`(pageSize: Int) throws {
+        try withStorePath { path in
+            var options = tiny
+            options.pageSize = pageSize
+            options.cacheByteCount = 16 * pageSize
+            let ledger = try Ledger(filling: try Database.open(path, options: options))
+            let database = ledger.database
+            let isDone = Shared(Atomic(false))
+            try onThreads(5) { number in
+                var chance = chance(number)
+                switch number {
+                case 0:
+                    defer { isDone.value.store(true, ordering: .relaxed) }
+                    for round in 0..<commitCount { try ledger.commit(&chance, round % 10 == 0 ? .durable : .ordered) }
+                case 1:
+                    while !isDone.value.load(ordering: .relaxed) {
+                        let mode: CheckpointMode = [.passive, .full, .truncate].randomElement(using: &chance) ?? .full
+                        // An older snapshot is a reason not to complete.
+                        do { try database.checkpoint(mode) } catch StorageError.transaction(.logFull) {}
+                        Thread.sleep(forTimeInterval: 0.003)
+                    }
+                default:
+                    var newest: UInt64 = 0
+                    while !isDone.value.load(ordering: .relaxed) {
+                        let read = try database.beginRead()
+                        #expect(read.transactionID >= newest)
+                        newest = read.transactionID
+                        let digest = try ledger.verify(read)
+                        if number == 2 { continue }
+                        let patience = newest + UInt64.random(in: 2...25, using: &chance)
+                        while !isDone.value.load(ordering: .relaxed), database.statistics.transactionID < patience {
+                            Thread.sleep(forTimeInterval: 0.001)
+                        }
+                        #expect(try ledger.verify(read) == digest, "seed \(seed)")
+                    }
+                }
+            }
+            #expect(database.statistics.checkpointCount > 0)
+            #expect(database.statistics.snapshotCount == 0)
+            #expect(try database.check().isOK)
+            try database.close()
+        }
+    }
+
+    @Test func `at the log's cap old snapshots expire, and never show another commit`() throws {
+        try withStorePath { path in
+            var options = tiny
+            options.logSoftCap = 256 << 10
+            options.logByteCountMax = 512 << 10
+            let ledger = try Ledger(filling: try Database.open(path, options: options))
+            let database = ledger.database
+            let isDone = Shared(Atomic(false))
+            let expired = Shared(Atomic(0))
+            try onThreads(4) { number in
+                var chance = chance(number)
+                if number == 0 {
+                    defer { isDone.value.store(true, ordering: .relaxed) }
+                    for _ in 0..<commitCount {
+                        try ledger.commit(&chance)
+                        #expect(database.statistics.logByteCount <= 512 << 10)
+                    }
+                    return
+                }
+                while !isDone.value.load(ordering: .relaxed) {
+                    do {
+                        let read = try database.beginRead()
+                        let digest = try ledger.verify(read)
+                        while !isDone.value.load(ordering: .relaxed) {
+                            #expect(try ledger.verify(read) == digest, "seed \(seed)")
+                        }
+                    } catch StorageError.transaction(.snapshotExpired) {
+                        expired.value.add(1, ordering: .relaxed)
+                    }
+                }
+            }
+            #expect(expired.value.load(ordering: .relaxed) > 0)
+            #expect(database.statistics.snapshotCount == 0)
+            #expect(try database.check().isOK)
+        }
+    }
+
+    @Test func `a second writer waits until the first has ended, readers do not`() throws {
+        let ledger = try Ledger(filling: try Database.inMemory())
+        let (database, tree) = (ledger.database, ledger.accounts)
+        var first = try database.beginWrite()
+        let began = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            do {
+                var second = try database.beginWrite()
+                began.signal()
+                #expect(try second.get(7, from: tree) == [1])
+                try second.put([2], for: 7, in: tree)
+                try second.commit()
+            } catch {
+                Issue.record(error)
+            }
+            began.signal()
+        }
+        thread.start()
+        #expect(began.wait(timeout: .now() + 0.2) == .timedOut)
+        try first.put([1], for: 7, in: tree)
+        #expect(try database.beginRead().get(7, from: tree) != [1])
+        #expect(began.wait(timeout: .now() + 0.05) == .timedOut)
+        try first.commit()
+        #expect(began.wait(timeout: .now() + 20) == .success)
+        #expect(began.wait(timeout: .now() + 20) == .success)
+        #expect(try database.beginRead().get(7, from: tree) == [2])
+    }
+
+    @Test func `committing threads share syncs, and what was acknowledged is there after reopening`() throws {
+        try withStorePath { path in
+            let system = DisguisedFileSystem(syncDelay: 0.002)
+            let perThread = max(commitCount / 5, 10)
+            let database = try Database.open(path, in: system, options: DatabaseOptions())
+            var write = try database.beginWrite()
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
+            try write.commit()
+            let before = database.statistics.syncCount
+            try onThreads(6) { number in
+                for round in 0..<perThread {
+                    var write = try database.beginWrite()
+                    let id = write.transactionID
+                    try write.put([UInt8](repeating: UInt8(number), count: 100), for: id, in: tree)
+                    #expect(try write.commit(.durable).transactionID == id)
+                    let read = try database.beginRead()
+                    #expect(try read.get(id, from: tree)?.first == UInt8(number), "round \(round)")
+                }
+            }
+            let syncs = database.statistics.syncCount - before
+            #expect(syncs < UInt64(6 * perThread), "\(syncs) syncs")
+            try database.close()
+
+            let reopened = try Database.open(path)
+            #expect(try reopened.beginRead().count(of: tree) == UInt64(6 * perThread))
+            #expect(try reopened.check().isOK)
+        }
+    }
+
+    @Test func `checkpoints of every mode complete beside commits when no snapshot is open`() throws {
+        try withStorePath { path in
+            let ledger = try Ledger(filling: try Database.open(path, options: tiny))
+            let database = ledger.database
+            let running = Shared(Atomic(2))
+            try onThreads(4) { number in
+                var chance = chance(number)
+                if number < 2 {
+                    defer { running.value.subtract(1, ordering: .relaxed) }
+                    for round in 0..<commitCount / 4 {
+                        try ledger.commit(&chance, round % 3 == 0 ? .ordered : .durable)
+                    }
+                }
+                while running.value.load(ordering: .relaxed) > 0 {
+                    // Neither may find a log that the other has put away, or commits that only wait for a sync.
+                    if number == 2 {
+                        try database.checkpoint(.passive)
+                    } else {
+                        #expect(try database.checkpoint(number == 3 ? .truncate : .full).isComplete)
+                    }
+                    Thread.sleep(forTimeInterval: 0.001)
+                }
+            }
+            let newest = database.statistics.transactionID
+            #expect(newest == UInt64(1 + 2 * (commitCount / 4)))
+            try database.close()
+
+            let reopened = Ledger(ledger, in: try Database.open(path))
+            let read = try reopened.database.beginRead()
+            #expect(read.transactionID == newest)
+            _ = try reopened.verify(read)
+        }
+    }
+
+    @Test func `a database closes once, when no transaction is open, and lets none begin afterwards`() throws {
+        var allRefusals = 0
+        for round in 0..<20 {
+            let ledger = try Ledger(filling: try Database.inMemory())
+            let database = ledger.database
+            let (closes, refusals) = (Shared(Atomic(0)), Shared(Atomic(0)))
+            try onThreads(4) { number in
+                var chance = chance(round * 10 + number)
+                do {
+                    // Writer and reader pause and end, so that there is a moment without a transaction.
+                    for _ in 0..<(number < 2 ? 5 : .max) {
+                        switch number {
+                        case 0: try ledger.commit(&chance)
+                        case 1: _ = try ledger.verify(try database.beginRead())
+                        default:
+                            do {
+                                try database.close()
+                                closes.value.add(1, ordering: .relaxed)
+                                return
+                            } catch StorageError.database(.transactionsOpen) {
+                                refusals.value.add(1, ordering: .relaxed)
+                            }
+                        }
+                        Thread.sleep(forTimeInterval: 0.001)
+                    }
+                } catch StorageError.database(.closed) {
+                    #expect(throws: StorageError.database(.closed)) { _ = try database.beginRead() }
+                }
+            }
+            #expect(closes.value.load(ordering: .relaxed) == 1, "round \(round)")
+            allRefusals += refusals.value.load(ordering: .relaxed)
+        }
+        #expect(allRefusals > 0)
+    }
+
+    @Test func `two threads that close one database leave another of the same file open`() throws {
+        try withStorePath { path in
+            let other = try Ledger(filling: try Database.open(path))
+            for _ in 0..<30 {
+                let database = try Database.open(path)
+                let closes = Shared(Atomic(0))
+                try onThreads(3) { _ in
+                    do {
+                        try database.close()
+                        closes.value.add(1, ordering: .relaxed)
+                    } catch StorageError.database(.closed) {}
+                }
+                #expect(closes.value.load(ordering: .relaxed) == 1)
+                _ = try other.verify(try other.database.beginRead())
+            }
+            try other.database.close()
+        }
+    }
+
+    @Test func `snapshots that come and go leave nothing behind`() throws {
+        let ledger = try Ledger(filling: try Database.inMemory(options: tiny))
+        let database = ledger.database
+        try onThreads(4) { number in
+            var chance = chance(number)
+            for round in 0..<commitCount * 10 {
+                let older = try database.beginRead()
+                let newer = try database.beginRead()
+                #expect(newer.transactionID >= older.transactionID)
+                _ = consume older
+                if number == 0, round % 40 == 0 { try ledger.commit(&chance) }
+                #expect(try newer.count(of: ledger.accounts) == Ledger.accountCount)
+            }
+        }
+        #expect(database.statistics.snapshotCount == 0)
+        #expect(try database.checkpoint(.full).isComplete)
+    }
+
+    @Test func `who only reads reads a page anew that the writer's checkpoint wrote over`() throws {
+        try withStorePath { path in
+            let writing = try Database.open(path, options: tiny)
+            var options = tiny
+            options.access = .readOnly
+            var write = try writing.beginWrite()
+            let tree = try write.createTree(named: "t", keys: UInt64.self)
+            try write.put([0], for: 7, in: tree)
+            try write.commit()
+            try writing.checkpoint(.truncate)
+            let reading = try Database.open(path, in: DisguisedFileSystem(device: 1 << 40), options: options)
+            #expect(try reading.beginRead().get(7, from: tree) == [0])
+
+            for round in 1...5 as ClosedRange<UInt8> {
+                var write = try writing.beginWrite()
+                try write.put([round], for: 7, in: tree)
+                try write.commit()
+                try writing.checkpoint(.truncate)
+                #expect(try reading.beginRead().get(7, from: tree) == [round])
+            }
+        }
+    }
+
+    @Test func `who only reads follows a store that is written, and sees only whole commits`() throws {
+        try withStorePath { path in
+            let ledger = try Ledger(filling: try Database.open(path, options: tiny))
+            var options = tiny
+            options.access = .readOnly
+            let reading = try Database.open(path, in: DisguisedFileSystem(device: 1 << 40), options: options)
+            let follower = Ledger(ledger, in: reading)
+            let isDone = Shared(Atomic(false))
+            let successes = Shared(Atomic(0))
+            try onThreads(3) { number in
+                var chance = chance(number)
+                if number == 0 {
+                    defer { isDone.value.store(true, ordering: .relaxed) }
+                    for _ in 0..<commitCount {
+                        try ledger.commit(&chance)
+                        Thread.sleep(forTimeInterval: 0.002)
+                    }
+                    return
+                }
+                var newest: UInt64 = 0
+                while !isDone.value.load(ordering: .relaxed) {
+                    do {
+                        let read = try reading.beginRead()
+                        #expect(read.transactionID >= newest)
+                        newest = read.transactionID
+                        let digest = try follower.verify(read)
+                        #expect(try follower.verify(read) == digest)
+                        successes.value.add(1, ordering: .relaxed)
+                    } catch StorageError.transaction(.snapshotExpired) {
+                        // The writer's checkpoint overtook it: it begins again on the newest commit.
+                    }
+                }
+            }
+            #expect(successes.value.load(ordering: .relaxed) > 0)
+            let last = ledger.database.statistics.transactionID
+            #expect(try reading.beginRead().transactionID == last)
+            _ = try follower.verify(try reading.beginRead())
+            #expect(throws: StorageError.database(.readOnly)) { _ = try reading.beginWrite() }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+// A process that only reads, beside a real process that writes all the time: checkpoints, recycled segments, logs cut
+// and removed, stores closed and opened, writers killed and their stores recovered, under the eyes of the reader.
+//
+// The writing child is this test runner again (an exit test). `ESPALIER_FOLLOW_SECONDS` says how long children write.
+
+import EspalierEngine
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct FollowerProcessTests {
+    private static var options: DatabaseOptions {
+        var options = DatabaseOptions()
+        options.cacheByteCount = 64 << 10
+        options.logSegmentByteCount = 64 << 10
+        options.logSoftCap = 256 << 10
+        options.logByteCountMax = 512 << 10
+        options.checkpointThreshold = 128 << 10
+        return options
+    }
+
+    /// Commits for so long, with checkpoints of all kinds; closes and opens the store now and then.
+    static func write(to path: String, seconds: Double, seed: UInt64) throws {
+        var chance = SeededGenerator(seed: seed)
+        let end = Date(timeIntervalSinceNow: seconds)
+        while Date() < end {
+            let ledger = try Ledger(opening: try Database.open(path, options: options))
+            for _ in 0..<Int.random(in: 1...40, using: &chance) {
+                try ledger.commit(&chance, Bool.random(using: &chance) ? .durable : .ordered)
+                let modes: [CheckpointMode?] = [nil, nil, nil, nil, .passive, .full, .truncate]
+                if let mode = modes.randomElement(using: &chance) ?? nil { try ledger.database.checkpoint(mode) }
+            }
+            try ledger.database.close()
+        }
+    }
+
+    /// Writes until SIGKILL ends this process, so many microseconds from now.
+    static func writeUntilKilled(_ path: String, after delay: UInt32, seed: UInt64) throws {
+        Thread.detachNewThread {
+            usleep(delay)
+            kill(getpid(), SIGKILL)
+        }
+        try write(to: path, seconds: 600, seed: seed)
+    }
+
+    /// What following came to.
+    private final class Counts: Sendable {
+        let snapshots = Atomic(0)
+        let expired = Atomic(0)
+        let openings = Atomic(0)
+        let newest = Atomic<UInt64>(0)
+    }
+
+    /// Follows the store at `path` until `isDone`, through one database after another.
+    private static func follow(_ path: String, _ isDone: Shared<Atomic<Bool>>, _ counts: Counts) throws {
+        var readOnly = options
+        readOnly.access = .readOnly
+        var newest: UInt64 = 0
+        while !isDone.value.load(ordering: .relaxed) {
+            do {
+                let follower = try Ledger(opening: try Database.open(path, options: readOnly))
+                counts.openings.add(1, ordering: .relaxed)
+                for _ in 0..<50 where !isDone.value.load(ordering: .relaxed) {
+                    let read = try follower.database.beginRead()
+                    #expect(read.transactionID >= newest)
+                    // Until the next child is there, nothing happens: the other tests can use the time.
+                    if read.transactionID == newest { usleep(2_000) }
+                    newest = read.transactionID
+                    let digest = try follower.verify(read)
+                    #expect(try follower.verify(read) == digest)
+                    counts.snapshots.add(1, ordering: .relaxed)
+                }
+            } catch StorageError.transaction(.snapshotExpired) {
+                counts.expired.add(1, ordering: .relaxed)
+            }
+        }
+        counts.newest.max(newest, ordering: .relaxed)
+    }
+
+    @Test func `a reader beside writers that close or are killed sees whole commits, never damage`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("espalier-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("followed.espalier").path
+        try Ledger(filling: try Database.open(path, options: Self.options)).database.close()
+        let seconds = Double(campaignCount("ESPALIER_FOLLOW_SECONDS", default: 2))
+        let seed = testSeed(default: 77)
+        let isDone = Shared(Atomic(false))
+        let counts = Counts()
+        let ended = Shared(Mutex<(any Error)?>(nil))
+        let following = DispatchGroup()
+        following.enter()
+        let thread = Thread {
+            do { try Self.follow(path, isDone, counts) } catch { ended.value.withLock { $0 = error } }
+            following.leave()
+        }
+        thread.stackSize = 4 << 20
+        thread.start()
+
+        var chance = SeededGenerator(seed: seed)
+        let endOfKills = Date(timeIntervalSinceNow: seconds / 2)
+        var kills = 0
+        repeat {
+            let delay = UInt32.random(in: 10_000...500_000, using: &chance)
+            let seed = chance.next()
+            await #expect(processExitsWith: .signal(SIGKILL)) {
+                [path = path as String, delay = delay as UInt32, seed = seed as UInt64] in
+                try FollowerProcessTests.writeUntilKilled(path, after: delay, seed: seed)
+            }
+            kills += 1
+        } while Date() < endOfKills
+        await #expect(processExitsWith: .success) {
+            [path = path as String, seconds = seconds as Double, seed = seed as UInt64] in
+            try FollowerProcessTests.write(to: path, seconds: seconds / 2, seed: seed)
+        }
+        isDone.value.store(true, ordering: .relaxed)
+        await withCheckedContinuation { done in following.notify(queue: .global()) { done.resume() } }
+
+        let snapshots = counts.snapshots.load(ordering: .relaxed)
+        let expired = counts.expired.load(ordering: .relaxed)
+        let openings = counts.openings.load(ordering: .relaxed)
+        print("\(kills) kills, \(snapshots) snapshots, \(expired) expired, \(openings) openings")
+        #expect(ended.value.withLock { $0 } == nil, "seed \(seed)")
+        #expect(snapshots > 0 && counts.newest.load(ordering: .relaxed) > 1)
+        let database = try Database.open(path)
+        #expect(try database.check().isOK)
+        #expect(database.statistics.transactionID >= counts.newest.load(ordering: .relaxed))
+    }
+}

@@ -1,0 +1,251 @@
+// Content that was damaged below the store: an error that says where, a check that finds everything, never a trap.
+
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct StoreDamageTests {
+    /// A store in a file with a person, an album and two songs.
+    private func library() throws -> (fixture: StoreFixture, person: ObjectID, album: ObjectID, songs: [ObjectID]) {
+        let fixture = try StoreFixture(.treeInFile)
+        let person = try fixture.insert("Person", ["name": .string("Ada")])
+        let album = try fixture.insert("Album", ["name": .string("Notes")], to: ["artist": person])
+        let songs = try ["one", "two"].map { try fixture.insert("Song", ["title": .string($0)], to: ["album": album]) }
+        try fixture.link(person, "favourites", order: songs)
+        return (fixture, person, album, songs)
+    }
+
+    /// Changes a tree of the store behind its back.
+    private func damage<Key>(
+        _ fixture: StoreFixture, _ name: String, _ keys: Key.Type,
+        _ change: (inout WriteTransaction, Tree<Key>) throws -> Void
+    ) throws {
+        let database = try #require(fixture.store as? BTreeStore).database
+        var transaction = try database.beginWrite()
+        let tree = try #require(try transaction.tree(named: name, keys: keys))
+        try change(&transaction, tree)
+        try transaction.commit()
+    }
+
+    private func findings(_ fixture: StoreFixture) throws -> [String] {
+        try #require(fixture.store as? BTreeStore).check().findings.map(\.description)
+    }
+
+    @Test func `a sound store has no findings and the right counts`() throws {
+        let (fixture, _, _, _) = try library()
+
+        let report = try #require(fixture.store as? BTreeStore).check()
+
+        #expect(report.isOK && report.dangling.isEmpty)
+        #expect(report.rowCounts == ["Person": 1, "Album": 1, "Song": 2])
+        #expect(report.linkCount == 5)
+    }
+
+    @Test func `an error about the file begins with its path, whatever was asked of the store`() throws {
+        let (fixture, person, _, songs) = try library()
+        let store = try #require(fixture.store as? BTreeStore)
+        let song = try fixture.entity("Song")
+        let update = try fixture.update(songs[0], ["title": .string("other")])
+        try damage(fixture, "rows:Media", UInt64.self) { try $0.put([1], for: songs[0].key, in: $1) }
+        try damage(fixture, "links:Person.favourites", [UInt8].self) { transaction, tree in
+            try transaction.put([], for: [0, 0, 0, 0, 0, 0, 0, UInt8(person.key)], in: tree)
+        }
+        try damage(fixture, "metadata", [UInt8].self) { try $0.put([0xFF], for: [1], in: $1) }
+        var request = SaveRequest()
+        request.updates = [update]
+        let favourites = try fixture.relationship("favourites", of: "Person")
+
+        var errors = [
+            #expect(throws: StoreError.self) { try store.fetch(StoreFetch(entity: song)) },
+            #expect(throws: StoreError.self) { try store.snapshots(of: [songs[0]]) },
+            #expect(throws: StoreError.self) { try store.destinations(of: favourites, for: [person]) },
+            #expect(throws: StoreError.self) { try store.metadata() },
+            #expect(throws: StoreError.self) { try store.save(request) },
+        ]
+        try store.close()
+        let reader = try BTreeStore.open(path: fixture.path, model: fixture.model, isReadOnly: true)
+        errors += [
+            #expect(throws: StoreError.self) { try reader.save(request) },
+            #expect(throws: StoreError.self) { try reader.setMetadata([:]) },
+            #expect(throws: StoreError.self) { try reader.reserveIDs(for: song, count: 1) },
+            #expect(throws: StoreError.self) { try reader.rebuildDerivedTrees() },
+            #expect(throws: StoreError.self) { try BTreeStore.open(path: fixture.path, model: fixture.model) },
+        ]
+
+        #expect(errors.compactMap { $0?.description }.filter { !$0.hasPrefix("\(fixture.path): ") } == [])
+        #expect(errors.count { $0 != nil } == 10)
+        try reader.close()
+    }
+
+    @Test func `every prefix and every changed byte of a row is read or reported, never a trap`() throws {
+        let (fixture, _, _, songs) = try library()
+        let database = try #require(fixture.store as? BTreeStore).database
+        let tree = try #require(try database.beginRead().tree(named: "rows:Media", keys: UInt64.self))
+        let row = try #require(try database.beginRead().get(songs[0].key, from: tree))
+        var damaged = (0..<row.count).map { Array(row.prefix($0)) }
+        for offset in row.indices {
+            for bit in 0..<8 {
+                damaged.append(row)
+                damaged[damaged.count - 1][offset] ^= 1 << bit
+            }
+        }
+        damaged.append(row + [0])
+
+        for bytes in damaged {
+            try damage(fixture, "rows:Media", UInt64.self) { _ = try $0.put(bytes, for: songs[0].key, in: $1) }
+            do {
+                let snapshots = try fixture.store.fetch(fixture.request("Song", sort: [SortKey("title")]))
+                for snapshot in snapshots {
+                    let entity = try fixture.entity("Song")
+                    for slot in entity.attributes.indices { _ = snapshot.value(at: slot) }
+                    for slot in entity.relationships.indices { _ = snapshot.destination(at: slot) }
+                }
+            } catch StoreError.damagedContent(_, let entity, let key, _) {
+                #expect(entity == "Media" && key == songs[0].key)
+            }
+            _ = try findings(fixture)
+        }
+    }
+
+    @Test func `a lost index entry is found`() throws {
+        let (fixture, _, _, songs) = try library()
+        try damage(fixture, "index:Media.title", [UInt8].self) { transaction, tree in
+            var key: [UInt8] = []
+            KeyCoding.append(.string("one"), as: .string, to: &key)
+            let wasThere = try transaction.remove(key + bigEndian(songs[0].key), from: tree)
+            #expect(wasThere)
+        }
+
+        let found = try findings(fixture)
+
+        #expect(found.contains { $0.contains("key \(songs[0].key): the row has no entry") })
+        #expect(found.count == 1)
+    }
+
+    @Test func `an entry without row, and one that is no entry, are found`() throws {
+        let (fixture, _, _, _) = try library()
+        try damage(fixture, "index:Media.title", [UInt8].self) { transaction, tree in
+            var key: [UInt8] = []
+            KeyCoding.append(.string("ghost"), as: .string, to: &key)
+            _ = try transaction.put([2, 0, 0], for: key + bigEndian(99), in: tree)
+            _ = try transaction.put([1], for: [1, 2, 3], in: tree)
+        }
+
+        #expect(try findings(fixture).filter { $0.contains("leads to no row") }.count == 2)
+        #expect(try fixture.find("Song", "title == 'ghost'").isEmpty)
+        let error = #expect(throws: StoreError.self) {
+            try fixture.store.fetch(fixture.request("Song", sort: [SortKey("title")], limit: 5))
+        }
+        if case .damagedContent = error {} else { Issue.record("\(String(describing: error))") }
+    }
+
+    @Test func `a list that contradicts its rows is found, in both directions`() throws {
+        let (fixture, person, album, songs) = try library()
+        try damage(fixture, "links:Album.songs", [UInt8].self) { transaction, tree in
+            // A list begins in the middle of all positions.
+            let first = bigEndian(album.key) + bigEndian(1 << 62) + bigEndian(songs[0].key)
+            let wasThere = try transaction.remove(first, from: tree)
+            #expect(wasThere)
+        }
+        try damage(fixture, "owners:Person.favourites", [UInt8].self) { transaction, tree in
+            _ = try transaction.remove(bigEndian(songs[1].key) + bigEndian(person.key), from: tree)
+        }
+
+        let found = try findings(fixture)
+
+        #expect(found.contains { $0.contains("the list lacks Song \(songs[0].key), whose album leads here") })
+        #expect(found.contains { $0.contains("is missing in tree \"owners:Person.favourites\"") })
+        #expect(found.count == 2)
+    }
+
+    @Test func `values that must be unique and are there twice are found`() throws {
+        let (fixture, person, _, _) = try library()
+        let bob = try fixture.insert("Person", ["name": .string("Bob")])
+        try damage(fixture, "rows:Person", UInt64.self) { transaction, tree in
+            let row = try #require(try transaction.get(person.key, from: tree))
+            _ = try transaction.put(row, for: bob.key, in: tree)
+        }
+        try damage(fixture, "unique:Person.name", [UInt8].self) { transaction, tree in
+            var (ada, old): ([UInt8], [UInt8]) = ([], [])
+            KeyCoding.append(.string("Ada"), as: .string, to: &ada)
+            KeyCoding.append(.string("Bob"), as: .string, to: &old)
+            let value = try #require(try transaction.get(ada + bigEndian(person.key), from: tree))
+            _ = try transaction.put(value, for: ada + bigEndian(bob.key), in: tree)
+            _ = try transaction.remove(old + bigEndian(bob.key), from: tree)
+        }
+
+        let duplicates = try #require(fixture.store as? BTreeStore).check().duplicates
+
+        #expect(
+            duplicates.map(\.description) == [
+                "Person/\(person.key) and Person/\(bob.key) have the same name, which must be unique."
+            ])
+    }
+
+    @Test func `wrong counters are found`() throws {
+        let (fixture, _, _, _) = try library()
+        try damage(fixture, "counters", UInt64.self) { transaction, tree in
+            var cursor = try transaction.cursor(over: tree)
+            var keys: [UInt64] = []
+            var isOnEntry = try cursor.first()
+            while isOnEntry {
+                keys.append(try cursor.key)
+                isOnEntry = try cursor.next()
+            }
+            for key in keys { _ = try transaction.put([0, 0, 0, 0, 0, 0, 0, 0], for: key, in: tree) }
+        }
+
+        let found = try findings(fixture)
+
+        #expect(found.contains { $0.contains("the counter says 0 rows, there are 2") })
+        #expect(found.contains { $0.contains("the last key given out is 0") })
+    }
+
+    @Test(arguments: ["format", "model", "entity:1", "layout:1"])
+    func `a lost or damaged schema record keeps the store closed, with a reason`(record: String) throws {
+        for bytes in [nil, [], [1, 2, 3]] as [[UInt8]?] {
+            let (fixture, _, _, _) = try library()
+            try damage(fixture, "schema", [UInt8].self) { transaction, tree in
+                if let bytes {
+                    _ = try transaction.put(bytes, for: Array(record.utf8), in: tree)
+                } else {
+                    _ = try transaction.remove(Array(record.utf8), from: tree)
+                }
+            }
+            try fixture.store.close()
+
+            let error = #expect(throws: StoreError.self) {
+                try BTreeStore.open(path: fixture.path, model: fixture.model)
+            }
+
+            switch error {
+            case .damagedContent, .incompatibleModel: break
+            default: Issue.record("\(record): \(String(describing: error))")
+            }
+        }
+    }
+
+    @Test(arguments: [0, 3, .max] as [UInt16])
+    func `rows in a format that this library does not know keep the store closed, and it says so`(
+        _ format: UInt16
+    ) throws {
+        let (fixture, _, _, _) = try library()
+        try damage(fixture, "schema", [UInt8].self) { transaction, tree in
+            let bytes = [UInt8(truncatingIfNeeded: format), UInt8(format >> 8)]
+            _ = try transaction.put(bytes, for: Array("format".utf8), in: tree)
+        }
+        try fixture.store.close()
+        let error = #expect(throws: StoreError.self) {
+            try BTreeStore.open(path: fixture.path, model: fixture.model)
+        }
+        let sentence = "rows are in format \(format), this library reads formats 1 to 2"
+        #expect(error?.description == "\(fixture.path): \(sentence)")
+    }
+
+    private func bigEndian(_ number: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
+    }
+}
