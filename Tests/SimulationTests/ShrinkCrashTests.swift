@@ -76,7 +76,8 @@ import Testing
         try write.commit()
         let content = try Workload.content(of: database).content
 
-        try expectNothingLost(of: content, in: source, imagesPerPoint: 1, oneOf: 3, imagesMin: 1) {
+        let changes = campaignCount("ESPALIER_LARGE_POINTS", default: 3)
+        try expectNothingLost(of: content, in: source, imagesPerPoint: 1, oneOf: changes, imagesMin: 1) {
             try shrink(database, movingAtMost: 1 << 20)
             try database.checkpoint(.full)
             try database.close()
