@@ -43,4 +43,35 @@ import Testing
             #expect(growth < 3 << 20, "\(growth) bytes")
         }
     }
+
+    /// Lets a save be refused for so many objects; the bytes that it takes more, its error included.
+    private static func refuse(_ count: Int) throws -> Int {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        try coordinator.addPersistentStore(.inMemory)
+        let context = ManagedObjectContext(coordinator)
+        let albums = (0..<count).map { _ in Album(context: context) }
+        let before = try residentByteCount()
+        var after = before
+        do {
+            try context.save()
+        } catch {
+            after = try residentByteCount()
+            guard case .violations(let violations) = error else { throw error }
+            #expect(violations.count == count)
+            #expect("\(error)".split(separator: "\n").count < 100)
+        }
+        withExtendedLifetime(albums) {}
+        return after - before
+    }
+
+    // 1,800 bytes for each object were 34 MiB.
+    @Test func `a save that is refused for many objects takes little for each, and its message shows a few`()
+        async throws
+    {
+        guard FileManager.default.fileExists(atPath: "/proc/self/status") else { return }
+        await #expect(processExitsWith: .success) {
+            let growth = try CohortTests.refuse(20_000)
+            #expect(growth > 0 && growth < 16 << 20, "\(growth) bytes")
+        }
+    }
 }

@@ -2,35 +2,40 @@
 //
 // Invariants
 //   1. Collections that are equal as multisets leave every bucket balanced. Collections that differ leave one
-//      unbalanced, but for a chance of 2^-128 for each difference: hashes have 128 bits and a random seed.
+//      unbalanced, but for a chance of about 2^-128: hashes have 128 bits.
 //   2. An entry is in the bucket that its hash says, so that an exact comparison has to hold only unbalanced buckets.
+//   3. Each check draws its seeds from the system's generator and tells them to nobody, so whoever makes a file cannot
+//      compute which entries sum up to the same. XXH3 is no cryptographic hash: for keys that somebody chose with care
+//      the chance is not proven to be that small.
 
 internal import EspalierEngine
 
 /// The hash of an entry.
-struct EntryMark {
-    let low: UInt64
-    let high: UInt64
+package struct EntryMark {
+    package let low: UInt64
+    package let high: UInt64
 }
 
 /// Hashes entries with seeds of its own.
-struct EntryHash {
+package struct EntryHash {
     private let seeds: (UInt64, UInt64, UInt64, UInt64)
 
-    init() {
-        func seed() -> UInt64 { .random(in: 0 ... .max) }
-        seeds = (seed(), seed(), seed(), seed())
+    /// A hash that nobody can foresee.
+    package init() {
+        var generator = SystemRandomNumberGenerator()
+        seeds = (generator.next(), generator.next(), generator.next(), generator.next())
     }
 
     /// The mark of an index entry: its key, and its value as a number.
     @inline(__always)
-    func mark(_ key: RawSpan, _ value: UInt32) -> EntryMark {
-        let salt = UInt64(value) &* 0x9E37_79B9_7F4A_7C15
+    package func mark(_ key: RawSpan, _ value: UInt32) -> EntryMark {
+        let number = UInt64(value)
+        // Added behind the hash of the key: within its seed, a value and a key could make up for each other.
         // SAFETY: the buffer does not leave the closure.
         return unsafe key.withUnsafeBytes { bytes in
             EntryMark(
-                low: unsafe Checksum.of(bytes, seed: seeds.0 ^ salt),
-                high: unsafe Checksum.of(bytes, seed: seeds.1 &+ salt))
+                low: Self.mixed(unsafe Checksum.of(bytes, seed: seeds.0) &+ Self.mixed(number ^ seeds.2)),
+                high: Self.mixed(unsafe Checksum.of(bytes, seed: seeds.1) &+ Self.mixed(number ^ seeds.3)))
         }
     }
 

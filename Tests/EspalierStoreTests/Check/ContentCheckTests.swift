@@ -63,6 +63,20 @@ import Testing
         #expect(report.after?.isOK == true)
     }
 
+    @Test func `each check draws hashes of its own, which no maker of a file can foresee`() {
+        let key = Array("the key of an entry".utf8)
+        let hashes = (0..<64).map { _ in EntryHash() }
+
+        let marks = hashes.map { $0.mark(key.span.bytes, 7) }
+
+        #expect(Set(marks.map(\.low)).count == 64 && Set(marks.map(\.high)).count == 64)
+        for (hash, mark) in zip(hashes, marks) {
+            let (same, other) = (hash.mark(key.span.bytes, 7), hash.mark(key.span.bytes, 8))
+            #expect(same.low == mark.low && same.high == mark.high)
+            #expect(other.low != mark.low && other.high != mark.high)
+        }
+    }
+
     @Test func `one wrong entry is found, whatever hashes a check draws`() throws {
         let fixture = try StoreFixture(.treeInMemory)
         _ = try fixture.insert("Song", ["title": .string("one")])
