@@ -103,7 +103,7 @@ extension BTreeStore {
             var transaction = try write(database, path)
             try StoreCatalog.create(schema, in: &transaction)
             try transaction.commit()
-        } else if let stored, stored.model.descriptions != model.descriptions {
+        } else if let stored, stored.model.descriptions != model.storedDescriptions {
             schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag, path: path)
         }
         let catalog = try StoreCatalog.load(schema, storeTag: storeTag, path: path, from: try read(database, path))
