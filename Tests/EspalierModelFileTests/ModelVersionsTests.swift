@@ -155,8 +155,8 @@ import Testing
                         + "holds versions"
                 ),
                 (
-                    "compiled.mom", .malformedXML,
-                    "compiled.mom: this is a compiled model (.mom); read the model file that it was compiled of"
+                    "compiled.mom", .malformedArchive,
+                    "compiled.mom: byte 0: this is no binary property list of version 00"
                 ),
                 (
                     "loop.xcdatamodeld", .missingContents,

@@ -23,6 +23,7 @@ extension ModelConverter {
         if type == .composite { attribute.elements = parts(of: element, in: path, depth: depth) }
         let rules = [
             "minValueString", "maxValueString", "minDateTimeInterval", "maxDateTimeInterval", "regularExpressionString",
+            "validationPredicates",
         ].filter { element.text($0) != nil }
         if !rules.isEmpty {
             note(

@@ -98,6 +98,8 @@ extension ModelElement.Kind {
                     "usesScalarValueType": .flag, "valueTransformerName": .text, "customClassName": .text,
                     "allowsExternalBinaryDataStorage": .flag, "allowsCloudEncryption": .flag, "composite": .name,
                     "derived": .flag, "derivationExpression": .text, "preserveAfterDeletion": .flag,
+                    // Of compiled models, which have rules as predicates.
+                    "validationPredicates": .flag,
                 ], uniquingKeysWith: { first, _ in first }),
             required: ["name"], children: [.userInfo]),
         .relationship: ModelElementRule(

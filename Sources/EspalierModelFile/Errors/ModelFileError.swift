@@ -20,6 +20,8 @@ public struct ModelFileError: Error, Equatable, Sendable, CustomStringConvertibl
         case tooLarge
         /// The text breaks the rules of XML.
         case malformedXML
+        /// The bytes are no archive of a compiled model.
+        case malformedArchive
         /// A model file has no such element, or not at this place.
         case unknownElement
         /// An element lacks an attribute that it needs.

@@ -1,4 +1,4 @@
-// Model documents in files: folders `NAME.xcdatamodel` with a file `contents`, and folders of versions.
+// Model documents in files: folders `NAME.xcdatamodel` with a file `contents`, folders of versions, compiled models.
 
 public import FoundationEssentials
 
@@ -8,12 +8,16 @@ extension ModelDocument {
 
     /// Reads a model file.
     ///
-    /// - Parameter url: A folder `NAME.xcdatamodel`; a folder `NAME.xcdatamodeld`, of which the current version is
-    ///   read; or the file `contents` itself.
+    /// - Parameter url: A folder `NAME.xcdatamodel`, or the file `contents` in it; a compiled model `NAME.mom`; or a
+    ///   folder of versions, `NAME.xcdatamodeld` or `NAME.momd`, of which the current version is read.
     /// - Throws: `ModelFileError` with all that is wrong.
     public init(contentsOf url: URL) throws(ModelFileError) {
         guard ModelFileSystem.item(at: url) == .folder else {
             try self.init(contents: url)
+            return
+        }
+        guard url.pathExtension != CompiledVersions.pathExtension else {
+            try self.init(contents: try CompiledVersions.current(in: url))
             return
         }
         let hasContents = ModelFileSystem.item(at: url.appending(path: Self.contentsName)) != .nothing
@@ -37,10 +41,9 @@ extension ModelDocument {
 
     private init(contents url: URL) throws(ModelFileError) {
         let bytes = try ModelFileSystem.bytes(of: url)
-        guard bytes.first != UInt8(ascii: "b") || !bytes.starts(with: Array("bplist".utf8)) else {
-            throw ModelFileError(
-                path: url.path, .malformedXML,
-                "this is a compiled model (.mom); read the model file that it was compiled of")
+        guard !bytes.starts(with: Array("bplist".utf8)) else {
+            try self.init(compiled: bytes, path: url.path)
+            return
         }
         try self.init(xml: bytes, path: url.path)
     }

@@ -14,7 +14,8 @@ public struct ModelLibrary: Sendable {
 
     /// Looks for model files; none of them is read.
     ///
-    /// - Parameter folders: Folders with `NAME.xcdatamodeld` and `NAME.xcdatamodel` in them; not looked into further.
+    /// - Parameter folders: Folders with `NAME.xcdatamodeld`, `NAME.xcdatamodel`, `NAME.momd` and `NAME.mom` in them,
+    ///   of which the first kind counts where there are several; not looked into further.
     /// - Throws: `ModelFileError` if a folder cannot be read.
     public init(folders: [URL]) throws(ModelFileError) {
         var urls: [String: URL] = [:]
@@ -23,7 +24,11 @@ public struct ModelLibrary: Sendable {
                 throw ModelFileError(path: folder.path, .notFound, "there is no such folder")
             }
             let names = try ModelFileSystem.names(in: folder)
-            for ending in [ModelVersions.pathExtension, ModelVersions.versionPathExtension] {
+            let endings = [
+                ModelVersions.pathExtension, ModelVersions.versionPathExtension, CompiledVersions.pathExtension,
+                CompiledVersions.versionPathExtension,
+            ]
+            for ending in endings {
                 for name in names where name.hasSuffix(".\(ending)") {
                     let stem = String(name.dropLast(ending.count + 1))
                     if urls[stem] == nil { urls[stem] = folder.appending(path: name) }
@@ -69,7 +74,8 @@ extension ManagedObjectModel {
     /// Reads the model of a model file (MD-02).
     ///
     /// - Parameters:
-    ///   - url: A folder `NAME.xcdatamodeld`, of which the current version is read, or `NAME.xcdatamodel`.
+    ///   - url: A folder `NAME.xcdatamodeld` or `NAME.momd`, of which the current version is read; `NAME.xcdatamodel`
+    ///     or `NAME.mom`.
     ///   - ignoredFeatures: What the application can do without. ``ModelFeature`` says for each what happens instead.
     /// - Throws: `ModelFileError` with each problem of the file and of the model, or with each feature that Espalier
     ///   does not have and that is not ignored.

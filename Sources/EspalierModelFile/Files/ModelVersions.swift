@@ -121,30 +121,8 @@ public struct ModelVersions: Sendable {
     private static func current(in folder: URL, ending: String) throws(ModelFileError) -> String? {
         let url = folder.appending(path: currentFileName)
         guard ModelFileSystem.item(at: url) != .nothing else { return nil }
-        let bytes = try ModelFileSystem.bytes(of: url)
-        let list: XMLElement
-        do { list = try XMLReader.read(Array(bytes)) } catch {
-            throw ModelFileError(
-                path: url.path, error.kind == .tooLarge ? .tooLarge : .malformedXML, line: error.line, error.message)
-        }
-        guard list.name == "plist", list.children.count == 1, list.children[0].name == "dict" else {
-            throw ModelFileError(
-                path: url.path, .invalidValue, line: list.line, "this is no property list of one dictionary")
-        }
-        let items = list.children[0].children
-        let keys = items.indices.filter { items[$0].name == "key" && items[$0].text == currentKey }
-        guard keys.count <= 1 else {
-            throw ModelFileError(
-                path: url.path, .currentVersion, line: items[keys[1]].line,
-                "there are \(keys.count) current versions; leave one '\(currentKey)'")
-        }
-        guard let key = keys.first else { return nil }
-        guard key + 1 < items.count, items[key + 1].name == "string" else {
-            throw ModelFileError(
-                path: url.path, .currentVersion, line: items[key].line,
-                "behind the key '\(currentKey)' has to be a <string> with the name of one version")
-        }
-        let name = items[key + 1].text
+        let list = try PropertyListFile(Array(try ModelFileSystem.bytes(of: url)), at: url)
+        guard let name = try list.text(for: currentKey) else { return nil }
         return name.hasSuffix(ending) ? String(name.dropLast(ending.count)) : name
     }
 }

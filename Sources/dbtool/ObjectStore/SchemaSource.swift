@@ -17,7 +17,7 @@ struct SchemaSource {
     init(_ path: String) throws(ToolError) {
         self.path = path
         let url = URL(filePath: path)
-        guard ["xcdatamodel", "xcdatamodeld"].contains(url.pathExtension) else {
+        guard ["xcdatamodel", "xcdatamodeld", "mom", "momd"].contains(url.pathExtension) else {
             let store = try OpenStore(path)
             (model, omissions, self.store) = (store.model, [], store)
             return

@@ -8,7 +8,7 @@ enum SchemaVerb: Verb {
     static let usage = Usage(
         name: "schema", summary: "show the model in a store: entities, attributes, relationships, indexes",
         parameters: [
-            .required("FILE", "the store, or a model file (.xcdatamodeld, .xcdatamodel)"),
+            .required("FILE", "the store, or a model file (.xcdatamodeld, .xcdatamodel, .momd, .mom)"),
             .optional("ENTITY", "one entity; without it all of them"),
         ],
         options: [.json, .flag("--swift", "print @Entity classes of the whole model, as Swift source")],
