@@ -28,7 +28,10 @@ import Testing
                             "artist", to: "Artist", inverse: "albums", deleteRule: .deny, isOptional: false),
                         RelationshipDescription("tags", to: "Artist", .toMany, minCount: 1, maxCount: 3),
                     ], uniquenessConstraints: [["code"], ["title", "artist"]],
-                    indexes: [.init("byTitle", on: [.init("title"), .init("year", isAscending: false)])],
+                    indexes: [
+                        .init("byTitle", on: [.init("title"), .init("year", isAscending: false)]),
+                        .init("byYear", on: [.init("year"), .init("code")]),
+                    ],
                     renamingIdentifier: "Record"),
                 EntityDescription(
                     "Artist",
@@ -51,7 +54,10 @@ import Testing
 
                 @Entity(
                     uniquenessConstraints: [["title", "artist"]],
-                    indexes: [.init("byTitle", on: [.init("title"), .init("year", isAscending: false)])],
+                    indexes: [
+                        .init("byTitle", on: [.init("title"), .init("year", isAscending: false)]),
+                        .init("byYear", on: [.init("year"), .init("code")]),
+                    ],
                     originalName: "Record")
                 final class Album: Work {
                     @Attribute(.unique) var code: UUID

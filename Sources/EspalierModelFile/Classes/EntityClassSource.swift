@@ -104,12 +104,19 @@ private struct EntityClassWriter {
                 }
                 return ".init(\(SwiftText.literal(index.name)), on: [\(parts.joined(separator: ", "))])"
             }
-            arguments.append("indexes: [\(indexes.joined(separator: ", "))]")
+            let line = indexes.joined(separator: ", ")
+            let isLong = line.count > 80 && indexes.count > 1
+            arguments.append("indexes: [\(isLong ? Self.lines(indexes) : line)]")
         }
         if let name = description.renamingIdentifier { arguments.append("originalName: \(SwiftText.literal(name))") }
         guard !arguments.isEmpty else { return "" }
         let line = "(\(arguments.joined(separator: ", ")))"
         return line.count <= 100 ? line : "(\n    \(arguments.joined(separator: ",\n    ")))"
+    }
+
+    /// Items of a list that stands within the arguments of a class, each in a line of its own.
+    private static func lines(_ items: [String]) -> String {
+        "\n" + items.map { "        \($0),\n" }.joined() + "    "
     }
 
     /// Whether a constraint is that of one attribute of the class itself: its property says so.

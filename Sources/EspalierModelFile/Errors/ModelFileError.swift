@@ -32,6 +32,8 @@ public struct ModelFileError: Error, Equatable, Sendable, CustomStringConvertibl
         case currentVersion
         /// The model does not hold together: a name that does not exist, an inheritance that goes round, a name twice.
         case invalidModel
+        /// The model is another one than the one that a reference means.
+        case otherVersion
         /// The model needs something that Espalier does not do.
         case unsupported(ModelFeature)
         /// A model file has no words for a part of the model.
