@@ -6,8 +6,8 @@ import Foundation
 import Testing
 
 @Suite struct EntityClassSourceTests {
-    @Test func `a model becomes the classes that one would have written`() throws {
-        let model = try ManagedObjectModel(
+    private func library() throws -> ManagedObjectModel {
+        try ManagedObjectModel(
             entities: [
                 EntityDescription(
                     "Work", isAbstract: true,
@@ -37,7 +37,10 @@ import Testing
                     "Artist",
                     relationships: [RelationshipDescription("albums", to: "Album", inverse: "artist", .ordered)]),
             ])
-        let source = try EntityClassSource(model, origin: "Shop.xcdatamodeld")
+    }
+
+    @Test func `a model becomes the classes that one would have written`() throws {
+        let source = try EntityClassSource(library(), origin: "Shop.xcdatamodeld")
 
         #expect(
             source.text == #"""
