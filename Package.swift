@@ -49,12 +49,14 @@ let package = Package(
     products: [
         .library(name: "Espalier", targets: ["Espalier"]),
         .library(name: "EspalierEngine", targets: ["EspalierEngine"]),
+        .library(name: "EspalierModelFile", targets: ["EspalierModelFile"]),
         .executable(name: "dbtool", targets: ["dbtool"]),
     ],
     targets: [
         .target(name: "EspalierEngine", swiftSettings: strict),
         .target(name: "EspalierAudit", swiftSettings: strict),
         .target(name: "EspalierModel", swiftSettings: strict),
+        .target(name: "EspalierModelFile", dependencies: ["EspalierModel"], swiftSettings: strict),
         .target(name: "EspalierStore", dependencies: ["EspalierEngine", "EspalierModel"], swiftSettings: strict),
         .target(
             name: "Espalier", dependencies: ["EspalierModel", "EspalierStore", "EspalierMacros"],
@@ -69,7 +71,9 @@ let package = Package(
             ]),
         .executableTarget(
             name: "dbtool",
-            dependencies: ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
+            dependencies: [
+                "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore", "Espalier",
+            ],
             exclude: ["Chinook/LICENSE.md"], resources: [.copy("Chinook/ChinookData.json")], swiftSettings: strict),
         .target(
             name: "FuzzBodies",
@@ -89,6 +93,9 @@ let package = Package(
         .testTarget(
             name: "EspalierModelTests", dependencies: ["EspalierModel", "TestSupport"], swiftSettings: strict),
         .testTarget(
+            name: "EspalierModelFileTests", dependencies: ["EspalierModelFile", "EspalierModel", "TestSupport"],
+            exclude: ["Models"], swiftSettings: strict),
+        .testTarget(
             name: "EspalierStoreTests",
             dependencies: ["EspalierStore", "EspalierModel", "EspalierEngine", "TestSupport"],
             swiftSettings: strict),
@@ -101,8 +108,8 @@ let package = Package(
         .testTarget(
             name: "dbtoolTests",
             dependencies: [
-                "dbtool", "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier",
-                "TestSupport",
+                "dbtool", "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore",
+                "Espalier", "TestSupport",
             ],
             exclude: ["Golden"], swiftSettings: strict),
         .testTarget(

@@ -80,9 +80,9 @@ extension ContextWalk {
             if !isKept || save.side.deleted.contains(name) { fail("\(name) is there again") }
         }
         let objection = rules.objection(to: gone, in: save.old, staying: { save.now[$0] != nil }) { cell, back in
-            let isWhole =
-                save.policy == .overwrite
-                && (save.dirty.contains(cell.bead) || back.map { save.dirty.contains($0.bead) } == true)
+            // A bead that is written as a whole may also have taken the other one to itself.
+            let ends = [cell.bead] + (back.map { [$0.bead] + (save.now[$0.bead]?[$0.property] ?? []) } ?? [])
+            let isWhole = save.policy == .overwrite && ends.contains(where: save.dirty.contains)
             return !isWhole && !save.side.touched.contains(cell)
                 && back.map { !save.side.touched.contains($0) } != false
         }

@@ -20,10 +20,13 @@ enum ImportTable {
         "EspalierAudit": [],
         "EspalierEngine": [],
         "EspalierModel": [],
+        "EspalierModelFile": ["EspalierModel"],
         "EspalierStore": ["EspalierEngine", "EspalierModel"],
         "Espalier": ["EspalierMacros", "EspalierModel", "EspalierStore"],
         "EspalierMacros": [],
-        "dbtool": ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"],
+        "dbtool": [
+            "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore", "Espalier",
+        ],
     ]
     /// What it may import of the toolchain.
     static let foreign: [String: Set<String>] = [
@@ -31,6 +34,7 @@ enum ImportTable {
         "EspalierAudit": ["Swift"],
         "EspalierEngine": ["Synchronization"],
         "EspalierModel": ["FoundationEssentials", "Swift", "Synchronization"],
+        "EspalierModelFile": ["FoundationEssentials"],
         "EspalierStore": ["FoundationEssentials", "Synchronization"],
         "Espalier": ["Dispatch", "FoundationEssentials", "Synchronization"],
         "EspalierMacros": [

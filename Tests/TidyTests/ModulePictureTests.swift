@@ -21,10 +21,14 @@ import Testing
             let package = Package(name: "P", products: [.library(name: "EspalierModel", targets: ["X"])], targets: [
                 .target(name: "EspalierEngine", dependencies: ["EspalierModel"]),
                 .target(name: "Espalier", dependencies: ["EspalierModel", "EspalierStore"], exclude: ["dbtool"]),
-                .target(name: "EspalierModel"), .macro(name: "EspalierMacros"), .target(name: "EspalierAudit"),
+                .target(name: "EspalierModel"), .target(name: "EspalierModelFile", dependencies: ["EspalierModel"]),
+                .macro(name: "EspalierMacros"), .target(name: "EspalierAudit"),
                 .executableTarget(
                     name: "dbtool",
-                    dependencies: ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"]),
+                    dependencies: [
+                        "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore",
+                        "Espalier",
+                    ]),
                 .testTarget(name: "EspalierTests", dependencies: ["Espalier"]),
             ])
             """

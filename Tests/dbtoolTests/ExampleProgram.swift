@@ -27,8 +27,10 @@ struct ExampleProgram {
         var objects: [String] = []
         for module in modules {
             let build = products.appending(path: "\(module).build")
-            let names = try FileManager.default.contentsOfDirectory(atPath: build.path)
-            objects += names.filter { $0.hasSuffix(".o") }.map { build.appending(path: $0).path }
+            // A build leaves the objects of files that were renamed since.
+            let sources = FileManager.default.enumerator(atPath: Checkout.file("Sources/\(module)").path)
+            let names = try #require(sources).compactMap { ($0 as? String)?.split(separator: "/").last }
+            objects += names.filter { $0.hasSuffix(".swift") }.map { build.appending(path: "\($0).o").path }
         }
         let program = folder.appending(path: "example")
         let plugin = products.appending(path: "EspalierMacros-tool").path + "#EspalierMacros"

@@ -3,7 +3,7 @@
 // Invariants
 //   1. In the hash, inherited properties included: the names of entity and superentity; of each attribute name, type,
 //      optional, transient and elements; of each relationship name, destination, inverse, cardinality, optional,
-//      minCount and maxCount; the uniqueness constraints (MD-12).
+//      minCount and maxCount; the uniqueness constraints (MD-12); modifiers of the hash, where there are any.
 //   2. Not in the hash: defaults, delete rules, value transformers, renaming identifiers, indexes, whether the entity
 //      is abstract, and the order in which anything was written down.
 //   3. The hash is FNV-1a with 128 bits over the canonical encoding below, most significant byte first. It stands in
@@ -24,7 +24,24 @@ extension Entity {
         writer.list(relationships.map(\.description).sorted { $0.name < $1.name }) { $0.structure(of: $1) }
         let constraints = uniquenessConstraints.map { $0.sorted() }.sorted { $0.lexicographicallyPrecedes($1) }
         writer.list(constraints) { $0.list($1) { $0.text($1) } }
+        // Without any modifier nothing is written: such hashes are those of models before there were modifiers.
+        let modifiers = versionHashModifiers
+        if !modifiers.isEmpty {
+            writer.list(modifiers) { writer, modifier in
+                writer.text(modifier.property)
+                writer.text(modifier.text)
+            }
+        }
         return fowlerNollVo(writer.bytes)
+    }
+
+    /// The modifiers of the entity, under an empty name, and of its properties, by name.
+    private var versionHashModifiers: [(property: String, text: String)] {
+        let named =
+            [("", description.versionHashModifier)]
+            + attributes.map { ($0.name, $0.description.versionHashModifier) }
+            + relationships.map { ($0.name, $0.description.versionHashModifier) }
+        return named.compactMap { name, text in text.map { (name, $0) } }.sorted { $0.property < $1.property }
     }
 }
 

@@ -45,12 +45,21 @@ public struct EntityDescription: Sendable, Hashable {
     public var indexes: [Index]
     /// The name in an older version of the model (MD-33).
     public var renamingIdentifier: String?
+    /// The name of the class of its objects, as a model file writes it; `nil` = none is said.
+    ///
+    /// It is kept for those who make classes of a model. No store keeps it.
+    public var managedObjectClassName: String?
+    /// A text that makes the version hash another one, where all else is equal (MD-05); no store keeps it.
+    public var versionHashModifier: String?
+    /// Texts of the application's own (MD-09); no store keeps them.
+    public var userInfo: [String: String]
 
     /// Describes an entity.
     public init(
         _ name: String, superentity: String? = nil, isAbstract: Bool = false, attributes: [AttributeDescription] = [],
         relationships: [RelationshipDescription] = [], uniquenessConstraints: [[String]] = [], indexes: [Index] = [],
-        renamingIdentifier: String? = nil
+        renamingIdentifier: String? = nil, managedObjectClassName: String? = nil, versionHashModifier: String? = nil,
+        userInfo: [String: String] = [:]
     ) {
         self.name = name
         self.superentity = superentity
@@ -60,5 +69,8 @@ public struct EntityDescription: Sendable, Hashable {
         self.uniquenessConstraints = uniquenessConstraints
         self.indexes = indexes
         self.renamingIdentifier = renamingIdentifier
+        self.managedObjectClassName = managedObjectClassName
+        self.versionHashModifier = versionHashModifier
+        self.userInfo = userInfo
     }
 }

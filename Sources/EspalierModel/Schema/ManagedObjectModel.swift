@@ -16,6 +16,10 @@ public final class ManagedObjectModel: Sendable {
     public let entities: [Entity]
     /// Names the developer gave this version of the model.
     public let versionIdentifiers: [String]
+    /// Named choices of entities, in the order they were described in (MD-04).
+    public let configurations: [ConfigurationDescription]
+    /// Requests that have a name, in the order they were described in.
+    public let fetchRequestTemplates: [FetchRequestTemplate]
     /// The class of the objects of each entity, by entity name; empty for a model that was described without classes.
     package let classes: [String: AnyClass]
     private let indexByName: [String: EntityIndex]
@@ -25,20 +29,27 @@ public final class ManagedObjectModel: Sendable {
     /// - Throws: `ModelError` with every problem found, not only the first.
     /// - Complexity: O(entities x properties).
     public convenience init(
-        entities descriptions: [EntityDescription], versionIdentifiers: [String] = []
+        entities descriptions: [EntityDescription], versionIdentifiers: [String] = [],
+        configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestTemplate] = []
     ) throws(ModelError) {
-        try self.init(entities: descriptions, versionIdentifiers: versionIdentifiers, classes: [:])
+        try self.init(
+            entities: descriptions, versionIdentifiers: versionIdentifiers, classes: [:],
+            configurations: configurations, fetchRequestTemplates: fetchRequestTemplates)
     }
 
     /// Checks and resolves as the public initializer does, and remembers which class stands for which entity.
     package init(
-        entities descriptions: [EntityDescription], versionIdentifiers: [String], classes: [String: AnyClass]
+        entities descriptions: [EntityDescription], versionIdentifiers: [String], classes: [String: AnyClass],
+        configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestTemplate] = []
     ) throws(ModelError) {
-        let problems = ModelChecker(descriptions).problems()
+        let checker = ModelChecker(descriptions)
+        let problems = checker.problems() + checker.problems(of: configurations, fetchRequestTemplates)
         guard problems.isEmpty else { throw ModelError(problems: problems) }
         entities = ModelResolver(descriptions).entities()
         indexByName = Dictionary(uniqueKeysWithValues: entities.enumerated().map { ($1.name, $0) })
         self.versionIdentifiers = versionIdentifiers
+        self.configurations = configurations
+        self.fetchRequestTemplates = fetchRequestTemplates
         self.classes = classes
     }
 
@@ -53,8 +64,21 @@ public final class ManagedObjectModel: Sendable {
         relationship.inverse.map { entities[relationship.destination].relationships[$0] }
     }
 
-    /// The descriptions this model was made of: what a store keeps so that a file explains itself.
+    /// The entities of the configuration called `name`, in its order; `nil` if there is none.
+    public func entities(forConfigurationNamed name: String) -> [Entity]? {
+        configurations.first { $0.name == name }.map { $0.entities.compactMap { entity(named: $0) } }
+    }
+
+    /// The request called `name`.
+    public func fetchRequestTemplate(named name: String) -> FetchRequestTemplate? {
+        fetchRequestTemplates.first { $0.name == name }
+    }
+
+    /// The descriptions this model was made of.
     public var descriptions: [EntityDescription] { entities.map(\.description) }
+
+    /// The descriptions as a store keeps them, so that a file explains itself: without what only applications need.
+    package var storedDescriptions: [EntityDescription] { entities.map(\.description.stored) }
 }
 
 /// An entity of a checked model.

@@ -21,8 +21,26 @@ struct ModelChecker {
     func problems() -> [ModelError.Problem] {
         var checker = self
         for index in descriptions.indices { checker.checkEntity(at: index) }
+        checker.checkRenamedEntities()
         return checker.found
     }
+
+    /// An entity of an older version has at most one successor.
+    private mutating func checkRenamedEntities() {
+        var successors: [String: String] = [:]
+        for entity in descriptions {
+            guard let identifier = entity.renamingIdentifier, !identifier.isEmpty else { continue }
+            if let other = successors[identifier] {
+                report(
+                    entity.name,
+                    "entity '\(other)' was called '\(identifier)' too; an entity has one successor")
+            }
+            successors[identifier] = entity.name
+        }
+    }
+
+    /// Reports a problem of the model as a whole.
+    mutating func report(_ message: String) { found.append(ModelError.Problem(entity: nil, message)) }
 
     mutating func report(_ entity: String, _ message: String) { report(entity, nil, message) }
 
@@ -45,9 +63,10 @@ struct ModelChecker {
         return line
     }
 
-    /// `; did you mean 'x'?` if a name is near.
+    /// `; did you mean 'x'?` if a name is near; after many problems there are no hints, whose cost grows with names.
     func hint(_ name: String, among names: [String]) -> String {
-        NearMiss.nearest(to: name, among: names).map { "; did you mean '\($0)'?" } ?? ""
+        guard found.count < Self.hintedProblemCountMax else { return "" }
+        return NearMiss.nearest(to: name, among: names).map { "; did you mean '\($0)'?" } ?? ""
     }
 
     private mutating func checkEntity(at index: Int) {
@@ -59,12 +78,26 @@ struct ModelChecker {
         if entity.renamingIdentifier == "" {
             report(entity.name, "the renaming identifier is empty; give the old name, or nil")
         }
+        checkModifier(entity.versionHashModifier, of: entity, property: nil)
+        if entity.managedObjectClassName == "" {
+            report(entity.name, "the name of the class is empty; give one, or nil")
+        }
         checkSuperentity(of: entity)
         checkPropertyNames(of: entity)
-        for attribute in entity.attributes { checkAttribute(attribute, of: entity) }
-        for relationship in entity.relationships { checkRelationship(relationship, of: entity) }
+        for attribute in entity.attributes {
+            checkAttribute(attribute, of: entity)
+            checkModifier(attribute.versionHashModifier, of: entity, property: attribute.name)
+        }
+        for relationship in entity.relationships {
+            checkRelationship(relationship, of: entity)
+            checkModifier(relationship.versionHashModifier, of: entity, property: relationship.name)
+        }
         checkConstraints(of: entity)
         checkIndexes(of: entity)
+    }
+
+    private mutating func checkModifier(_ modifier: String?, of entity: EntityDescription, property: String?) {
+        if modifier == "" { report(entity.name, property, "the modifier of the hash is empty; give a text, or nil") }
     }
 
     /// Names begin with a letter or `_` and go on with letters, digits and `_`: what key paths can spell.
@@ -88,6 +121,9 @@ struct ModelChecker {
             )
         }
     }
+
+    /// How many problems get hints.
+    private static let hintedProblemCountMax = 100
 
     /// The longest name, in UTF-8 bytes: a store keeps names in keys, which are limited.
     static let nameByteCountMax = 200

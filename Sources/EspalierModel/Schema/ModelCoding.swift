@@ -29,9 +29,9 @@ package struct EncodedModel: Sendable, Hashable {
         (self.entities, self.versionIdentifiers) = (entities, versionIdentifiers)
     }
 
-    /// The descriptions of `model`.
+    /// The descriptions of `model`, as a store keeps them.
     package init(_ model: ManagedObjectModel) {
-        self.init(entities: model.descriptions, versionIdentifiers: model.versionIdentifiers)
+        self.init(entities: model.storedDescriptions, versionIdentifiers: model.versionIdentifiers)
     }
 
     static let magic: [UInt8] = [0x45, 0x53, 0x50, 0x4D]

@@ -37,12 +37,17 @@ public struct AttributeDescription: Sendable, Hashable {
     public var valueTransformerName: String?
     /// The name in an older version of the model (MD-33).
     public var renamingIdentifier: String?
+    /// A text that makes the version hash another one, where all else is equal (MD-05); no store keeps it.
+    public var versionHashModifier: String?
+    /// Texts of the application's own (MD-15); no store keeps them.
+    public var userInfo: [String: String]
 
     /// Describes an attribute.
     public init(
         _ name: String, _ type: AttributeType, isOptional: Bool = true, isTransient: Bool = false,
         defaultValue: AttributeValue = .null, isIndexed: Bool = false, elements: [AttributeDescription] = [],
-        valueTransformerName: String? = nil, renamingIdentifier: String? = nil
+        valueTransformerName: String? = nil, renamingIdentifier: String? = nil, versionHashModifier: String? = nil,
+        userInfo: [String: String] = [:]
     ) {
         self.name = name
         self.type = type
@@ -53,6 +58,8 @@ public struct AttributeDescription: Sendable, Hashable {
         self.elements = elements
         self.valueTransformerName = valueTransformerName
         self.renamingIdentifier = renamingIdentifier
+        self.versionHashModifier = versionHashModifier
+        self.userInfo = userInfo
     }
 }
 
@@ -88,12 +95,16 @@ public struct RelationshipDescription: Sendable, Hashable {
     public var maxCount: Int
     /// The name in an older version of the model (MD-33).
     public var renamingIdentifier: String?
+    /// A text that makes the version hash another one, where all else is equal (MD-05); no store keeps it.
+    public var versionHashModifier: String?
+    /// Texts of the application's own (MD-15); no store keeps them.
+    public var userInfo: [String: String]
 
     /// Describes a relationship.
     public init(
         _ name: String, to destination: String, inverse: String? = nil, _ cardinality: Cardinality = .toOne,
         deleteRule: DeleteRule = .nullify, isOptional: Bool = true, minCount: Int = 0, maxCount: Int? = nil,
-        renamingIdentifier: String? = nil
+        renamingIdentifier: String? = nil, versionHashModifier: String? = nil, userInfo: [String: String] = [:]
     ) {
         self.name = name
         self.destination = destination
@@ -104,5 +115,7 @@ public struct RelationshipDescription: Sendable, Hashable {
         self.minCount = minCount
         self.maxCount = maxCount ?? (cardinality == .toOne ? 1 : 0)
         self.renamingIdentifier = renamingIdentifier
+        self.versionHashModifier = versionHashModifier
+        self.userInfo = userInfo
     }
 }

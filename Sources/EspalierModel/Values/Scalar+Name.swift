@@ -2,10 +2,10 @@
 
 extension Unicode.Scalar {
     /// Whether it can begin a name: a letter, or `_`.
-    var beginsName: Bool { self == "_" || (isASCII ? isASCIILetter : properties.isXIDStart) }
+    package var beginsName: Bool { self == "_" || (isASCII ? isASCIILetter : properties.isXIDStart) }
 
     /// Whether a name can go on with it: a letter, a digit, or `_`.
-    var continuesName: Bool { beginsName || (isASCII ? ("0"..."9").contains(self) : properties.isXIDContinue) }
+    package var continuesName: Bool { beginsName || (isASCII ? ("0"..."9").contains(self) : properties.isXIDContinue) }
 
     private var isASCIILetter: Bool { ("a"..."z").contains(self) || ("A"..."Z").contains(self) }
 }

@@ -106,7 +106,7 @@ extension BTreeStore {
             var transaction = try StoreTransaction(writing: database)
             try StoreCatalog.create(schema, in: &transaction)
             try transaction.commit()
-        } else if let stored, stored.model.descriptions != model.descriptions {
+        } else if let stored, stored.model.descriptions != model.storedDescriptions {
             schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag)
         }
         let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: try StoreTransaction(reading: database))

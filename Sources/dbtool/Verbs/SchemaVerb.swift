@@ -1,42 +1,72 @@
-// `dbtool schema`: the model that a store carries, entity by entity.
+// `dbtool schema`: the model that a store carries or a model file describes, entity by entity or as Swift classes.
 
 import EspalierModel
-import EspalierStore
+import EspalierModelFile
 
 /// The verb `schema`.
 enum SchemaVerb: Verb {
     static let usage = Usage(
         name: "schema", summary: "show the model in a store: entities, attributes, relationships, indexes",
-        parameters: [.required("FILE", "the store"), .optional("ENTITY", "one entity; without it all of them")],
-        options: [.json],
-        discussion: "A store carries its whole model, so no other file and no program is needed to read it.",
+        parameters: [
+            .required("FILE", "the store, or a model file (.xcdatamodeld, .xcdatamodel, .momd, .mom)"),
+            .optional("ENTITY", "one entity; without it all of them"),
+        ],
+        options: [.json, .flag("--swift", "print @Entity classes of the whole model, as Swift source")],
+        discussion: """
+            A store carries its whole model, so no other file and no program is needed to read it.
+            What a model file asks for and Espalier does not do is told on standard error.
+            """,
         examples: [
             .init(command: "dbtool schema chinook.espalier", meaning: "every entity with its number of rows"),
             .init(command: "dbtool schema chinook.espalier Track", meaning: "one entity"),
+            .init(
+                command: "dbtool schema Shop.xcdatamodeld --swift > Shop.swift", meaning: "its classes"),
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
-        let store = try OpenStore(arguments.required("FILE"))
-        let entities = try arguments["ENTITY"].map { name throws(ToolError) in [try store.entity(named: name)] }
+        if arguments.flag("--swift"), arguments.wantsJSON || arguments["ENTITY"] != nil {
+            throw .usage(
+                UsageError(
+                    message: "--swift prints all classes, as Swift source; it goes with neither ENTITY nor --json"))
+        }
+        let source = try SchemaSource(arguments.required("FILE"))
+        for omission in source.omissions { console.errors.write("note: \(source.path): \(omission)\n") }
+        if arguments.flag("--swift") {
+            try printClasses(of: source, to: console)
+            try source.close()
+            return .ok
+        }
+        let entities = try arguments["ENTITY"].map { name throws(ToolError) in [try source.entity(named: name)] }
         if arguments.wantsJSON {
             var list: [JSONValue] = []
-            for entity in entities ?? store.model.entities {
-                list.append(json(entity, store.model, rowCount: try store.rowCount(of: entity)))
+            for entity in entities ?? source.model.entities {
+                list.append(json(entity, source.model, rowCount: try source.rowCount(of: entity)))
             }
-            console.print(["file": .string(store.path), "entities": .array(list)])
+            console.print(["file": .string(source.path), "entities": .array(list)])
         } else {
-            for entity in entities ?? store.model.entities {
-                print(entity, store.model, rowCount: try store.rowCount(of: entity), to: console)
+            for entity in entities ?? source.model.entities {
+                print(entity, source.model, rowCount: try source.rowCount(of: entity), to: console)
             }
         }
-        try store.close()
+        try source.close()
         return .ok
     }
 
-    private static func print(_ entity: Entity, _ model: ManagedObjectModel, rowCount: Int, to console: Console) {
+    private static func printClasses(of source: SchemaSource, to console: Console) throws(ToolError) {
+        let name = source.path.split(separator: "/").last.map(String.init) ?? source.path
+        let classes: EntityClassSource
+        do { classes = try EntityClassSource(source.model, origin: name) } catch {
+            throw .refused(path: source.path, reason: error.description)
+        }
+        for omission in classes.omissions { console.errors.write("note: \(source.path): \(omission)\n") }
+        console.output.write(classes.text)
+    }
+
+    private static func print(_ entity: Entity, _ model: ManagedObjectModel, rowCount: Int?, to console: Console) {
         let above = entity.superentity.map { " : \(model.entities[$0].name)" } ?? ""
-        let rows = entity.isAbstract ? "abstract" : rowCount == 1 ? "1 row" : "\(DisplayText.grouped(rowCount)) rows"
-        console.print("\(entity.name)\(above) (\(rows))")
+        let rows = rowCount.map { $0 == 1 ? "1 row" : "\(DisplayText.grouped($0)) rows" }
+        let remark = entity.isAbstract ? " (abstract)" : rows.map { " (\($0))" } ?? ""
+        console.print("\(entity.name)\(above)\(remark)")
         var table = TextTable([.text("property"), .text("type"), .text("rules")], hasHeader: false)
         for attribute in entity.attributes {
             table.append(["  " + attribute.name, typeText(attribute), rules(of: attribute, in: entity, model)])
@@ -76,7 +106,7 @@ enum SchemaVerb: Verb {
         return rules.filter { !$0.isEmpty }.joined(separator: ", ")
     }
 
-    private static func json(_ entity: Entity, _ model: ManagedObjectModel, rowCount: Int) -> JSONValue {
+    private static func json(_ entity: Entity, _ model: ManagedObjectModel, rowCount: Int?) -> JSONValue {
         let attributes = entity.attributes.map { attribute -> JSONValue in
             [
                 "name": .string(attribute.name), "type": .string("\(attribute.type)"),
@@ -97,7 +127,8 @@ enum SchemaVerb: Verb {
         }
         return [
             "name": .string(entity.name), "superentity": .optional(entity.superentity.map { model.entities[$0].name }),
-            "abstract": .boolean(entity.isAbstract), "rows": .count(rowCount), "attributes": .array(attributes),
+            "abstract": .boolean(entity.isAbstract), "rows": rowCount.map { .count($0) } ?? .null,
+            "attributes": .array(attributes),
             "relationships": .array(relationships),
             "unique": .array(entity.uniquenessConstraints.map { .array($0.map(JSONValue.string)) }),
             "indexes": .array(

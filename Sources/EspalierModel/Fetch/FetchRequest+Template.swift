@@ -1,0 +1,23 @@
+// Requests made of those that a model knows under a name (FR-17).
+
+extension FetchRequest {
+    /// The request that `template` describes, with values for the variables of its condition.
+    ///
+    ///     let template = try #require(model.fetchRequestTemplate(named: "byName"))
+    ///     let request = try FetchRequest<Person>(template, substitutionVariables: ["NAME": "Nina"])
+    ///
+    /// - Throws: `FetchPredicateError` if the condition cannot be read, or a variable has no value.
+    public init(
+        _ template: FetchRequestTemplate, substitutionVariables values: [String: any PredicateArgument] = [:]
+    ) throws(FetchPredicateError) {
+        var predicate: FetchPredicate?
+        if let format = template.predicateFormat {
+            predicate = try FetchPredicate(format: format).withSubstitutionVariables(values)
+        }
+        self.init(entityName: template.entity, predicate: predicate)
+        terms.fetchLimit = template.fetchLimit
+        terms.includesSubentities = template.includesSubentities
+        terms.includesPendingChanges = template.includesPendingChanges
+        terms.returnsObjectsAsFaults = template.returnsObjectsAsFaults
+    }
+}

@@ -1,0 +1,72 @@
+// One model out of several, such as those of the parts of an application (MD-02).
+
+extension ManagedObjectModel {
+    /// A model with the entities, configurations and requests of all `models`.
+    ///
+    /// What several models describe under one name must be described alike, and is taken once. Configurations of the
+    /// same name are united. Classes come along.
+    ///
+    /// - Throws: `ModelError` with every name that two models give different meanings.
+    public convenience init(byMerging models: [ManagedObjectModel]) throws(ModelError) {
+        var merger = ModelMerger()
+        for model in models { merger.add(model) }
+        guard merger.problems.isEmpty else { throw ModelError(problems: merger.problems) }
+        try self.init(
+            entities: merger.entities, versionIdentifiers: merger.versionIdentifiers, classes: merger.classes,
+            configurations: merger.configurations, fetchRequestTemplates: merger.templates)
+    }
+}
+
+/// Gathers the parts of models.
+private struct ModelMerger {
+    var entities: [EntityDescription] = []
+    var versionIdentifiers: [String] = []
+    var configurations: [ConfigurationDescription] = []
+    var templates: [FetchRequestTemplate] = []
+    var classes: [String: AnyClass] = [:]
+    var problems: [ModelError.Problem] = []
+    private var entityByName: [String: EntityDescription] = [:]
+
+    mutating func add(_ model: ManagedObjectModel) {
+        for entity in model.descriptions {
+            guard let known = entityByName[entity.name] else {
+                entityByName[entity.name] = entity
+                entities.append(entity)
+                continue
+            }
+            if known != entity {
+                report(entity.name, "two models describe this entity differently; rename one, or make them equal")
+            }
+        }
+        for name in model.classes.keys.sorted() {
+            if let known = classes[name], known != model.classes[name] {
+                report(name, "two models have different classes for this entity; use one of them in both")
+            }
+            classes[name] = model.classes[name]
+        }
+        for identifier in model.versionIdentifiers where !versionIdentifiers.contains(identifier) {
+            versionIdentifiers.append(identifier)
+        }
+        for configuration in model.configurations {
+            guard let index = configurations.firstIndex(where: { $0.name == configuration.name }) else {
+                configurations.append(configuration)
+                continue
+            }
+            let known = Set(configurations[index].entities)
+            configurations[index].entities += configuration.entities.filter { !known.contains($0) }
+        }
+        for template in model.fetchRequestTemplates {
+            guard let known = templates.first(where: { $0.name == template.name }) else {
+                templates.append(template)
+                continue
+            }
+            if known != template {
+                report(nil, "two models describe the request '\(template.name)' differently; rename one of them")
+            }
+        }
+    }
+
+    private mutating func report(_ entity: String?, _ message: String) {
+        problems.append(ModelError.Problem(entity: entity, message))
+    }
+}

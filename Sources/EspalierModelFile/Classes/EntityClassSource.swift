@@ -1,0 +1,173 @@
+// Swift source of the `@Entity` classes of a model: what an application would have written itself.
+//
+// Invariants
+//   1. The source compiles, and the model of its classes has the version hashes of the model, but for what `omissions`
+//      names.
+//   2. The same model always gives the same source.
+// Not here: how values and names are written in Swift (SwiftText).
+
+package import EspalierModel
+
+/// The classes of a model as Swift source.
+package struct EntityClassSource: Sendable {
+    /// The source of a file.
+    package let text: String
+    /// What classes cannot say, a sentence for each: it is left out, with a comment in its place.
+    package let omissions: [String]
+
+    /// Writes the classes of `model`.
+    ///
+    /// - Parameter origin: What the head of the source calls the model.
+    /// - Throws: `EntityClassError` for names that no class or property can have.
+    package init(_ model: ManagedObjectModel, origin: String) throws(EntityClassError) {
+        var problems: [String] = []
+        for entity in model.entities {
+            if SwiftText.classNamesInUse.contains(entity.name) || SwiftText.keywords.contains(entity.name) {
+                problems.append(
+                    "a class '\(entity.name)' would hide what Swift and Espalier call so; rename the entity")
+            }
+            let names = entity.description.attributes.map(\.name) + entity.description.relationships.map(\.name)
+            for name in names where SwiftText.propertyNamesInUse.contains(name) {
+                problems.append("'\(entity.name).\(name)' is a property that every object has; rename it in the model")
+            }
+        }
+        guard problems.isEmpty else { throw EntityClassError(problems: problems) }
+        var writer = EntityClassWriter(model)
+        for entity in model.entities { writer.write(entity) }
+        writer.noteWhatNoClassSays()
+        let needsFoundation = writer.usesFoundation ? "import Foundation\n" : ""
+        let head = "// Made of \(origin.replacing("\n", with: " ")) by 'dbtool schema --swift'.\n\nimport Espalier\n"
+        text = head + needsFoundation + writer.text
+        omissions = writer.omissions
+    }
+}
+
+/// Names of a model that no Swift source can have.
+package struct EntityClassError: Error, Equatable, CustomStringConvertible {
+    /// A sentence for each.
+    package let problems: [String]
+
+    /// All of them, one a line if there are several.
+    package var description: String {
+        problems.count == 1
+            ? problems[0] : "no classes can be made:\n" + problems.map { "  \($0)" }.joined(separator: "\n")
+    }
+}
+
+private struct EntityClassWriter {
+    let model: ManagedObjectModel
+    var text = ""
+    var omissions: [String] = []
+    var usesFoundation = false
+
+    init(_ model: ManagedObjectModel) { self.model = model }
+
+    mutating func write(_ entity: Entity) {
+        let description = entity.description
+        let isLeaf = entity.family.count == 1
+        text += "\n@Entity\(arguments(of: entity))\n"
+        text += "\(isLeaf ? "final " : "")class \(entity.name): \(description.superentity ?? "ManagedObject") {\n"
+        for attribute in description.attributes { write(attribute, of: description) }
+        for relationship in description.relationships { write(relationship) }
+        text += "}\n"
+    }
+
+    /// Notes the parts of the model that stand beside its entities and properties.
+    mutating func noteWhatNoClassSays() {
+        for entity in model.descriptions {
+            let parts =
+                [(entity.name, entity.versionHashModifier, entity.userInfo)]
+                + entity.attributes.map { ("\(entity.name).\($0.name)", $0.versionHashModifier, $0.userInfo) }
+                + entity.relationships.map { ("\(entity.name).\($0.name)", $0.versionHashModifier, $0.userInfo) }
+            for (name, modifier, texts) in parts {
+                if modifier != nil { omissions.append("the modifier of the hash of '\(name)' is left out") }
+                if !texts.isEmpty { omissions.append("the application's own texts of '\(name)' are left out") }
+            }
+        }
+        omissions += model.configurations.map { "the configuration '\($0.name)' is left out" }
+        omissions += model.fetchRequestTemplates.map { "the request '\($0.name)' is left out" }
+    }
+
+    private func arguments(of entity: Entity) -> String {
+        let description = entity.description
+        var arguments: [String] = []
+        if description.isAbstract { arguments.append("isAbstract: true") }
+        let constraints = description.uniquenessConstraints.filter { !isMark($0, of: description) }
+        if !constraints.isEmpty {
+            let groups = constraints.map { "[\($0.map(SwiftText.literal).joined(separator: ", "))]" }
+            arguments.append("uniquenessConstraints: [\(groups.joined(separator: ", "))]")
+        }
+        if !description.indexes.isEmpty {
+            let indexes = description.indexes.map { index in
+                let parts = index.elements.map { part in
+                    ".init(\(SwiftText.literal(part.property))\(part.isAscending ? "" : ", isAscending: false"))"
+                }
+                return ".init(\(SwiftText.literal(index.name)), on: [\(parts.joined(separator: ", "))])"
+            }
+            let line = indexes.joined(separator: ", ")
+            let isLong = line.count > 80 && indexes.count > 1
+            arguments.append("indexes: [\(isLong ? Self.lines(indexes) : line)]")
+        }
+        if let name = description.renamingIdentifier { arguments.append("originalName: \(SwiftText.literal(name))") }
+        guard !arguments.isEmpty else { return "" }
+        let line = "(\(arguments.joined(separator: ", ")))"
+        return line.count <= 100 ? line : "(\n    \(arguments.joined(separator: ",\n    ")))"
+    }
+
+    /// Items of a list that stands within the arguments of a class, each in a line of its own.
+    private static func lines(_ items: [String]) -> String {
+        "\n" + items.map { "        \($0),\n" }.joined() + "    "
+    }
+
+    /// Whether a constraint is that of one attribute of the class itself: its property says so.
+    private func isMark(_ constraint: [String], of entity: EntityDescription) -> Bool {
+        constraint.count == 1 && entity.attributes.contains { $0.name == constraint[0] }
+    }
+
+    private mutating func write(_ attribute: AttributeDescription, of entity: EntityDescription) {
+        guard let type = SwiftText.typeName(of: attribute.type) else {
+            let what = "'\(entity.name).\(attribute.name)' of type \(attribute.type)"
+            omissions.append("\(what) is left out: no property of a class has this type")
+            text += "    // \(attribute.name): no property of a class has the type \(attribute.type).\n"
+            return
+        }
+        usesFoundation = usesFoundation || SwiftText.foundationTypes.contains(type)
+        var options: [String] = []
+        if attribute.isIndexed { options.append(".indexed") }
+        if entity.uniquenessConstraints.contains([attribute.name]) { options.append(".unique") }
+        if let name = attribute.renamingIdentifier { options.append("originalName: \(SwiftText.literal(name))") }
+        text += "    "
+        if attribute.isTransient { text += "@Transient " }
+        if !options.isEmpty { text += "@Attribute(\(options.joined(separator: ", "))) " }
+        text += "var \(SwiftText.identifier(attribute.name)): \(type)\(attribute.isOptional ? "?" : "")"
+        if !attribute.defaultValue.isNull {
+            if let value = SwiftText.expression(attribute.defaultValue, isOptional: attribute.isOptional) {
+                text += " = \(value)"
+            } else {
+                omissions.append("the default of '\(entity.name).\(attribute.name)' is left out: no literal says it")
+            }
+        }
+        text += "\n"
+    }
+
+    private mutating func write(_ relationship: RelationshipDescription) {
+        var options: [String] = []
+        if let inverse = relationship.inverse { options.append("inverse: \(SwiftText.literal(inverse))") }
+        if relationship.deleteRule != .nullify { options.append("deleteRule: .\(relationship.deleteRule)") }
+        if !relationship.isOptional { options.append("isRequired: true") }
+        if relationship.minCount > 0 { options.append("minimum: \(relationship.minCount)") }
+        if relationship.cardinality != .toOne, relationship.maxCount > 0 {
+            options.append("maximum: \(relationship.maxCount)")
+        }
+        if let name = relationship.renamingIdentifier { options.append("originalName: \(SwiftText.literal(name))") }
+        let type =
+            switch relationship.cardinality {
+            case .toOne: "\(relationship.destination)?"
+            case .toMany: "ToMany<\(relationship.destination)>"
+            case .ordered: "OrderedToMany<\(relationship.destination)>"
+            }
+        text += "    "
+        if !options.isEmpty { text += "@Relationship(\(options.joined(separator: ", "))) " }
+        text += "var \(SwiftText.identifier(relationship.name)): \(type)\n"
+    }
+}

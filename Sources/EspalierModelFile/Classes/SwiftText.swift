@@ -1,0 +1,97 @@
+// Names and values as Swift source writes them.
+
+import EspalierModel
+import FoundationEssentials
+
+enum SwiftText {
+    /// The type of a property with values of `type`; `nil` if there is none.
+    static func typeName(of type: AttributeType) -> String? {
+        switch type {
+        case .integer16: "Int16"
+        case .integer32: "Int32"
+        case .integer64: "Int64"
+        case .decimal: "Decimal"
+        case .double: "Double"
+        case .float: "Float"
+        case .string: "String"
+        case .boolean: "Bool"
+        case .date: "Date"
+        case .binary: "Data"
+        case .uuid: "UUID"
+        case .uri: "URL"
+        case .undefined, .transformable, .objectID, .composite: nil
+        }
+    }
+
+    /// The types above that are Foundation's.
+    static let foundationTypes: Set = ["Decimal", "Date", "Data", "UUID", "URL"]
+
+    /// `name` where a declaration has it: within backticks if it is a word of the language.
+    static func identifier(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
+
+    /// A literal of `text`.
+    static func literal(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\t": result += "\\t"
+            case "\r": result += "\\r"
+            default:
+                if scalar.value < 0x20 || scalar.value == 0x7F || scalar.properties.generalCategory == .format
+                    || scalar.properties.generalCategory == .lineSeparator
+                    || scalar.properties.generalCategory == .paragraphSeparator
+                {
+                    result += "\\u{\(String(scalar.value, radix: 16))}"
+                } else {
+                    result.unicodeScalars.append(scalar)
+                }
+            }
+        }
+        return result + "\""
+    }
+
+    /// An expression of the value of a default; `nil` if no plain one has its type.
+    static func expression(_ value: AttributeValue, isOptional: Bool) -> String? {
+        switch value {
+        case .integer(let value): "\(value)"
+        case .double(let value): value.isFinite ? "\(value)" : nil
+        case .float(let value): value.isFinite ? "\(value)" : nil
+        case .string(let value): literal(value)
+        case .boolean(let value): "\(value)"
+        case .date(let value): "Date(timeIntervalSinceReferenceDate: \(value.timeIntervalSinceReferenceDate))"
+        case .decimal(let value):
+            "Decimal(string: \(literal(value.description)))\(isOptional ? "" : " ?? 0")"
+        case .uuid(let value): "UUID(uuidString: \(literal(value.uuidString)))\(isOptional ? "" : " ?? UUID()")"
+        case .uri(let value):
+            "URL(string: \(literal(value.absoluteString)))\(isOptional ? "" : " ?? URL(filePath: \"/\")")"
+        case .binary(let value): value.isEmpty ? "Data()" : nil
+        case .null, .transformable, .objectID, .composite: nil
+        }
+    }
+
+    /// Words of the language that a property can have within backticks only.
+    static let keywords: Set = [
+        "Any", "Protocol", "Self", "Type", "as", "associatedtype", "await", "break", "case", "catch", "class",
+        "continue", "default", "defer", "deinit", "do", "else", "enum", "extension", "fallthrough", "false",
+        "fileprivate", "for", "func", "guard", "if", "import", "in", "init", "inout", "internal", "is", "let", "nil",
+        "operator", "precedencegroup", "private", "protocol", "public", "repeat", "rethrows", "return", "self",
+        "static", "struct", "subscript", "super", "switch", "throw", "throws", "true", "try", "typealias", "var",
+        "where", "while",
+    ]
+
+    /// Names that a class of the source would hide from the rest of it.
+    static let classNamesInUse: Set = [
+        "Attribute", "Bool", "Data", "Date", "Decimal", "Double", "Entity", "EntityDescription", "Float", "Int16",
+        "Int32", "Int64", "ManagedObject", "OrderedToMany", "PropertyOptions", "Relationship", "String", "ToMany",
+        "Transient", "URL", "UUID", "Set", "Array", "Optional", "Swift", "Espalier", "Foundation",
+    ]
+
+    /// The properties that every object of a class has.
+    static let propertyNamesInUse: Set = [
+        "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted", "isFault",
+        "hasPersistentChangedValues", "description", "hashValue", "entityName", "entityDescription",
+    ]
+}

@@ -1,0 +1,279 @@
+// Makes the document of a compiled model: the elements that the editor's file had, as far as the compiler kept them.
+//
+// Invariants
+//   1. What is not understood is not dropped: a field of an unknown name becomes an attribute of that name, which is no
+//      word of model files, so that making a model of the document is refused by name (ModelFeature.unknownAttributes).
+//   2. Each object is read where it is owned, and references back are used for names only: nothing goes round.
+//   3. Work is bounded: objects that are named again and again count each time.
+//   4. Entities and properties come in the order of their names, for the archive keeps no other.
+
+import EspalierModel
+
+struct CompiledModelReader {
+    private let archive: KeyedArchive
+    private(set) var problems: [ModelFileError.Problem] = []
+    /// How many fields and entries can still be read.
+    private var budget = 1_000_000
+
+    init(_ archive: KeyedArchive) { self.archive = archive }
+
+    /// The element `model`; `nil` if the archive holds another thing.
+    mutating func root() -> ModelElement? {
+        guard let model = archive.object(archive.root), model.className == "NSManagedObjectModel" else { return nil }
+        var root = ModelElement(.model)
+        let identifiers = archive.items(model.fields["NSVersionIdentifiers"]).compactMap { archive.text($0) }.sorted()
+        if identifiers.count > 1 {
+            report("model", "has \(identifiers.count) names of its version, and a document has one")
+        }
+        root["userDefinedModelVersionIdentifier"] = identifiers.first ?? ""
+        let requests = archive.entries(model.fields["NSFetchRequestTemplates"]).compactMap { archive.text($0.key) }
+        if !requests.isEmpty { root["NSFetchRequestTemplates"] = requests.sorted().joined(separator: ", ") }
+        keepUnknown(model, in: &root, known: ["NSEntities", "NSFetchRequestTemplates", "NSVersionIdentifiers"])
+        let entities = archive.entries(model.fields["NSEntities"]).compactMap { archive.object($0.value) }
+        guard entities.count <= XMLReader.childCountMax else {
+            problems.append(.init(.tooLarge, element: "model", "the model has \(entities.count) entities"))
+            return nil
+        }
+        let named = entities.map { (name: archive.text($0.fields["NSEntityName"]) ?? "", object: $0) }
+        root.children = named.sorted { $0.name < $1.name }.map { entity($0.object, name: $0.name) }
+        return root
+    }
+
+    private mutating func entity(_ object: KeyedArchive.Object, name: String) -> ModelElement {
+        let fields = object.fields
+        var element = ModelElement(.entity, [.init("name", name)])
+        element["representedClassName"] = archive.text(fields["NSClassNameForEntity"])
+        if fields["NSIsAbstract"] == .boolean(true) { element["isAbstract"] = "YES" }
+        element["parentEntity"] = archive.object(fields["NSSuperentity"]).flatMap {
+            archive.text($0.fields["NSEntityName"])
+        }
+        nameFormerly(object, name: name, in: &element)
+        keepUnknown(
+            object, in: &element,
+            known: [
+                "NSEntityName", "NSClassNameForEntity", "NSIsAbstract", "NSSuperentity", "NSSubentities",
+                "NSManagedObjectModel", "NSProperties", "NSRenamingIdentifier", "NSVersionHashModifier", "NSUserInfo",
+                "NSFetchIndexDescriptions", "NSCompoundIndexes", "NSUniqueTuples",
+            ])
+        let inherited = inheritedNames(of: object)
+        guard spend(fields.count + inherited.count, on: element) else { return element }
+        let properties = archive.entries(fields["NSProperties"]).compactMap { entry -> (String, KeyedArchive.Object)? in
+            guard let name = archive.text(entry.key), !inherited.contains(name) else { return nil }
+            return archive.object(entry.value).map { (name, $0) }
+        }
+        guard spend(properties.count, on: element) else { return element }
+        element.children = properties.sorted { $0.0 < $1.0 }.map { property($0.1, name: $0.0, of: name) }
+        // Older compilers wrote indexes over several properties here only.
+        if let indexes = fields["NSFetchIndexDescriptions"] {
+            element.children += archive.items(indexes).compactMap { index($0) }
+        } else {
+            let lists = archive.items(fields["NSCompoundIndexes"]).map { names(in: $0, .index) }
+            let groups = lists.map { ModelElement(.compoundIndex, children: $0) }
+            if !groups.isEmpty { element.children.append(ModelElement(.compoundIndexes, children: groups)) }
+        }
+        let constraints = archive.items(fields["NSUniqueTuples"]).map {
+            ModelElement(.uniquenessConstraint, children: names(in: $0, .constraint))
+        }
+        if !constraints.isEmpty { element.children.append(ModelElement(.uniquenessConstraints, children: constraints)) }
+        keepUserInfo(object, in: &element)
+        return element
+    }
+
+    /// The names of the properties that superentities have: whether an entity repeats them depends on the compiler.
+    private func inheritedNames(of entity: KeyedArchive.Object) -> Set<String> {
+        var names: Set<String> = []
+        var line: Set<Int> = [entity.number]
+        var above = archive.object(entity.fields["NSSuperentity"])
+        while let next = above, line.insert(next.number).inserted, line.count <= ModelConverter.inheritanceDepthMax {
+            names.formUnion(archive.entries(next.fields["NSProperties"]).compactMap { archive.text($0.key) })
+            above = archive.object(next.fields["NSSuperentity"])
+        }
+        return names
+    }
+
+    private mutating func property(_ object: KeyedArchive.Object, name: String, of entity: String) -> ModelElement {
+        var element: ModelElement
+        var known: Set = [
+            "_P", "NSEntity", "NSPropertyName", "NSRenamingIdentifier", "NSIsOptional", "NSIsTransient", "NSIsIndexed",
+            "NSUserInfo", "NSVersionHashModifier", "NSValidationPredicates", "NSValidationWarnings",
+        ]
+        switch object.className {
+        case "NSRelationshipDescription":
+            element = relationship(object, name: name)
+            known.formUnion([
+                "NSDestinationEntity", "_NSDestinationEntityName", "NSInverseRelationship",
+                "_NSInverseRelationshipName",
+                "NSDeleteRule", "NSMinCount", "NSMaxCount", "NSIsOrdered",
+            ])
+        case "NSFetchedPropertyDescription": element = ModelElement(.fetchedProperty, [.init("name", name)])
+        default:
+            element = attribute(object, name: name, of: entity)
+            known.formUnion([
+                "NSAttributeType", "NSAttributeValueClassName", "NSDefaultValue", "NSValueTransformerName",
+            ])
+            if object.fields["NSFlagsKey"] == .integer(0) { known.insert("NSFlagsKey") }
+        }
+        guard spend(object.fields.count, on: element) else { return element }
+        if object.fields["NSIsOptional"] == .boolean(true) { element["optional"] = "YES" }
+        if object.fields["NSIsTransient"] == .boolean(true) { element["transient"] = "YES" }
+        nameFormerly(object, name: name, in: &element)
+        keepUnknown(object, in: &element, known: known)
+        keepUserInfo(object, in: &element)
+        return element
+    }
+
+    private mutating func attribute(_ object: KeyedArchive.Object, name: String, of entity: String) -> ModelElement {
+        let fields = object.fields
+        var element = ModelElement(.attribute, [.init("name", name)])
+        var type = AttributeType.undefined
+        if case .integer(let code)? = fields["NSAttributeType"] {
+            if let known = UInt16(exactly: code).flatMap(AttributeType.init), known.modelFileName != nil {
+                type = known
+            } else {
+                report("entity '\(entity)', attribute '\(name)'", "has the type \(code), for which files have no name")
+            }
+        }
+        element["attributeType"] = type.modelFileName
+        element["valueTransformerName"] = archive.text(fields["NSValueTransformerName"])
+        if fields["NSIsIndexed"] == .boolean(true) { element["indexed"] = "YES" }
+        if let value = fields["NSDefaultValue"] {
+            if let text = defaultText(value, type) {
+                element[type == .date ? "defaultDateTimeInterval" : "defaultValueString"] = text
+            } else {
+                element["NSDefaultValue"] = archive.object(value)?.className ?? "?"
+            }
+        }
+        if !archive.items(fields["NSValidationPredicates"]).isEmpty { element["validationPredicates"] = "YES" }
+        if object.className == "NSDerivedAttributeDescription" {
+            element["derived"] = "YES"
+        } else if object.className != "NSAttributeDescription" {
+            element["class"] = object.className
+        }
+        return element
+    }
+
+    /// The text of a default in a model file; `nil` if it is of a class that is not read.
+    private func defaultText(_ field: KeyedArchive.Value, _ type: AttributeType) -> String? {
+        var value = field
+        if case .reference(let number) = field {
+            value = archive.value(number)
+            if let object = archive.object(number) {
+                let parts = ["NS.time", "NS.uuidbytes", "NS.relative", "NS.string"]
+                guard let part = parts.lazy.compactMap({ object.fields[$0] }).first else { return nil }
+                value = archive.text(part).map { .string($0) } ?? part
+            }
+        }
+        switch (value, type) {
+        case (.boolean(let value), .boolean): return value ? "YES" : "NO"
+        case (.integer(let value), .boolean) where value == 0 || value == 1: return value == 1 ? "YES" : "NO"
+        case (.boolean(let value), _) where type.isNumeric: return value ? "1" : "0"
+        case (.integer(let value), _) where type.isNumeric: return "\(value)"
+        case (.real(let value), .date): return "\(value)"
+        case (.real(let value), _) where type.isNumeric && type != .decimal: return "\(value)"
+        case (.string(let value), _): return value
+        case (.data(let bytes), .uuid) where bytes.count == 16:
+            let digits = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+            let parts = [digits[0..<4], digits[4..<6], digits[6..<8], digits[8..<10], digits[10..<16]]
+            return parts.map { $0.joined() }.joined(separator: "-").uppercased()
+        default: return nil
+        }
+    }
+
+    private func relationship(_ object: KeyedArchive.Object, name: String) -> ModelElement {
+        let fields = object.fields
+        func count(_ field: String) -> Int64? { if case .integer(let count)? = fields[field] { count } else { nil } }
+        var element = ModelElement(.relationship, [.init("name", name)])
+        let (least, greatest) = (count("NSMinCount") ?? 0, count("NSMaxCount") ?? 0)
+        if greatest != 1 { element["toMany"] = "YES" }
+        if least != 0 { element["minCount"] = "\(least)" }
+        if greatest != 0 { element["maxCount"] = "\(greatest)" }
+        if let code = count("NSDeleteRule") {
+            element["deletionRule"] = UInt8(exactly: code).flatMap(DeleteRule.init)?.modelFileName ?? "\(code)"
+        }
+        if fields["NSIsOrdered"] == .boolean(true) { element["ordered"] = "YES" }
+        let destination =
+            archive.text(fields["_NSDestinationEntityName"])
+            ?? archive.object(fields["NSDestinationEntity"]).flatMap { archive.text($0.fields["NSEntityName"]) }
+        let inverse =
+            archive.text(fields["_NSInverseRelationshipName"])
+            ?? archive.object(fields["NSInverseRelationship"]).flatMap { archive.text($0.fields["NSPropertyName"]) }
+        element["destinationEntity"] = destination
+        element["inverseName"] = inverse
+        if inverse != nil { element["inverseEntity"] = destination }
+        return element
+    }
+
+    /// An index; `nil` for one that stands for `indexed` at its only attribute, which says so itself.
+    private mutating func index(_ field: KeyedArchive.Value) -> ModelElement? {
+        guard let object = archive.object(field) else { return nil }
+        let name = archive.text(object.fields["NSIndexName"]) ?? ""
+        var element = ModelElement(.fetchIndex, [.init("name", name)])
+        guard spend(1 + archive.items(object.fields["NSIndexElements"]).count, on: element) else { return nil }
+        if object.fields["NSPartialIndexPredicate"] != nil { element["partialIndexPredicate"] = "?" }
+        element.children = archive.items(object.fields["NSIndexElements"]).compactMap { archive.object($0) }.map {
+            part in
+            var element = ModelElement(.fetchIndexElement)
+            element["property"] = archive.text(part.fields["NSPropertyName"])
+            if element["property"] == nil { element["expression"] = "?" }
+            element["type"] = part.fields["NSFetchIndexElementType"] == .integer(0) ? "Binary" : "RTree"
+            element["order"] = part.fields["NSAscending"] == .boolean(true) ? "ascending" : "descending"
+            return element
+        }
+        return element.children.count == 1 && element.children[0]["property"] == name ? nil : element
+    }
+
+    private mutating func names(in list: KeyedArchive.Value, _ kind: ModelElement.Kind) -> [ModelElement] {
+        let names = archive.items(list).compactMap { archive.text($0) }
+        guard spend(1 + names.count, on: ModelElement(kind)) else { return [] }
+        return names.map { ModelElement(kind, [.init("value", $0)]) }
+    }
+
+    // What entities and properties have in common
+
+    /// Notes the former name, where it is another one, and the modifier of the hash.
+    private func nameFormerly(_ object: KeyedArchive.Object, name: String, in element: inout ModelElement) {
+        if let former = archive.text(object.fields["NSRenamingIdentifier"]), former != name {
+            element["elementID"] = former
+        }
+        element["versionHashModifier"] = archive.text(object.fields["NSVersionHashModifier"])
+    }
+
+    private mutating func keepUserInfo(_ object: KeyedArchive.Object, in element: inout ModelElement) {
+        let texts = archive.entries(object.fields["NSUserInfo"])
+        guard spend(texts.count, on: element) else { return }
+        let entries = texts.compactMap { entry -> ModelElement? in
+            guard let key = archive.text(entry.key) else { return nil }
+            guard let value = archive.text(entry.value) else {
+                report(element.label, "has an own value under '\(key.shortened)' that is no text")
+                return nil
+            }
+            return ModelElement(.entry, [.init("key", key), .init("value", value)])
+        }
+        let sorted = entries.sorted { ($0["key"] ?? "") < ($1["key"] ?? "") }
+        if !sorted.isEmpty { element.children.append(ModelElement(.userInfo, children: sorted)) }
+    }
+
+    /// Keeps the names of fields that nothing here reads.
+    private func keepUnknown(_ object: KeyedArchive.Object, in element: inout ModelElement, known: Set<String>) {
+        for name in object.fields.keys.sorted() where !known.contains(name) && element[name] == nil {
+            let field = object.fields[name]
+            // What is empty asks for nothing.
+            if let list = archive.object(field), list.fields["NS.objects"] == .array([]) { continue }
+            if field == .boolean(false) { continue }
+            element[name] = "?"
+        }
+    }
+
+    /// Whether that many more fields can be read.
+    private mutating func spend(_ count: Int, on element: ModelElement) -> Bool {
+        guard budget >= 0 else { return false }
+        budget -= count
+        if budget < 0 { problems.append(.init(.tooLarge, element: element.label, "the archive has too many parts")) }
+        return budget >= 0
+    }
+
+    private mutating func report(_ element: String, _ message: String) {
+        guard problems.count < ModelElementChecker.problemCountMax else { return }
+        problems.append(ModelFileError.Problem(.unsupported(.unknownAttributes), element: element, message))
+    }
+}

@@ -1,0 +1,109 @@
+// The table of objects in a keyed archive: each is a value, or an object of a class with named fields.
+//
+// Invariants
+//   1. Objects are followed one step at a time, by number: archives go round in circles, and no reader here does.
+
+/// A keyed archive.
+struct KeyedArchive {
+    typealias Value = BinaryPropertyList.Value
+
+    /// An object of a class.
+    struct Object {
+        /// The number in the archive.
+        let number: Int
+        let className: String
+        /// The fields by name, `$class` left out; references to nothing are left out too.
+        let fields: [String: Value]
+    }
+
+    private let list: BinaryPropertyList
+    /// The objects of the archive, as numbers in the list.
+    private let numbers: [Int]
+    /// For each of them what it is, if it is an object of a class: each is taken apart once, however often it is named.
+    private let objects: [Object?]
+    /// The number of the object that was archived.
+    let root: Int
+
+    /// The archive in a property list; `nil` if the list is none.
+    init?(_ list: BinaryPropertyList) {
+        self.list = list
+        let top = Self.strings(list, list.top)
+        guard let objects = top["$objects"], case .array(let numbers) = list.objects[objects],
+            let first = top["$top"], let root = Self.strings(list, first)["root"],
+            case .reference(let number) = list.objects[root], numbers.indices.contains(number)
+        else { return nil }
+        (self.numbers, self.root) = (numbers, number)
+        let classNames = numbers.map { number -> String? in
+            guard let name = Self.strings(list, number)["$classname"], case .string(let text) = list.objects[name]
+            else {
+                return nil
+            }
+            return text
+        }
+        self.objects = numbers.indices.map { index in
+            let entries = Self.strings(list, numbers[index])
+            guard let link = entries["$class"], case .reference(let classNumber) = list.objects[link],
+                classNames.indices.contains(classNumber), let className = classNames[classNumber]
+            else { return nil }
+            let named = entries.filter { $0.key != "$class" && !Self.isNothing(list.objects[$0.value], list, numbers) }
+            return Object(number: index, className: className, fields: named.mapValues { list.objects[$0] })
+        }
+    }
+
+    /// The value of the object with this number in the archive.
+    func value(_ number: Int) -> Value {
+        numbers.indices.contains(number) ? list.objects[numbers[number]] : .null
+    }
+
+    /// The object with this number; `nil` if it is a plain value.
+    func object(_ number: Int) -> Object? { objects.indices.contains(number) ? objects[number] : nil }
+
+    /// The object that a field refers to.
+    func object(_ field: Value?) -> Object? {
+        guard case .reference(let number)? = field else { return nil }
+        return object(number)
+    }
+
+    /// The text that a field holds or refers to.
+    func text(_ field: Value?) -> String? {
+        switch field {
+        case .string(let text): text
+        case .reference(let number): if case .string(let text) = value(number) { text } else { nil }
+        default: nil
+        }
+    }
+
+    /// The items of an array or set that a field refers to, as fields.
+    func items(_ field: Value?) -> [Value] {
+        guard let object = object(field), case .array(let items)? = object.fields["NS.objects"] else { return [] }
+        return items.map { list.objects[$0] }
+    }
+
+    /// The keys and values of a dictionary that a field refers to, as fields.
+    ///
+    /// A dictionary with known keys has these in an object of their own.
+    func entries(_ field: Value?) -> [(key: Value, value: Value)] {
+        guard let object = object(field) else { return [] }
+        if let values = object.fields["values"], let mapping = self.object(object.fields["searchMapping"]) {
+            return Array(zip(items(mapping.fields["keys"]), items(values)))
+        }
+        guard case .array(let keys)? = object.fields["NS.keys"] else { return [] }
+        return Array(zip(keys.map { list.objects[$0] }, items(field)))
+    }
+
+    /// Whether a field refers to the object that stands for nothing.
+    private static func isNothing(_ field: Value, _ list: BinaryPropertyList, _ numbers: [Int]) -> Bool {
+        guard case .reference(let number) = field, numbers.indices.contains(number) else { return false }
+        return list.objects[numbers[number]] == .string("$null")
+    }
+
+    /// The entries of a dictionary whose keys are texts.
+    private static func strings(_ list: BinaryPropertyList, _ index: Int) -> [String: Int] {
+        guard case .dictionary(let keys, let values) = list.objects[index] else { return [:] }
+        var entries: [String: Int] = [:]
+        for (key, value) in zip(keys, values) {
+            if case .string(let name) = list.objects[key] { entries[name] = value }
+        }
+        return entries
+    }
+}

@@ -1,0 +1,39 @@
+// Compiled models, `NAME.mom`: keyed archives of Core Data's model.
+
+public import FoundationEssentials
+
+extension ModelDocument {
+    /// Reads a compiled model, as Core Data archives it.
+    ///
+    /// The compiler drops what only the editor needs, and the order of entities and properties. Predicates, named
+    /// requests and parts of composites are not read. What is there and not understood is kept under its name, so that
+    /// making a model is refused by ``ModelFeature/unknownAttributes``.
+    ///
+    /// - Parameters:
+    ///   - compiled: The bytes of the file.
+    ///   - path: What messages call the file.
+    /// - Throws: `ModelFileError` if the bytes are no archive of a model, or more than is read.
+    /// - Complexity: O(bytes).
+    public init(compiled: Data, path: String = "the compiled model") throws(ModelFileError) {
+        guard compiled.count <= Self.byteCountMax else { throw Self.tooLarge(path: path, byteCount: compiled.count) }
+        let list: BinaryPropertyList
+        do {
+            list = try BinaryPropertyList(Array(compiled))
+        } catch {
+            throw ModelFileError(path: path, .malformedArchive, "byte \(error.byteOffset): \(error.message)")
+        }
+        guard let archive = KeyedArchive(list) else {
+            throw ModelFileError(path: path, .malformedArchive, "the property list is no keyed archive")
+        }
+        var reader = CompiledModelReader(archive)
+        guard let root = reader.root(), reader.problems.isEmpty else {
+            guard reader.problems.isEmpty else { throw ModelFileError(path: path, problems: reader.problems) }
+            throw ModelFileError(
+                path: path, .malformedArchive, "the archive holds no model; was it archived by Core Data?")
+        }
+        var checker = ModelElementChecker()
+        checker.check(root)
+        guard checker.problems.isEmpty else { throw ModelFileError(path: path, problems: checker.problems) }
+        self.init(root: root, path: path)
+    }
+}

@@ -1,0 +1,69 @@
+// Indexes of both forms that files have, under names that are unique within each hierarchy.
+
+import EspalierModel
+
+extension ModelConverter {
+    /// The index that `fetchIndex` describes; `nil` if it is of a kind that there is not.
+    mutating func index(_ element: ModelElement, of entity: ModelElement) -> EntityDescription.Index? {
+        var special: String?
+        if element.text("partialIndexPredicate") != nil { special = "has a condition" }
+        for part in element.children {
+            if part["property"] == nil || part.text("expression") != nil || part.text("expressionType") != nil {
+                special = "is over an expression"
+            } else if part["property"]?.contains(".") == true {
+                special = "is over a part of a composite"
+            } else if part["type"] == "RTree" {
+                special = "is over places on a map"
+            }
+        }
+        if let special {
+            note(.specialIndexes, element, in: [entity], "\(special), and there is no such index")
+            return nil
+        }
+        return EntityDescription.Index(
+            Self.identifier(element["name"] ?? ""),
+            on: element.children.map { part in
+                .init(part["property"] ?? "", isAscending: part["order"] != "descending")
+            })
+    }
+
+    /// The indexes of an older file, which have no names there.
+    mutating func compoundIndexes(_ element: ModelElement, of entity: String) -> [EntityDescription.Index] {
+        element.children.enumerated().map { number, index in
+            EntityDescription.Index(
+                "compoundIndex\(number + 1)", on: index.children.map { .init($0["value"] ?? "") })
+        }
+    }
+
+    /// Gives indexes that have the name of another one in their hierarchy the name of their entity too.
+    ///
+    /// Files let each entity name its indexes as it likes; in a model, subentities have those of their superentities.
+    mutating func nameIndexes() {
+        let indexByName = Dictionary(
+            entities.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let given = entities.map { entity in
+            entity.indexes.map(\.name) + entity.attributes.filter(\.isIndexed).map(\.name)
+        }
+        for position in entities.indices {
+            var above: Set<String> = []
+            var line: Set<Int> = [position]
+            var next = entities[position].superentity.flatMap { indexByName[$0] }
+            while let ancestor = next, line.insert(ancestor).inserted {
+                above.formUnion(given[ancestor])
+                next = entities[ancestor].superentity.flatMap { indexByName[$0] }
+            }
+            above.formUnion(entities[position].attributes.filter(\.isIndexed).map(\.name))
+            for slot in entities[position].indexes.indices
+            where above.contains(entities[position].indexes[slot].name) {
+                entities[position].indexes[slot].name += "Of\(entities[position].name)"
+            }
+        }
+    }
+
+    /// `name` with `_` for each character that no name of a model can have.
+    private static func identifier(_ name: String) -> String {
+        var result = ""
+        for scalar in name.unicodeScalars { result.unicodeScalars.append(scalar.continuesName ? scalar : "_") }
+        return result.unicodeScalars.first?.beginsName == false ? "_" + result : result
+    }
+}

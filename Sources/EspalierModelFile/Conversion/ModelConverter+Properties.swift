@@ -1,0 +1,103 @@
+// Attributes with types, defaults and parts of composites; relationships with inverse, counts and rules.
+
+import EspalierModel
+
+extension ModelConverter {
+    mutating func attribute(_ element: ModelElement, of entity: ModelElement) -> AttributeDescription {
+        let name = element["name"] ?? ""
+        places.note(element, entity: entity["name"] ?? "", property: name)
+        return attribute(element, in: [entity], depth: 0)
+    }
+
+    private mutating func attribute(
+        _ element: ModelElement, in path: [ModelElement], depth: Int
+    ) -> AttributeDescription {
+        let type = AttributeType(modelFileName: element["attributeType"] ?? "Undefined") ?? .undefined
+        var attribute = AttributeDescription(
+            element["name"] ?? "", type, isOptional: element["optional"] == "YES",
+            isTransient: element["transient"] == "YES", isIndexed: element["indexed"] == "YES",
+            valueTransformerName: element.text("valueTransformerName"), renamingIdentifier: element.text("elementID"),
+            versionHashModifier: element.text("versionHashModifier"), userInfo: userInfo(of: element, in: path))
+        if type != .transformable { attribute.valueTransformerName = nil }
+        attribute.defaultValue = defaultValue(of: element, type, in: path)
+        if type == .composite { attribute.elements = parts(of: element, in: path, depth: depth) }
+        let rules = [
+            "minValueString", "maxValueString", "minDateTimeInterval", "maxDateTimeInterval", "regularExpressionString",
+            "validationPredicates",
+        ].filter { element.text($0) != nil }
+        if !rules.isEmpty {
+            note(
+                .validationRules, element, in: path,
+                "has a rule (\(rules.joined(separator: ", "))), and values are not checked against rules")
+        }
+        if element["derived"] == "YES" {
+            attribute.isOptional = true
+            note(
+                .derivedAttributes, element, in: path,
+                "is derived (\((element["derivationExpression"] ?? "").shortened)), and nothing computes it")
+        }
+        return attribute
+    }
+
+    private mutating func parts(
+        of element: ModelElement, in path: [ModelElement], depth: Int
+    ) -> [AttributeDescription] {
+        guard depth < Self.compositeDepthMax else {
+            report(
+                .tooLarge, element, in: path,
+                "composites lie in each other more than \(Self.compositeDepthMax) deep; does one contain itself?")
+            return []
+        }
+        guard let name = element["composite"], let composite = composites[name] else {
+            let name = element["composite"] ?? ""
+            let hint = NearMiss.nearest(to: name, among: composites.keys.sorted()).map { "; did you mean '\($0)'?" }
+            report(
+                .invalidModel, element, in: path,
+                "names the composite '\(name)', which does not exist\(hint ?? "; add it")")
+            return []
+        }
+        let parts = composite.children(.attribute)
+        compositePartBudget -= parts.count
+        guard compositePartBudget >= 0 else {
+            report(.tooLarge, element, in: path, "the composites have too many parts all together; use fewer")
+            return []
+        }
+        return parts.map { attribute($0, in: path + [element], depth: depth + 1) }
+    }
+
+    private mutating func defaultValue(
+        of element: ModelElement, _ type: AttributeType, in path: [ModelElement]
+    ) -> AttributeValue {
+        let name = type == .date ? "defaultDateTimeInterval" : "defaultValueString"
+        guard let text = element[name] else { return .null }
+        if let value = type.value(modelFileText: text) { return value }
+        report(
+            .invalidValue, element, in: path,
+            "\(name)=\"\(text.shortened)\" is no value of type \(type); correct it or leave it out")
+        return .null
+    }
+
+    mutating func relationship(_ element: ModelElement, of entity: ModelElement) -> RelationshipDescription {
+        let name = element["name"] ?? ""
+        places.note(element, entity: entity["name"] ?? "", property: name)
+        if element["transient"] == "YES" {
+            note(.transientRelationships, element, in: [entity], "is transient, and relationships are always stored")
+        }
+        let destination = element["destinationEntity"] ?? ""
+        if let other = element["inverseEntity"], other != destination {
+            report(
+                .invalidModel, element, in: [entity],
+                "the inverse belongs to '\(other)', the destination is '\(destination)'; they have to be the same"
+            )
+        }
+        let isToMany = element["toMany"] == "YES"
+        let count = { (name: String) in element[name].flatMap { Int($0) } }
+        return RelationshipDescription(
+            name, to: destination, inverse: element["inverseName"],
+            isToMany ? element["ordered"] == "YES" ? .ordered : .toMany : .toOne,
+            deleteRule: DeleteRule(modelFileName: element["deletionRule"] ?? "Nullify") ?? .nullify,
+            isOptional: element["optional"] == "YES", minCount: count("minCount") ?? 0, maxCount: count("maxCount"),
+            renamingIdentifier: element.text("elementID"), versionHashModifier: element.text("versionHashModifier"),
+            userInfo: userInfo(of: element, in: [entity]))
+    }
+}

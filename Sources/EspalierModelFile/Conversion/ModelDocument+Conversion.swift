@@ -1,0 +1,211 @@
+// Makes descriptions of a model document's entities, configurations and requests.
+//
+// Invariants
+//   1. Work and memory are bounded by the document: entities, depth of inheritance and parts of composites are limited,
+//      for composites may name each other.
+// Not here: properties (ModelConverter+Properties), constraints and indexes (ModelConverter+Indexes).
+
+import EspalierModel
+
+extension ModelDocument {
+    /// What the document means to Espalier, and what of it Espalier does not do.
+    ///
+    /// Whether the descriptions hold together is judged when a model is made of them.
+    ///
+    /// - Throws: `ModelFileError` with each element and value that has no meaning.
+    public func conversion() throws(ModelFileError) -> ModelConversion {
+        var checker = ModelElementChecker()
+        checker.check(root)
+        guard root.kind == .model, checker.problems.isEmpty else {
+            throw ModelFileError(
+                path: path,
+                problems: root.kind == .model
+                    ? checker.problems
+                    : [.init(.unknownElement, "the top element is '\(root.kind.rawValue)'; it has to be 'model'")])
+        }
+        var converter = ModelConverter(self)
+        converter.convertModel()
+        guard converter.problems.isEmpty else { throw ModelFileError(path: path, problems: converter.problems) }
+        return ModelConversion(
+            entities: converter.entities, versionIdentifiers: converter.versionIdentifiers,
+            configurations: converter.configurations, fetchRequestTemplates: converter.templates,
+            unsupported: converter.unsupported, places: converter.places)
+    }
+}
+
+struct ModelConverter {
+    /// How many entities a model can have.
+    static let entityCountMax = 4_096
+    /// How many superentities an entity can have.
+    static let inheritanceDepthMax = 64
+    /// How deep composites can lie in each other: as deep as a model takes them.
+    static let compositeDepthMax = 8
+
+    let root: ModelElement
+    /// The composite types by name.
+    let composites: [String: ModelElement]
+    /// How many parts of composites can still be made.
+    var compositePartBudget = XMLReader.elementCountMax
+
+    var entities: [EntityDescription] = []
+    var versionIdentifiers: [String] = []
+    var configurations: [ConfigurationDescription] = []
+    var templates: [FetchRequestTemplate] = []
+    var unsupported: [ModelFileError.Problem] = []
+    var problems: [ModelFileError.Problem] = []
+    var places: ModelPlaces
+
+    init(_ document: ModelDocument) {
+        root = document.root
+        composites = Dictionary(
+            root.children(.composite).map { ($0["name"] ?? "", $0) }, uniquingKeysWith: { first, _ in first })
+        places = ModelPlaces(path: document.path)
+    }
+
+    mutating func convertModel() {
+        let elements = root.children(.entity)
+        guard elements.count <= Self.entityCountMax else {
+            return report(
+                .tooLarge, root, "the model has \(elements.count) entities; at most \(Self.entityCountMax) are possible"
+            )
+        }
+        guard isInheritanceBounded(elements) else { return }
+        if let identifier = root["userDefinedModelVersionIdentifier"], !identifier.isEmpty {
+            versionIdentifiers = [identifier]
+        }
+        noteUnknownAttributes(of: root, path: [])
+        for element in elements { entities.append(entity(element)) }
+        nameIndexes()
+        for composite in root.children(.composite) { checkTwice(composite) }
+        for element in root.children {
+            switch element.kind {
+            case .configuration:
+                configurations.append(
+                    ConfigurationDescription(
+                        element["name"] ?? "", entities: element.children(.memberEntity).compactMap { $0["name"] }))
+            case .fetchRequest: convertRequest(element)
+            default: break
+            }
+        }
+    }
+
+    private mutating func entity(_ element: ModelElement) -> EntityDescription {
+        let name = element["name"] ?? ""
+        places.note(element, entity: name)
+        var entity = EntityDescription(
+            name, superentity: element["parentEntity"], isAbstract: element["isAbstract"] == "YES",
+            renamingIdentifier: element.text("elementID"), managedObjectClassName: element.text("representedClassName"),
+            versionHashModifier: element.text("versionHashModifier"), userInfo: userInfo(of: element, in: [element]))
+        for child in element.children {
+            switch child.kind {
+            case .attribute: entity.attributes.append(attribute(child, of: element))
+            case .relationship: entity.relationships.append(relationship(child, of: element))
+            case .fetchedProperty:
+                note(.fetchedProperties, child, in: [element], "is a request; objects do not have it")
+            case .fetchIndex: if let index = index(child, of: element) { entity.indexes.append(index) }
+            case .compoundIndexes: entity.indexes += compoundIndexes(child, of: name)
+            case .uniquenessConstraints:
+                entity.uniquenessConstraints += child.children.map { $0.children.compactMap { $0["value"] } }
+            default: break
+            }
+        }
+        return entity
+    }
+
+    private mutating func convertRequest(_ element: ModelElement) {
+        let objectResults = ["", "0", "NSManagedObjectResultType"]
+        guard objectResults.contains(element["resultType"] ?? "") else {
+            return note(.requestResults, element, in: [], "does not give objects; it is left out")
+        }
+        func flag(_ names: String...) -> Bool { !names.contains { element[$0] == "NO" } }
+        templates.append(
+            FetchRequestTemplate(
+                element["name"] ?? "", entity: element["entity"] ?? "",
+                predicateFormat: element.text("predicateString"),
+                fetchLimit: element["fetchLimit"].flatMap { Int($0) } ?? 0,
+                includesSubentities: flag("includeSubentities", "includesSubentities"),
+                includesPendingChanges: flag("includesPendingChanges"),
+                returnsObjectsAsFaults: flag("returnObjectsAsFaults", "returnsObjectsAsFaults")))
+    }
+
+    /// Whether no entity inherits through too many others; one that inherits from itself is found in the descriptions.
+    private mutating func isInheritanceBounded(_ elements: [ModelElement]) -> Bool {
+        let parents = Dictionary(
+            elements.map { ($0["name"] ?? "", $0["parentEntity"]) }, uniquingKeysWith: { first, _ in first })
+        for element in elements {
+            var line: Set<String> = []
+            var name = element["name"]
+            while let next = name, line.insert(next).inserted {
+                if line.count > Self.inheritanceDepthMax {
+                    report(
+                        .tooLarge, element,
+                        "the entity inherits through more than \(Self.inheritanceDepthMax) others; use fewer"
+                    )
+                    return false
+                }
+                name = parents[next] ?? nil
+            }
+        }
+        return true
+    }
+
+    private mutating func noteUnknownAttributes(of element: ModelElement, path: [ModelElement]) {
+        let known = element.kind.rule.attributes
+        for attribute in element.attributes where known[attribute.name] == nil {
+            let hint = NearMiss.nearest(to: attribute.name, among: known.keys.sorted()).map {
+                "; did you mean '\($0)'?"
+            }
+            note(
+                .unknownAttributes, element, in: path,
+                "the attribute '\(attribute.name.shortened)' is unknown, so what it asks for is not done\(hint ?? "")")
+        }
+        let path = element.kind == .model ? [] : path + [element]
+        for child in element.children { noteUnknownAttributes(of: child, path: path) }
+    }
+
+    private mutating func checkTwice(_ composite: ModelElement) {
+        guard let first = composites[composite["name"] ?? ""], first != composite || first.line != composite.line else {
+            return
+        }
+        report(.invalidModel, composite, "there is another composite of this name; rename one of them")
+    }
+
+    /// The application's own texts.
+    mutating func userInfo(of element: ModelElement, in path: [ModelElement]) -> [String: String] {
+        var texts: [String: String] = [:]
+        for entry in element.children(.userInfo).flatMap(\.children) {
+            let key = entry["key"] ?? ""
+            if texts.updateValue(entry["value"] ?? "", forKey: key) != nil {
+                report(.invalidValue, entry, in: path, "the key is there twice; leave one entry out")
+            }
+        }
+        return texts
+    }
+
+    mutating func note(_ feature: ModelFeature, _ element: ModelElement, in path: [ModelElement], _ message: String) {
+        guard unsupported.count < ModelElementChecker.problemCountMax || !hasNoted(feature) else { return }
+        unsupported.append(problem(.unsupported(feature), element, in: path, message))
+    }
+
+    /// Beyond the limit each feature is noted at least once.
+    private func hasNoted(_ feature: ModelFeature) -> Bool { unsupported.contains { $0.kind == .unsupported(feature) } }
+
+    mutating func report(
+        _ kind: ModelFileError.Kind, _ element: ModelElement, in path: [ModelElement] = [], _ message: String
+    ) {
+        guard problems.count < ModelElementChecker.problemCountMax else { return }
+        problems.append(problem(kind, element, in: path, message))
+    }
+
+    private func problem(
+        _ kind: ModelFileError.Kind, _ element: ModelElement, in path: [ModelElement], _ message: String
+    ) -> ModelFileError.Problem {
+        let labels = (path + [element]).map(\.label).joined(separator: ", ")
+        return ModelFileError.Problem(kind, line: element.line, element: labels, message)
+    }
+}
+
+extension ModelElement {
+    /// The value of an attribute, `nil` if it is empty too: editors leave empty fields behind.
+    func text(_ name: String) -> String? { self[name].flatMap { $0.isEmpty ? nil : $0 } }
+}

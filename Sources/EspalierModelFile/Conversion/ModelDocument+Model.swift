@@ -1,0 +1,169 @@
+// Model documents made of models: what an application described in code, as the model editor would have saved it.
+//
+// Invariants
+//   1. The document means the model: its conversion gives equal descriptions, configurations and requests.
+//   2. What files have no words for is refused by name, and nothing of it is left out.
+
+public import EspalierModel
+
+extension ModelDocument {
+    /// The document of a model.
+    ///
+    /// - Parameters:
+    ///   - model: A model, described in code or read from a file.
+    ///   - path: What messages call the document.
+    /// - Throws: `ModelFileError` for defaults of bytes and composites, attributes of type object ID, and more than one
+    ///   name of the version: files have no words for them.
+    public init(_ model: ManagedObjectModel, path: String = "the model document") throws(ModelFileError) {
+        var writer = ModelDescriptionWriter()
+        let root = writer.root(model)
+        guard writer.problems.isEmpty else { throw ModelFileError(path: path, problems: writer.problems) }
+        self.init(root: root, path: path)
+    }
+}
+
+private struct ModelDescriptionWriter {
+    private(set) var problems: [ModelFileError.Problem] = []
+    private var composites: [ModelElement] = []
+    private var compositeNames: Set<String> = []
+
+    mutating func root(_ model: ManagedObjectModel) -> ModelElement {
+        if model.versionIdentifiers.count > 1 {
+            report("model", "has \(model.versionIdentifiers.count) names of its version, and a file has one")
+        }
+        if model.versionIdentifiers == [""] { report("model", "has an empty name of its version; leave it out") }
+        var root = ModelElement(
+            .model,
+            [
+                .init("type", "com.apple.IDECoreDataModeler.DataModel"), .init("documentVersion", "1.0"),
+                .init("lastSavedToolsVersion", "22522"), .init("systemVersion", "23G93"),
+                .init("minimumToolsVersion", "Automatic"), .init("sourceLanguage", "Swift"),
+                .init("userDefinedModelVersionIdentifier", model.versionIdentifiers.first ?? ""),
+            ])
+        root.children = model.descriptions.map { entity($0) }
+        root.children += model.fetchRequestTemplates.map(request)
+        root.children += model.configurations.map { configuration in
+            let members = configuration.entities.map { ModelElement(.memberEntity, [.init("name", $0)]) }
+            return ModelElement(.configuration, [.init("name", configuration.name)], children: members)
+        }
+        root.children += composites
+        return root
+    }
+
+    private mutating func entity(_ entity: EntityDescription) -> ModelElement {
+        var element = ModelElement(.entity, [.init("name", entity.name)])
+        element["representedClassName"] = entity.managedObjectClassName
+        if entity.isAbstract { element["isAbstract"] = "YES" }
+        element["parentEntity"] = entity.superentity
+        element["elementID"] = entity.renamingIdentifier
+        element["versionHashModifier"] = entity.versionHashModifier
+        element["syncable"] = "YES"
+        for attribute in entity.attributes {
+            element.children.append(self.attribute(attribute, in: "entity '\(entity.name)'", type: entity.name))
+        }
+        element.children += entity.relationships.map { Self.relationship($0) }
+        element.children += entity.indexes.map { index in
+            let parts = index.elements.map { part in
+                ModelElement(
+                    .fetchIndexElement,
+                    [
+                        .init("property", part.property), .init("type", "Binary"),
+                        .init("order", part.isAscending ? "ascending" : "descending"),
+                    ])
+            }
+            return ModelElement(.fetchIndex, [.init("name", index.name)], children: parts)
+        }
+        if !entity.uniquenessConstraints.isEmpty {
+            let constraints = entity.uniquenessConstraints.map { names in
+                ModelElement(
+                    .uniquenessConstraint, children: names.map { ModelElement(.constraint, [.init("value", $0)]) })
+            }
+            element.children.append(ModelElement(.uniquenessConstraints, children: constraints))
+        }
+        element.children += Self.userInfo(entity.userInfo)
+        return element
+    }
+
+    /// An attribute; `type` is what the names of its composite types begin with.
+    private mutating func attribute(
+        _ attribute: AttributeDescription, in place: String, type: String
+    ) -> ModelElement {
+        let label = "\(place), attribute '\(attribute.name)'"
+        var element = ModelElement(.attribute, [.init("name", attribute.name)])
+        if attribute.isOptional { element["optional"] = "YES" }
+        if attribute.isTransient { element["transient"] = "YES" }
+        if let name = attribute.type.modelFileName {
+            element["attributeType"] = name
+        } else {
+            report(label, "has type \(attribute.type), for which files have no name")
+        }
+        if !attribute.defaultValue.isNull {
+            let name = attribute.type == .date ? "defaultDateTimeInterval" : "defaultValueString"
+            element[name] = attribute.defaultValue.modelFileText
+            if element[name].flatMap({ attribute.type.value(modelFileText: $0) }) != attribute.defaultValue {
+                report(label, "has a default of type \(attribute.type) that files cannot say; set it in code")
+            }
+        }
+        element["valueTransformerName"] = attribute.valueTransformerName
+        if attribute.isIndexed { element["indexed"] = "YES" }
+        element["elementID"] = attribute.renamingIdentifier
+        element["versionHashModifier"] = attribute.versionHashModifier
+        if attribute.type == .composite { element["composite"] = composite(attribute, label, type: type) }
+        element.children = Self.userInfo(attribute.userInfo)
+        return element
+    }
+
+    /// Adds the composite type of an attribute; its name.
+    private mutating func composite(_ attribute: AttributeDescription, _ label: String, type: String) -> String {
+        let stem = type + attribute.name.prefix(1).uppercased() + attribute.name.dropFirst()
+        var (name, number) = (stem, 2)
+        while !compositeNames.insert(name).inserted {
+            name = "\(stem)\(number)"
+            number += 1
+        }
+        let index = composites.count
+        composites.append(ModelElement(.composite, [.init("name", name)]))
+        let parts = attribute.elements.map { self.attribute($0, in: label, type: name) }
+        composites[index].children = parts
+        return name
+    }
+
+    private static func relationship(_ relationship: RelationshipDescription) -> ModelElement {
+        var element = ModelElement(.relationship, [.init("name", relationship.name)])
+        if relationship.isOptional { element["optional"] = "YES" }
+        if relationship.cardinality != .toOne { element["toMany"] = "YES" }
+        if relationship.minCount > 0 { element["minCount"] = "\(relationship.minCount)" }
+        if relationship.maxCount > 0 { element["maxCount"] = "\(relationship.maxCount)" }
+        element["deletionRule"] = relationship.deleteRule.modelFileName
+        if relationship.cardinality == .ordered { element["ordered"] = "YES" }
+        element["destinationEntity"] = relationship.destination
+        element["inverseName"] = relationship.inverse
+        if relationship.inverse != nil { element["inverseEntity"] = relationship.destination }
+        element["elementID"] = relationship.renamingIdentifier
+        element["versionHashModifier"] = relationship.versionHashModifier
+        element.children = userInfo(relationship.userInfo)
+        return element
+    }
+
+    private func request(_ template: FetchRequestTemplate) -> ModelElement {
+        var element = ModelElement(.fetchRequest, [.init("name", template.name), .init("entity", template.entity)])
+        element["predicateString"] = template.predicateFormat
+        if template.fetchLimit > 0 { element["fetchLimit"] = "\(template.fetchLimit)" }
+        element["includeSubentities"] = template.includesSubentities ? "YES" : "NO"
+        element["includesPendingChanges"] = template.includesPendingChanges ? "YES" : "NO"
+        element["returnObjectsAsFaults"] = template.returnsObjectsAsFaults ? "YES" : "NO"
+        return element
+    }
+
+    private static func userInfo(_ texts: [String: String]) -> [ModelElement] {
+        guard !texts.isEmpty else { return [] }
+        let entries = texts.sorted { $0.key < $1.key }.map { key, value in
+            ModelElement(.entry, [.init("key", key), .init("value", value)])
+        }
+        return [ModelElement(.userInfo, children: entries)]
+    }
+
+    private mutating func report(_ element: String, _ message: String) {
+        problems.append(ModelFileError.Problem(.inexpressible, element: element, message))
+    }
+}

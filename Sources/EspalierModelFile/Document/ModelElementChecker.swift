@@ -1,0 +1,59 @@
+// Finds what no model file can say in a tree of elements: places, missing attributes, values without meaning.
+//
+// Invariants
+//   1. Attributes of unknown names are no problem: they are kept, and named when a model is made of the document.
+
+import EspalierModel
+
+struct ModelElementChecker {
+    /// More problems than anybody reads are not kept.
+    static let problemCountMax = 100
+
+    private(set) var problems: [ModelFileError.Problem] = []
+    /// The labels of the elements that are being looked at.
+    private var labels: [String] = []
+
+    /// Looks at an element and at all that is in it.
+    ///
+    /// Elements lie no deeper than their rules allow, which is 4 levels: what is misplaced is not looked into.
+    mutating func check(_ element: ModelElement) {
+        if element.kind != .model { labels.append(element.label) }
+        defer { if element.kind != .model { labels.removeLast() } }
+        let rule = element.kind.rule
+        for name in rule.required.sorted() where element[name] == nil {
+            report(.missingAttribute, element.line, "the attribute '\(name)' is missing; it is needed")
+        }
+        for attribute in element.attributes { check(attribute, of: element, rule) }
+        var seen: Set<ModelElement.Kind> = []
+        for child in element.children {
+            let name = child.kind.rawValue
+            guard rule.children.contains(child.kind) else {
+                let names = rule.children.map(\.rawValue).sorted()
+                let right = names.isEmpty ? "nothing can be in it" : "in it can be \(names.joined(separator: ", "))"
+                report(.unknownElement, child.line, "the element '\(name)' has no place here; \(right)")
+                continue
+            }
+            if !seen.insert(child.kind).inserted, ModelElement.Kind.singular.contains(child.kind) {
+                report(.unknownElement, child.line, "there is a second '\(name)' here; unite the two")
+            }
+            check(child)
+        }
+    }
+
+    private mutating func check(_ attribute: ModelElement.Attribute, of element: ModelElement, _ rule: ModelElementRule)
+    {
+        guard let word = rule.attributes[attribute.name], !word.allows(attribute.value) else { return }
+        var hint = ""
+        if case .choice(let values) = word, let near = NearMiss.nearest(to: attribute.value, among: values) {
+            hint = "did you mean '\(near)'? "
+        }
+        let text = "\(attribute.name)=\"\(attribute.value.shortened)\""
+        report(.invalidValue, element.line, "\(text) has no meaning: \(hint)\(word.expectation)")
+    }
+
+    private mutating func report(_ kind: ModelFileError.Kind, _ line: Int?, _ message: String) {
+        guard problems.count < Self.problemCountMax else { return }
+        let element = labels.isEmpty ? "model" : labels.joined(separator: ", ")
+        problems.append(ModelFileError.Problem(kind, line: line, element: element, message))
+    }
+}

@@ -1,0 +1,60 @@
+// The versions of a compiled model in one folder, `NAME.momd`.
+
+import FoundationEssentials
+
+enum CompiledVersions {
+    /// The ending of such folders.
+    static let pathExtension = "momd"
+    /// The ending of the file of one version.
+    static let versionPathExtension = "mom"
+    private static let listName = "VersionInfo.plist"
+    private static let currentKey = "NSManagedObjectModel_CurrentVersionName"
+
+    /// The file of the current version: the one that the folder's list names, or the only one.
+    static func current(in folder: URL) throws(ModelFileError) -> URL {
+        let ending = ".\(versionPathExtension)"
+        let names = try ModelFileSystem.names(in: folder).filter { $0.hasSuffix(ending) }
+        let list = names.map { "'\($0)'" }.joined(separator: ", ")
+        guard let first = names.first else {
+            throw ModelFileError(path: folder.path, .missingContents, "the folder holds no file NAME\(ending)")
+        }
+        let listURL = folder.appending(path: listName)
+        guard ModelFileSystem.item(at: listURL) != .nothing else {
+            guard names.count == 1 else {
+                throw ModelFileError(
+                    path: folder.path, .currentVersion,
+                    "nothing says which version is the current one: \(list); name it in '\(listName)'")
+            }
+            return folder.appending(path: first)
+        }
+        guard let name = try currentName(listURL) else {
+            throw ModelFileError(
+                path: listURL.path, .currentVersion,
+                "there is no text under the key '\(currentKey)', which names a version")
+        }
+        guard names.contains(name + ending) else {
+            throw ModelFileError(
+                path: listURL.path, .currentVersion, "the current version '\(name)' is not there; there are \(list)")
+        }
+        return folder.appending(path: name + ending)
+    }
+
+    /// The name in the list, which is written as XML or in binary.
+    private static func currentName(_ url: URL) throws(ModelFileError) -> String? {
+        let bytes = Array(try ModelFileSystem.bytes(of: url))
+        guard bytes.starts(with: Array("bplist".utf8)) else {
+            return try PropertyListFile(bytes, at: url).text(for: currentKey)
+        }
+        let list: BinaryPropertyList
+        do {
+            list = try BinaryPropertyList(bytes)
+        } catch {
+            throw ModelFileError(path: url.path, .malformedArchive, "byte \(error.byteOffset): \(error.message)")
+        }
+        guard case .dictionary(let keys, let values) = list.objects[list.top] else { return nil }
+        for (key, value) in zip(keys, values) where list.objects[key] == .string(currentKey) {
+            if case .string(let name) = list.objects[value] { return name }
+        }
+        return nil
+    }
+}

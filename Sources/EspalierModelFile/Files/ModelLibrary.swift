@@ -1,0 +1,87 @@
+// Models by name: those that lie in the folders of an application.
+
+public import EspalierModel
+public import FoundationEssentials
+
+/// The model files in a list of folders.
+///
+///     let library = try ModelLibrary(folders: [resources])
+///     let model = try library.model(named: "Shop")
+public struct ModelLibrary: Sendable {
+    /// Where the model of each name lies: in the first folder that has it, a folder of versions before a single model.
+    public let urls: [String: URL]
+    private let folders: [URL]
+
+    /// Looks for model files; none of them is read.
+    ///
+    /// - Parameter folders: Folders with `NAME.xcdatamodeld`, `NAME.xcdatamodel`, `NAME.momd` and `NAME.mom` in them,
+    ///   of which the first kind counts where there are several; not looked into further.
+    /// - Throws: `ModelFileError` if a folder cannot be read.
+    public init(folders: [URL]) throws(ModelFileError) {
+        var urls: [String: URL] = [:]
+        for folder in folders {
+            guard ModelFileSystem.item(at: folder) == .folder else {
+                throw ModelFileError(path: folder.path, .notFound, "there is no such folder")
+            }
+            let names = try ModelFileSystem.names(in: folder)
+            let endings = [
+                ModelVersions.pathExtension, ModelVersions.versionPathExtension, CompiledVersions.pathExtension,
+                CompiledVersions.versionPathExtension,
+            ]
+            for ending in endings {
+                for name in names where name.hasSuffix(".\(ending)") {
+                    let stem = String(name.dropLast(ending.count + 1))
+                    if urls[stem] == nil { urls[stem] = folder.appending(path: name) }
+                }
+            }
+        }
+        (self.urls, self.folders) = (urls, folders)
+    }
+
+    /// The names of all models, ascending.
+    public var names: [String] { urls.keys.sorted() }
+
+    /// Reads the model called `name`, its current version.
+    ///
+    /// - Throws: `ModelFileError` if there is none, or it cannot be read.
+    public func model(
+        named name: String, ignoring features: Set<ModelFeature> = []
+    ) throws(ModelFileError) -> ManagedObjectModel {
+        guard let url = urls[name] else {
+            let path = folders.map(\.path).joined(separator: ", ")
+            let hint = NearMiss.nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
+            let list = names.isEmpty ? "no model" : names.map { "'\($0)'" }.joined(separator: ", ")
+            throw ModelFileError(path: path, .notFound, "there is no model '\(name)': \(hint)there are \(list)")
+        }
+        return try ManagedObjectModel(contentsOf: url, ignoring: features)
+    }
+
+    /// One model of all that there are, in the order of their names (MD-02).
+    ///
+    /// - Throws: `ModelFileError` if one cannot be read, or two describe something differently.
+    public func mergedModel(ignoring features: Set<ModelFeature> = []) throws(ModelFileError) -> ManagedObjectModel {
+        var models: [ManagedObjectModel] = []
+        for name in names { models.append(try model(named: name, ignoring: features)) }
+        do {
+            return try ManagedObjectModel(byMerging: models)
+        } catch {
+            throw ModelPlaces(path: folders.map(\.path).joined(separator: ", ")).located(error)
+        }
+    }
+}
+
+extension ManagedObjectModel {
+    /// Reads the model of a model file (MD-02).
+    ///
+    /// - Parameters:
+    ///   - url: A folder `NAME.xcdatamodeld` or `NAME.momd`, of which the current version is read; `NAME.xcdatamodel`
+    ///     or `NAME.mom`.
+    ///   - ignoredFeatures: What the application can do without. ``ModelFeature`` says for each what happens instead.
+    /// - Throws: `ModelFileError` with each problem of the file and of the model, or with each feature that Espalier
+    ///   does not have and that is not ignored.
+    public convenience init(
+        contentsOf url: URL, ignoring ignoredFeatures: Set<ModelFeature> = []
+    ) throws(ModelFileError) {
+        try self.init(try ModelDocument(contentsOf: url), ignoring: ignoredFeatures)
+    }
+}

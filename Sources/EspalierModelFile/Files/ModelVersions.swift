@@ -1,0 +1,128 @@
+// The versions of a model in one folder, `NAME.xcdatamodeld`, and which of them is the current one.
+//
+// Invariants
+//   1. There is at least one version, and the current one is among them.
+
+public import FoundationEssentials
+
+/// A folder with the versions of one model.
+public struct ModelVersions: Sendable {
+    /// The ending of such folders.
+    static let pathExtension = "xcdatamodeld"
+    /// The ending of the folder of one version.
+    static let versionPathExtension = "xcdatamodel"
+    /// The file that names the current version, and its key.
+    private static let currentFileName = ".xccurrentversion"
+    private static let currentKey = "_XCCurrentVersionName"
+
+    /// The folder.
+    public let url: URL
+    /// The names of all versions, ascending.
+    public let names: [String]
+    /// The name of the current one.
+    public let currentName: String
+
+    /// Looks into a folder of versions; none of them is read.
+    ///
+    /// Without a word on it, the current version is the only one, or that which has the name of the folder.
+    ///
+    /// - Throws: `ModelFileError` if there is no version, or no current one.
+    public init(contentsOf url: URL) throws(ModelFileError) {
+        switch ModelFileSystem.item(at: url) {
+        case .folder: break
+        case .nothing: throw ModelFileError(path: url.path, .notFound, "there is no such folder")
+        case .file, .other:
+            throw ModelFileError(
+                path: url.path, .wrongKindOfFile, "this is a file; versions of a model lie in a folder")
+        }
+        let ending = "." + Self.versionPathExtension
+        let names = try ModelFileSystem.names(in: url).filter { $0.hasSuffix(ending) }.map {
+            String($0.dropLast(ending.count))
+        }.sorted()
+        guard let first = names.first else {
+            throw ModelFileError(
+                path: url.path, .missingContents, "the folder holds no version; a version is a folder NAME\(ending)")
+        }
+        let list = names.map { "'\($0)'" }.joined(separator: ", ")
+        if let current = try Self.current(in: url, ending: ending) {
+            guard names.contains(current) else {
+                throw ModelFileError(
+                    path: url.appending(path: Self.currentFileName).path, .currentVersion,
+                    "the current version '\(current)' is not there; there are \(list)")
+            }
+            currentName = current
+        } else if names.count == 1 {
+            currentName = first
+        } else {
+            let own = url.deletingPathExtension().lastPathComponent
+            guard names.contains(own) else {
+                throw ModelFileError(
+                    path: url.path, .currentVersion,
+                    "nothing says which version is the current one: \(list); name it in '\(Self.currentFileName)'")
+            }
+            currentName = own
+        }
+        (self.url, self.names) = (url, names)
+    }
+
+    /// Reads one version; without a name the current one.
+    public func document(named name: String? = nil) throws(ModelFileError) -> ModelDocument {
+        let name = name ?? currentName
+        guard names.contains(name) else {
+            let list = names.map { "'\($0)'" }.joined(separator: ", ")
+            throw ModelFileError(path: url.path, .notFound, "there is no version '\(name)'; there are \(list)")
+        }
+        return try ModelDocument(folder: url.appending(path: "\(name).\(Self.versionPathExtension)"))
+    }
+
+    /// Writes versions of a model as a folder.
+    ///
+    /// What the folder has already stays, but for versions of the same names.
+    ///
+    /// - Parameters:
+    ///   - documents: The versions with their names.
+    ///   - currentName: The name of the current one, which is among them.
+    ///   - url: The folder, `NAME.xcdatamodeld`.
+    /// - Throws: `ModelFileError`; the current version changes last, when all versions are written.
+    public static func write(
+        _ documents: [(name: String, document: ModelDocument)], current currentName: String, to url: URL
+    ) throws(ModelFileError) {
+        guard documents.contains(where: { $0.name == currentName }) else {
+            throw ModelFileError(path: url.path, .currentVersion, "the current version '\(currentName)' is not given")
+        }
+        for (name, document) in documents {
+            guard !name.isEmpty, !name.contains("/"), name.unicodeScalars.allSatisfy(\.isXMLCharacter) else {
+                throw ModelFileError(path: url.path, .inexpressible, "'\(name)' can be no name of a folder")
+            }
+            try document.write(to: url.appending(path: "\(name).\(versionPathExtension)"))
+        }
+        let name = "\(currentName).\(versionPathExtension)".replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+        let text = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0">
+            <dict>
+            \t<key>\(currentKey)</key>
+            \t<string>\(name)</string>
+            </dict>
+            </plist>
+
+            """
+        try ModelFileSystem.write(Data(text.utf8), to: url.appending(path: Self.currentFileName))
+    }
+
+    /// Whether a folder without the ending of such folders is one all the same.
+    static func isFolderOfVersions(_ url: URL) -> Bool {
+        if ModelFileSystem.item(at: url.appending(path: currentFileName)) != .nothing { return true }
+        return ((try? ModelFileSystem.names(in: url)) ?? []).contains { $0.hasSuffix(".\(versionPathExtension)") }
+    }
+
+    /// The name that the folder's property list says; `nil` if there is no list, or no name in it.
+    private static func current(in folder: URL, ending: String) throws(ModelFileError) -> String? {
+        let url = folder.appending(path: currentFileName)
+        guard ModelFileSystem.item(at: url) != .nothing else { return nil }
+        let list = try PropertyListFile(Array(try ModelFileSystem.bytes(of: url)), at: url)
+        guard let name = try list.text(for: currentKey) else { return nil }
+        return name.hasSuffix(ending) ? String(name.dropLast(ending.count)) : name
+    }
+}

@@ -1,0 +1,43 @@
+// Property lists in XML, as far as folders of versions use them: one dictionary, and a text under a key.
+
+import FoundationEssentials
+
+/// A property list of one dictionary.
+struct PropertyListFile {
+    private let path: String
+    private let items: [XMLElement]
+
+    /// Reads the list in `bytes`, which were read at `url`.
+    init(_ bytes: [UInt8], at url: URL) throws(ModelFileError) {
+        path = url.path
+        let list: XMLElement
+        do {
+            list = try XMLReader.read(bytes)
+        } catch {
+            throw ModelFileError(
+                path: url.path, error.kind == .tooLarge ? .tooLarge : .malformedXML, line: error.line, error.message)
+        }
+        guard list.name == "plist", list.children.count == 1, list.children[0].name == "dict" else {
+            throw ModelFileError(
+                path: url.path, .invalidValue, line: list.line, "this is no property list of one dictionary")
+        }
+        items = list.children[0].children
+    }
+
+    /// The text under a key that names the current version; `nil` if there is no such key.
+    func text(for key: String) throws(ModelFileError) -> String? {
+        let keys = items.indices.filter { items[$0].name == "key" && items[$0].text == key }
+        guard keys.count <= 1 else {
+            throw ModelFileError(
+                path: path, .currentVersion, line: items[keys[1]].line,
+                "there are \(keys.count) current versions; leave one '\(key)'")
+        }
+        guard let position = keys.first else { return nil }
+        guard position + 1 < items.count, items[position + 1].name == "string" else {
+            throw ModelFileError(
+                path: path, .currentVersion, line: items[position].line,
+                "behind the key '\(key)' has to be a <string> with the name of one version")
+        }
+        return items[position + 1].text
+    }
+}

@@ -1,0 +1,193 @@
+// Reads XML 1.0 in UTF-8 into elements: the part of XML that model files and property lists use.
+//
+// Invariants
+//   1. Any bytes give an element or an `XMLError`. There is no recursion, and each step consumes at least one byte.
+//   2. Memory is bounded by the input: depth, elements and children of one element are limited, references stand for
+//      one character each, and a document that declares entities of its own is refused.
+// Not here: tags, attributes and references (XMLReader+Markup); what the elements mean (ModelDocument).
+
+/// Reads one XML text.
+struct XMLReader {
+    /// How deep elements may lie; model files have 5 levels.
+    static let depthMax = 16
+    /// How many elements there may be.
+    static let elementCountMax = 65_536
+    /// How many children an element may have.
+    static let childCountMax = 4_096
+
+    let bytes: [UInt8]
+    var position = 0
+    /// Line breaks before this position are in `line`.
+    private var countedTo = 0
+    private var line = 1
+    private var elementCount = 0
+
+    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The root element of the text in `bytes`.
+    ///
+    /// - Complexity: O(bytes).
+    static func read(_ bytes: [UInt8]) throws(XMLError) -> XMLElement {
+        if let first = bytes.first, let second = bytes.dropFirst().first, min(first, second) >= 0xFE {
+            throw XMLError(kind: .malformed, line: 1, message: "the text is UTF-16; save it as UTF-8")
+        }
+        if String(validating: bytes, as: UTF8.self) == nil {
+            let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            let index = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0
+            throw XMLError(kind: .malformed, line: index + 1, message: "the bytes are no UTF-8; save the text as UTF-8")
+        }
+        var reader = XMLReader(bytes)
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.position = 3 }
+        return try reader.document()
+    }
+
+    private mutating func document() throws(XMLError) -> XMLElement {
+        try skipBeforeRoot()
+        guard !isAtEnd else { throw malformed("there is no element; an XML text has exactly one at its top") }
+        var open: [XMLElement] = []
+        var isEmpty = try openTag(into: &open)
+        while true {
+            if isEmpty {
+                guard let element = open.popLast() else { break }
+                guard let above = open.indices.last else {
+                    try skipBehindRoot()
+                    return element
+                }
+                open[above].children.append(element)
+                isEmpty = false
+            }
+            try text(into: &open)
+            isEmpty = try markup(into: &open)
+        }
+        throw malformed("the text ends within an element")
+    }
+
+    /// Reads what begins with `<`; `true` if the innermost open element ends with it.
+    private mutating func markup(into open: inout [XMLElement]) throws(XMLError) -> Bool {
+        // Only parts are read out: a copy of the element would make each change of its children copy them all.
+        let top = open.count - 1
+        let (openName, openLine) = (open[top].name, open[top].line)
+        guard !isAtEnd else {
+            throw malformed("the text ends within '\(openName)' of line \(openLine); close it with </\(openName)>")
+        }
+        if skip("</") {
+            let name = try name(of: "an element")
+            guard name == openName else {
+                throw malformed("</\(name)> closes no element; '\(openName)' of line \(openLine) is still open")
+            }
+            skipSpace()
+            guard skip(">") else { throw malformed("</\(name) has no > at its end") }
+            return true
+        }
+        if skip("<!--") {
+            try skipComment()
+        } else if skip("<![CDATA[") {
+            let start = position
+            guard skip(to: "]]>") else { throw malformed("a CDATA section does not end; close it with ]]>") }
+            open[top].text += String(decoding: bytes[start..<(position - 3)], as: UTF8.self)
+        } else if skip("<?") {
+            try skipInstruction()
+        } else {
+            if open[top].children.count >= Self.childCountMax {
+                throw tooLarge("'\(openName)' has more than \(Self.childCountMax) elements in it")
+            }
+            return try openTag(into: &open)
+        }
+        return false
+    }
+
+    /// Reads an opening tag and pushes its element; `true` if it ends with `/>`.
+    private mutating func openTag(into open: inout [XMLElement]) throws(XMLError) -> Bool {
+        elementCount += 1
+        guard elementCount <= Self.elementCountMax else {
+            throw tooLarge("there are more than \(Self.elementCountMax) elements")
+        }
+        guard open.count < Self.depthMax else { throw tooLarge("elements lie more than \(Self.depthMax) deep") }
+        let (element, isEmpty) = try tag()
+        open.append(element)
+        return isEmpty
+    }
+
+    /// Skips declaration, comments and document type.
+    private mutating func skipBeforeRoot() throws(XMLError) {
+        if skip("<?xml") { try skipDeclaration() }
+        while true {
+            skipSpace()
+            if skip("<!--") {
+                try skipComment()
+            } else if skip("<?") {
+                try skipInstruction()
+            } else if skip("<!DOCTYPE") {
+                try skipDocumentType()
+            } else {
+                return
+            }
+        }
+    }
+
+    private mutating func skipBehindRoot() throws(XMLError) {
+        while true {
+            skipSpace()
+            if skip("<!--") {
+                try skipComment()
+            } else if skip("<?") {
+                try skipInstruction()
+            } else {
+                guard isAtEnd else { throw malformed("something follows the end of the top element; remove it") }
+                return
+            }
+        }
+    }
+
+    // Where the reader is
+
+    var isAtEnd: Bool { position == bytes.count }
+
+    /// The line of the current position.
+    mutating func currentLine() -> Int {
+        while countedTo < position {
+            if bytes[countedTo] == UInt8(ascii: "\n") { line += 1 }
+            countedTo += 1
+        }
+        return line
+    }
+
+    mutating func malformed(_ message: String) -> XMLError {
+        XMLError(kind: .malformed, line: currentLine(), message: message)
+    }
+
+    private mutating func tooLarge(_ message: String) -> XMLError {
+        XMLError(kind: .tooLarge, line: currentLine(), message: message)
+    }
+
+    /// Moves behind `text` if it stands here.
+    mutating func skip(_ text: StaticString) -> Bool {
+        let word = Array(text.description.utf8)
+        guard bytes[position...].starts(with: word) else { return false }
+        position += word.count
+        return true
+    }
+
+    /// Moves behind the next `text`; stays if there is none.
+    mutating func skip(to text: StaticString) -> Bool {
+        let word = Array(text.description.utf8)
+        var next = position
+        while next + word.count <= bytes.count {
+            if bytes[next] == word[0], bytes[next...].starts(with: word) {
+                position = next + word.count
+                return true
+            }
+            next += 1
+        }
+        return false
+    }
+
+    mutating func skipSpace() {
+        while position < bytes.count, bytes[position].isXMLSpace { position += 1 }
+    }
+}
+
+extension UInt8 {
+    /// Space, tab, line feed, carriage return.
+    var isXMLSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
+}

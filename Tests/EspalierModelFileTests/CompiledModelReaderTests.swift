@@ -1,0 +1,278 @@
+// Compiled models: those that Core Data itself kept in stores, beside the files they were compiled of; and others.
+
+import EspalierModel
+import EspalierModelFile
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct CompiledModelReaderTests {
+    private static let folder = "duckduckgo+BrowserServicesKit/"
+
+    private func compiled(_ name: String) -> URL { RealModels.url("\(Self.folder)Compiled/\(name).mom") }
+
+    @Test(
+        arguments: [
+            ("Bookmarks_V1", "BookmarksModel", "BookmarksModel"),
+            ("Bookmarks_V2", "BookmarksModel", "BookmarksModel 2"),
+            ("Bookmarks_V3", "BookmarksModel", "BookmarksModel 3"),
+            ("Bookmarks_V4", "BookmarksModel", "BookmarksModel 4"),
+            ("Bookmarks_V5", "BookmarksModel", "BookmarksModel 5"),
+            ("SyncMetadata_V3", "SyncMetadata", "SyncMetadata 3"),
+        ])
+    func `a model that Core Data archived is the model of the file that it was compiled of`(
+        name: String, model: String, version: String
+    ) throws {
+        let archived = try ManagedObjectModel(contentsOf: compiled(name))
+        let versions = try ModelVersions(contentsOf: RealModels.url("\(Self.folder)\(model).xcdatamodeld"))
+        let written = try ManagedObjectModel(try versions.document(named: version))
+
+        #expect(archived.versionChecksum == written.versionChecksum)
+        #expect(Self.plain(archived) == Self.plain(written))
+        let document = try ModelDocument(contentsOf: compiled(name))
+        #expect(try ModelDocument(xml: document.xml()) == document)
+    }
+
+    /// Descriptions in the order of names, without single indexes, which the compiler adds for its own purposes.
+    private static func plain(_ model: ManagedObjectModel) -> [EntityDescription] {
+        model.descriptions.map(plain).sorted { $0.name < $1.name }
+    }
+
+    private static func plain(_ entity: EntityDescription) -> EntityDescription {
+        var entity = entity
+        entity.attributes.sort { $0.name < $1.name }
+        for index in entity.attributes.indices { entity.attributes[index].isIndexed = false }
+        entity.relationships.sort { $0.name < $1.name }
+        entity.indexes.sort { $0.name < $1.name }
+        return entity
+    }
+
+    /// An archive of two entities with all that no real archive here has.
+    private static func archive() -> Data {
+        var builder = ArchiveBuilder()
+        func attribute(
+            _ type: Int64, _ more: [(String, ArchiveBuilder.Item)], _ name: String = "NSAttributeDescription"
+        ) -> ArchiveBuilder.Item {
+            builder.add(name, [("NSAttributeType", .integer(type)), ("NSFlagsKey", .integer(0))] + more)
+        }
+        let own = builder.map([("k", .text("v"))])
+        let date = builder.add("NSDate", [("NS.time", .real(-1.5))])
+        let uuid = builder.add("NSUUID", [("NS.uuidbytes", .data(Array(0..<16)))])
+        let link = builder.add("NSURL", [("NS.relative", builder.add(.text("a:b")))])
+        let odd = builder.add("NSDecimalNumber", [("NS.mantissa", .integer(1))])
+        let rules = builder.list([builder.add("NSComparisonPredicate", [])])
+        let parent = builder.add(
+            "NSEntityDescription",
+            [
+                ("NSEntityName", .text("Base")), ("NSIsAbstract", .boolean(true)),
+                ("NSProperties", builder.map([("born", attribute(900, [("NSDefaultValue", date)]))])),
+            ])
+        let properties = builder.map([
+            // A compiler may repeat what is inherited.
+            ("born", attribute(900, [("NSDefaultValue", date)])),
+            ("id", attribute(1100, [("NSDefaultValue", uuid), ("NSUserInfo", own)])),
+            ("home", attribute(1200, [("NSDefaultValue", link), ("NSIsOptional", .boolean(true))])),
+            ("name", attribute(700, [("NSDefaultValue", .text("é\u{1F600}")), ("NSValidationPredicates", rules)])),
+            ("rank", attribute(200, [("NSDefaultValue", .integer(-3)), ("NSIsIndexed", .boolean(true))])),
+            ("rate", attribute(500, [("NSDefaultValue", .real(0.5))])),
+            ("live", attribute(800, [("NSDefaultValue", .integer(1))])),
+            ("cost", attribute(400, [("NSDefaultValue", odd)])),
+            ("sum", attribute(300, [], "NSDerivedAttributeDescription")),
+            ("next", builder.add("NSNewDescription", [("NSAttributeType", .integer(700)), ("NSNovelty", .text("x"))])),
+            ("seen", builder.add("NSFetchedPropertyDescription", [])),
+        ])
+        let child = builder.add(
+            "NSEntityDescription",
+            [
+                ("NSEntityName", .text("Child")), ("NSSuperentity", parent), ("NSProperties", properties),
+                ("NSCompoundIndexes", builder.list([builder.list([.text("rank"), .text("name")])])),
+                ("NSUniqueTuples", builder.list([builder.list([.text("id")])])), ("NSNewField", .integer(7)),
+            ])
+        let root = builder.add(
+            "NSManagedObjectModel",
+            [
+                ("NSEntities", builder.map([("Child", child), ("Base", parent)])),
+                ("NSVersionIdentifiers", builder.list([.text("7")])),
+                ("NSFetchRequestTemplates", builder.map([("q", .null)])),
+            ])
+        return builder.archive(root)
+    }
+
+    @Test func `what a compiled model says beyond that comes to the document, and nothing is dropped`() throws {
+        let document = try ModelDocument(compiled: Self.archive(), path: "f")
+
+        #expect(
+            String(decoding: try document.xml(), as: UTF8.self) == """
+                <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+                <model userDefinedModelVersionIdentifier="7" NSFetchRequestTemplates="q">
+                    <entity name="Base" isAbstract="YES">
+                        <attribute name="born" attributeType="Date" defaultDateTimeInterval="-1.5"/>
+                    </entity>
+                    <entity name="Child" parentEntity="Base" NSNewField="?">
+                        <attribute name="cost" attributeType="Decimal" NSDefaultValue="NSDecimalNumber"/>
+                        <attribute name="home" attributeType="URI" defaultValueString="a:b" optional="YES"/>
+                        <attribute name="id" attributeType="UUID" \
+                defaultValueString="00010203-0405-0607-0809-0A0B0C0D0E0F">
+                            <userInfo>
+                                <entry key="k" value="v"/>
+                            </userInfo>
+                        </attribute>
+                        <attribute name="live" attributeType="Boolean" defaultValueString="YES"/>
+                        <attribute name="name" attributeType="String" defaultValueString="é😀" \
+                validationPredicates="YES"/>
+                        <attribute name="next" attributeType="String" class="NSNewDescription" NSNovelty="?"/>
+                        <attribute name="rank" attributeType="Integer 32" indexed="YES" defaultValueString="-3"/>
+                        <attribute name="rate" attributeType="Double" defaultValueString="0.5"/>
+                        <fetchedProperty name="seen"/>
+                        <attribute name="sum" attributeType="Integer 64" derived="YES"/>
+                        <compoundIndexes>
+                            <compoundIndex>
+                                <index value="rank"/>
+                                <index value="name"/>
+                            </compoundIndex>
+                        </compoundIndexes>
+                        <uniquenessConstraints>
+                            <uniquenessConstraint>
+                                <constraint value="id"/>
+                            </uniquenessConstraint>
+                        </uniquenessConstraints>
+                    </entity>
+                </model>
+                """)
+        let conversion = try document.conversion()
+        #expect(
+            conversion.unsupportedFeatures == [
+                .unknownAttributes, .validationRules, .derivedAttributes, .fetchedProperties,
+            ])
+        #expect(conversion.unsupported.filter { $0.kind == .unsupported(.unknownAttributes) }.count == 5)
+    }
+
+    @Test func `a folder of compiled models has a current version`() throws {
+        try withTemporaryFolder { folder in
+            let shop = folder.appending(path: "Shop.momd")
+            try FileManager.default.createDirectory(at: shop, withIntermediateDirectories: true)
+            func failure() throws -> String {
+                let error = try #require(throws: ModelFileError.self) { try ModelDocument(contentsOf: shop) }
+                return error.description.replacing(shop.path, with: "momd")
+            }
+            #expect(try failure() == "momd: the folder holds no file NAME.mom")
+            for name in ["Bookmarks_V1", "Bookmarks_V2"] {
+                try FileManager.default.copyItem(at: compiled(name), to: shop.appending(path: "\(name).mom"))
+                if name == "Bookmarks_V1" {
+                    #expect(try ModelDocument(contentsOf: shop) == ModelDocument(contentsOf: compiled(name)))
+                }
+            }
+            #expect(
+                try failure()
+                    == "momd: nothing says which version is the current one: 'Bookmarks_V1.mom', 'Bookmarks_V2.mom'; "
+                    + "name it in 'VersionInfo.plist'"
+            )
+            let key = "NSManagedObjectModel_CurrentVersionName"
+            let list = shop.appending(path: "VersionInfo.plist")
+            for name in ["Bookmarks_V1", "Bookmarks_V2"] {
+                try Data("<plist><dict><key>\(key)</key><string>\(name)</string></dict></plist>".utf8).write(to: list)
+                #expect(try ModelDocument(contentsOf: shop) == ModelDocument(contentsOf: compiled(name)))
+                try ArchiveBuilder.bytes(.dictionary([("x", .integer(1)), (key, .text(name))])).write(to: list)
+                #expect(try ModelDocument(contentsOf: shop) == ModelDocument(contentsOf: compiled(name)))
+                #expect(try ManagedObjectModel(contentsOf: shop).entities.count == 1)
+            }
+            #expect(try ModelLibrary(folders: [folder]).model(named: "Shop").entity(named: "BookmarkEntity") != nil)
+            try ArchiveBuilder.bytes(.dictionary([(key, .text("V3"))])).write(to: list)
+            #expect(
+                try failure()
+                    == "momd/VersionInfo.plist: the current version 'V3' is not there; there are 'Bookmarks_V1.mom', "
+                    + "'Bookmarks_V2.mom'"
+            )
+            try ArchiveBuilder.bytes(.dictionary([(key, .integer(3))])).write(to: list)
+            #expect(
+                try failure()
+                    == "momd/VersionInfo.plist: there is no text under the key '\(key)', which names a version")
+            try Data("bplist00".utf8).write(to: list)
+            #expect(try failure() == "momd/VersionInfo.plist: byte 0: this is no binary property list of version 00")
+        }
+    }
+
+    @Test func `bytes that are no archive of a model are refused with what is wrong`() throws {
+        func failure(_ bytes: Data) throws -> String {
+            let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: bytes, path: "f") }
+            #expect(error.problems.map(\.kind) == [.malformedArchive])
+            return error.description
+        }
+        let whole = try Data(contentsOf: compiled("Bookmarks_V1"))
+        func changed(_ position: Int, _ byte: UInt8) -> Data {
+            var bytes = Array(whole)
+            bytes[position < 0 ? bytes.count + position : position] = byte
+            return Data(bytes)
+        }
+        let end = whole.count - 32
+
+        #expect(try failure(Data()) == "f: byte 0: this is no binary property list of version 00")
+        #expect(try failure(changed(-26, 0)) == "f: byte \(end): the sizes of offsets and references are impossible")
+        #expect(try failure(changed(-24, 0xFF)) == "f: byte \(end + 8): a number is greater than any file")
+        #expect(
+            try failure(changed(-20, 1)) == "f: byte \(end): the number of objects is impossible, or more than is read")
+        #expect(try failure(changed(-4, 1)) == "f: byte \(end): the table of offsets lies outside of the file")
+        #expect(try failure(changed(8, 0xF0)) == "f: byte 8: there is no kind of object 240")
+        #expect(try failure(ArchiveBuilder.bytes(.array([.null]))) == "f: the property list is no keyed archive")
+        var other = ArchiveBuilder()
+        let text = other.add("NSString", [])
+        #expect(try failure(other.archive(text)) == "f: the archive holds no model; was it archived by Core Data?")
+    }
+
+    @Test func `a property list whose objects share bytes is refused`() throws {
+        // Each of 1,000 objects is the same text of 400 bytes.
+        let text = [0x5F, 0x11, 0x01, 0x90] + [UInt8](repeating: 0x61, count: 400)
+        var bytes = Array("bplist00".utf8) + text
+        let table = bytes.count
+        for _ in 0..<1_000 { bytes.append(8) }
+        bytes += [0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0x03, 0xE8, 0, 0, 0, 0, 0, 0, 0, 0]
+        bytes += [0, 0, 0, 0, 0, 0, UInt8(table >> 8), UInt8(table & 255)]
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: Data(bytes), path: "f") }
+
+        #expect(error.description == "f: byte 12: objects have more in them than the file has bytes")
+    }
+
+    @Test func `an archive that names one thing again and again is refused in bounded time`() throws {
+        var builder = ArchiveBuilder()
+        let attribute = builder.add("NSAttributeDescription", [("NSAttributeType", .integer(700))])
+        let many = builder.map((0..<4_000).map { ("a\($0)", attribute) })
+        let entities = (0..<2_000).map { number in
+            (
+                "E\(number)",
+                builder.add("NSEntityDescription", [("NSEntityName", .text("E\(number)")), ("NSProperties", many)])
+            )
+        }
+        let root = builder.add("NSManagedObjectModel", [("NSEntities", builder.map(entities))])
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(compiled: builder.archive(root)) }
+
+        #expect(error.problems.map(\.kind) == [.tooLarge])
+    }
+
+    @Test func `changed archives are models or errors, and never trap`() throws {
+        let names = ["Bookmarks_V1", "Bookmarks_V2", "Bookmarks_V3", "Bookmarks_V4", "Bookmarks_V5", "SyncMetadata_V3"]
+        let files = try names.map { Array(try Data(contentsOf: compiled($0))) }
+        let seed = testSeed(default: 2028)
+        var models = 0
+        for number in 0..<UInt64(campaignCount("ESPALIER_MODEL_MUTATIONS", default: 3_000)) {
+            var random = SeededGenerator(seed: seed &+ number)
+            var bytes = files.randomElement(using: &random) ?? []
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                // The end of the file says where everything lies.
+                let first = Int.random(in: 0..<4, using: &random) == 0 ? bytes.count - 200 : 0
+                bytes[Int.random(in: first..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            if Int.random(in: 0..<20, using: &random) == 0 {
+                bytes.removeLast(Int.random(in: 1..<bytes.count, using: &random))
+            }
+            do throws(ModelFileError) {
+                let document = try ModelDocument(compiled: Data(bytes))
+                _ = try ManagedObjectModel(document, ignoring: Set(ModelFeature.allCases))
+                models += 1
+            } catch {
+                #expect(!error.problems.isEmpty, "seed \(seed &+ number)")
+            }
+        }
+
+        #expect(models > 0)
+    }
+}

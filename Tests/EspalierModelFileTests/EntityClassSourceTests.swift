@@ -1,0 +1,121 @@
+// Classes of models as Swift source; that they compile is shown where whole programs are compiled (SchemaSwiftTests).
+
+import EspalierModel
+import EspalierModelFile
+import Foundation
+import Testing
+
+@Suite struct EntityClassSourceTests {
+    private func library() throws -> ManagedObjectModel {
+        try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "Work", isAbstract: true,
+                    attributes: [
+                        AttributeDescription("title", .string, isOptional: false, defaultValue: .string("a \"b\"\n")),
+                        AttributeDescription("year", .integer16, isIndexed: true, renamingIdentifier: "published"),
+                    ]),
+                EntityDescription(
+                    "Album", superentity: "Work",
+                    attributes: [
+                        AttributeDescription("code", .uuid, isOptional: false),
+                        AttributeDescription("default", .double, isOptional: false, defaultValue: .double(0.5)),
+                        AttributeDescription("cover", .transformable),
+                        AttributeDescription("draft", .date, isTransient: true),
+                    ],
+                    relationships: [
+                        RelationshipDescription(
+                            "artist", to: "Artist", inverse: "albums", deleteRule: .deny, isOptional: false),
+                        RelationshipDescription("tags", to: "Artist", .toMany, minCount: 1, maxCount: 3),
+                    ], uniquenessConstraints: [["code"], ["title", "artist"]],
+                    indexes: [
+                        .init("byTitle", on: [.init("title"), .init("year", isAscending: false)]),
+                        .init("byYear", on: [.init("year"), .init("code")]),
+                    ],
+                    renamingIdentifier: "Record"),
+                EntityDescription(
+                    "Artist",
+                    relationships: [RelationshipDescription("albums", to: "Album", inverse: "artist", .ordered)]),
+            ])
+    }
+
+    @Test func `a model becomes the classes that one would have written`() throws {
+        let source = try EntityClassSource(library(), origin: "Shop.xcdatamodeld")
+
+        #expect(
+            source.text == #"""
+                // Made of Shop.xcdatamodeld by 'dbtool schema --swift'.
+
+                import Espalier
+                import Foundation
+
+                @Entity(isAbstract: true)
+                class Work: ManagedObject {
+                    var title: String = "a \"b\"\n"
+                    @Attribute(.indexed, originalName: "published") var year: Int16?
+                }
+
+                @Entity(
+                    uniquenessConstraints: [["title", "artist"]],
+                    indexes: [
+                        .init("byTitle", on: [.init("title"), .init("year", isAscending: false)]),
+                        .init("byYear", on: [.init("year"), .init("code")]),
+                    ],
+                    originalName: "Record")
+                final class Album: Work {
+                    @Attribute(.unique) var code: UUID
+                    var `default`: Double = 0.5
+                    // cover: no property of a class has the type transformable.
+                    @Transient var draft: Date?
+                    @Relationship(inverse: "albums", deleteRule: .deny, isRequired: true) var artist: Artist?
+                    @Relationship(minimum: 1, maximum: 3) var tags: ToMany<Artist>
+                }
+
+                @Entity
+                final class Artist: ManagedObject {
+                    @Relationship(inverse: "artist") var albums: OrderedToMany<Album>
+                }
+
+                """#)
+        #expect(
+            source.omissions == [
+                "'Album.cover' of type transformable is left out: no property of a class has this type"
+            ])
+    }
+
+    @Test func `what no class can say is told`() throws {
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "A",
+                    attributes: [
+                        AttributeDescription("n", .string, userInfo: ["k": "v"]),
+                        AttributeDescription("b", .binary, defaultValue: .binary(Data([1]))),
+                    ], versionHashModifier: "2")
+            ], configurations: [ConfigurationDescription("C", entities: ["A"])],
+            fetchRequestTemplates: [FetchRequestTemplate("q", entity: "A")])
+        let source = try EntityClassSource(model, origin: "a\nb")
+
+        #expect(source.text.hasPrefix("// Made of a b by"))
+        #expect(source.text.contains("    var b: Data?\n"))
+        #expect(
+            source.omissions == [
+                "the default of 'A.b' is left out: no literal says it", "the modifier of the hash of 'A' is left out",
+                "the application's own texts of 'A.n' are left out", "the configuration 'C' is left out",
+                "the request 'q' is left out",
+            ])
+    }
+
+    @Test func `names that no class and no property can have are refused`() throws {
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription("Data", attributes: [AttributeDescription("objectID", .string)]),
+                EntityDescription("class"),
+            ])
+        let error = try #require(throws: EntityClassError.self) { try EntityClassSource(model, origin: "x") }
+
+        #expect(error.problems.count == 3)
+        #expect(
+            error.description.contains("'Data.objectID' is a property that every object has; rename it in the model"))
+    }
+}

@@ -1,0 +1,261 @@
+// What documents mean to Espalier, in both directions, and what of it Espalier does not do.
+
+import EspalierModel
+import EspalierModelFile
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct ModelConversionTests {
+    private func conversion(_ xml: String) throws -> ModelConversion {
+        try ModelDocument(xml: Data(xml.utf8)).conversion()
+    }
+
+    @Test func `every word that a model has comes to it`() throws {
+        let conversion = try conversion(EveryWord.xml)
+
+        #expect(conversion.unsupported.isEmpty)
+        #expect(conversion.versionIdentifiers == ["2.1"])
+        #expect(conversion.configurations == [ConfigurationDescription("Local", entities: ["Thing", "Base"])])
+        #expect(
+            conversion.fetchRequestTemplates == [
+                FetchRequestTemplate("all", entity: "Thing"),
+                FetchRequestTemplate(
+                    "some", entity: "Thing", predicateFormat: "memo == $MEMO", fetchLimit: 3,
+                    includesSubentities: false,
+                    includesPendingChanges: false, returnsObjectsAsFaults: false),
+            ])
+        #expect(conversion.entities.first == Self.base)
+        #expect(conversion.entities.last == Self.thing)
+        #expect(
+            try ManagedObjectModel(ModelDocument(xml: Data(EveryWord.xml.utf8))).descriptions == [
+                Self.base, Self.thing,
+            ])
+    }
+
+    private static let base = EntityDescription(
+        "Base", isAbstract: true,
+        attributes: [AttributeDescription("key", .uuid, isOptional: false, isIndexed: true)],
+        indexes: [.init("byKey", on: [.init("key", isAscending: false)])], renamingIdentifier: "Root",
+        managedObjectClassName: ".Base", versionHashModifier: "m1", userInfo: ["a": "1 < 2 & \"x\"\ny", "b": ""])
+
+    private static let thing = EntityDescription(
+        "Thing", superentity: "Base", attributes: attributes, relationships: relationships,
+        uniquenessConstraints: [["memo", "runs"], ["tag"]],
+        indexes: [
+            .init("compoundIndex1", on: [.init("days"), .init("rows")]),
+            // Its superentity has one of the same name, and a model has each name once in a hierarchy.
+            .init("byKeyOfThing", on: [.init("cost"), .init("owner", isAscending: false)]),
+        ], managedObjectClassName: "Thing")
+
+    private static var attributes: [AttributeDescription] {
+        func one(
+            _ name: String, _ type: AttributeType, _ value: AttributeValue = .null, isOptional: Bool = false
+        ) -> AttributeDescription { AttributeDescription(name, type, isOptional: isOptional, defaultValue: value) }
+        let point = [one("x", .double, .double(0)), one("y", .double, isOptional: true)]
+        return [
+            one("bits", .binary, isOptional: true), one("blue", .boolean, .boolean(true)),
+            one("born", .date, .date(Date(timeIntervalSinceReferenceDate: -86400.5))),
+            AttributeDescription(
+                "cost", .decimal, defaultValue: .decimal(Decimal(-125) / 10), renamingIdentifier: "price",
+                versionHashModifier: "m2"),
+            one("days", .integer16, .integer(-7)), one("heat", .float, .float(0.25)),
+            AttributeDescription(
+                "home", .uri, defaultValue: URL(string: "https://example.com/a").map(AttributeValue.uri) ?? .null),
+            one("mass", .double, .double(1e100)), one("memo", .string, .string("a & b")),
+            one("rows", .integer32, .integer(0)), one("runs", .integer64, .integer(.max)),
+            AttributeDescription(
+                "size", .composite,
+                elements: [
+                    AttributeDescription("corner", .composite, elements: point), one("unit", .string, .string("m")),
+                ]),
+            AttributeDescription("some", .undefined, isTransient: true),
+            AttributeDescription("sort", .transformable, valueTransformerName: "ColorTransformer"),
+            AttributeDescription(
+                "tag", .uuid,
+                defaultValue: UUID(uuidString: "6BA7B810-9DAD-11D1-80B4-00C04FD430C8").map(AttributeValue.uuid) ?? .null
+            ),
+            AttributeDescription("void", .undefined, isTransient: true),
+        ]
+    }
+
+    private static let relationships = [
+        RelationshipDescription(
+            "friends", to: "Thing", inverse: "owner", .ordered, deleteRule: .cascade, minCount: 1, maxCount: 9,
+            renamingIdentifier: "pals", versionHashModifier: "m3"),
+        RelationshipDescription("loose", to: "Base", deleteRule: .noAction, isOptional: false),
+        RelationshipDescription(
+            "owner", to: "Thing", inverse: "friends", deleteRule: .deny, userInfo: ["c": "d"]),
+    ]
+
+    @Test(
+        arguments: [
+            (
+                .validationRules,
+                "<attribute name='n' attributeType='String' maxValueString='9' regularExpressionString='a'/>",
+                "attribute 'n': has a rule (maxValueString, regularExpressionString), and values are not checked "
+                    + "against rules"
+            ),
+            (
+                .validationRules, "<attribute name='n' attributeType='Date' minDateTimeInterval='0'/>",
+                "attribute 'n': has a rule (minDateTimeInterval), and values are not checked against rules"
+            ),
+            (
+                .derivedAttributes,
+                "<attribute name='n' attributeType='String' derived='YES' derivationExpression='canonical:(t)'/>",
+                "attribute 'n': is derived (canonical:(t)), and nothing computes it"
+            ),
+            (
+                .fetchedProperties,
+                "<fetchedProperty name='f'><fetchRequest name='q' entity='A' predicateString='n'/></fetchedProperty>",
+                "fetchedProperty 'f': is a request; objects do not have it"
+            ),
+            (
+                .specialIndexes,
+                "<fetchIndex name='i'><fetchIndexElement expression='n + 1' expressionType='Integer 16'/></fetchIndex>",
+                "fetchIndex 'i': is over an expression, and there is no such index"
+            ),
+            (
+                .specialIndexes, "<fetchIndex name='i'><fetchIndexElement property='n' type='RTree'/></fetchIndex>",
+                "fetchIndex 'i': is over places on a map, and there is no such index"
+            ),
+            (
+                .specialIndexes, "<fetchIndex name='i'><fetchIndexElement property='n.x' type='Binary'/></fetchIndex>",
+                "fetchIndex 'i': is over a part of a composite, and there is no such index"
+            ),
+            (
+                .specialIndexes,
+                "<fetchIndex name='i' partialIndexPredicate='n > 1'><fetchIndexElement property='n'/></fetchIndex>",
+                "fetchIndex 'i': has a condition, and there is no such index"
+            ),
+            (
+                .transientRelationships,
+                "<relationship name='r' optional='YES' transient='YES' maxCount='1' destinationEntity='A'/>",
+                "relationship 'r': is transient, and relationships are always stored"
+            ),
+        ] as [(ModelFeature, String, String)])
+    func `what Espalier does not do is refused by name, unless the application can do without`(
+        feature: ModelFeature, part: String, message: String
+    ) throws {
+        let xml = "<model><entity name='A'>\n\(part)</entity></model>"
+        let document = try ModelDocument(xml: Data(xml.utf8), path: "f")
+        let error = try #require(throws: ModelFileError.self) { try ManagedObjectModel(document) }
+
+        #expect(error.problems.map(\.kind) == [.unsupported(feature)])
+        #expect(error.description == "f: line 2: entity 'A', \(message)")
+        #expect(try ManagedObjectModel(document, ignoring: [feature]).entities.count == 1)
+        #expect(try ModelDocument(xml: document.xml()) == document)
+        for other in ModelFeature.allCases where other != feature {
+            #expect(throws: ModelFileError.self) { try ManagedObjectModel(document, ignoring: [other]) }
+        }
+    }
+
+    @Test func `a request that gives no objects is left out if the application can do without`() throws {
+        let xml = "<model><entity name='A'/><fetchRequest name='q' entity='A' resultType='2'/></model>"
+        let document = try ModelDocument(xml: Data(xml.utf8), path: "f")
+
+        #expect(try document.conversion().unsupportedFeatures == [.requestResults])
+        #expect(try ManagedObjectModel(document, ignoring: [.requestResults]).fetchRequestTemplates.isEmpty)
+    }
+
+    @Test func `a derived attribute may be empty, for nothing computes it`() throws {
+        let xml = "<model><entity name='A'><attribute name='n' attributeType='String' derived='YES'/></entity></model>"
+
+        #expect(try conversion(xml).entities[0].attributes == [AttributeDescription("n", .string, isOptional: true)])
+    }
+
+    @Test func `many problems of one feature do not hide another feature`() throws {
+        let rules = (0..<200).map { "<attribute name='a\($0)' attributeType='String' minValueString='1'/>" }.joined()
+        let conversion = try conversion(
+            "<model><entity name='A'>\(rules)<attribute name='b' attributeType='String' derived='YES'/>"
+                + "</entity></model>"
+        )
+
+        #expect(conversion.unsupportedFeatures == [.validationRules, .derivedAttributes])
+        #expect(conversion.unsupported.count == 101)
+    }
+
+    @Test func `a model made in code has a document in the editor's layout`() throws {
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "Album",
+                    attributes: [
+                        AttributeDescription(
+                            "title", .string, isOptional: false, defaultValue: .string(""), isIndexed: true)
+                    ],
+                    relationships: [
+                        RelationshipDescription("artist", to: "Artist", inverse: "albums", isOptional: false)
+                    ], uniquenessConstraints: [["title", "artist"]]),
+                EntityDescription(
+                    "Artist",
+                    relationships: [
+                        RelationshipDescription(
+                            "albums", to: "Album", inverse: "artist", .ordered, deleteRule: .cascade)
+                    ]),
+            ], versionIdentifiers: ["1"])
+
+        #expect(
+            String(decoding: try ModelDocument(model).xml(), as: UTF8.self) == """
+                <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+                <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" \
+                lastSavedToolsVersion="22522" systemVersion="23G93" minimumToolsVersion="Automatic" \
+                sourceLanguage="Swift" userDefinedModelVersionIdentifier="1">
+                    <entity name="Album" syncable="YES">
+                        <attribute name="title" attributeType="String" defaultValueString="" indexed="YES"/>
+                        <relationship name="artist" maxCount="1" deletionRule="Nullify" destinationEntity="Artist" \
+                inverseName="albums" inverseEntity="Artist"/>
+                        <uniquenessConstraints>
+                            <uniquenessConstraint>
+                                <constraint value="title"/>
+                                <constraint value="artist"/>
+                            </uniquenessConstraint>
+                        </uniquenessConstraints>
+                    </entity>
+                    <entity name="Artist" syncable="YES">
+                        <relationship name="albums" optional="YES" toMany="YES" deletionRule="Cascade" ordered="YES" \
+                destinationEntity="Album" inverseName="artist" inverseEntity="Album"/>
+                    </entity>
+                </model>
+                """)
+    }
+
+    @Test func `models at random come back from their files as they were`() throws {
+        let seed = testSeed(default: 17)
+        for round in 0..<UInt64(campaignCount("ESPALIER_MODEL_ROUNDS", default: 200)) {
+            var random = RandomModels(seed: seed &+ round)
+            let model = try random.model()
+            let document = try ModelDocument(model)
+            let read = try ModelDocument(xml: try document.xml())
+            let again = try ManagedObjectModel(read)
+
+            #expect(read == document, "seed \(seed &+ round)")
+            #expect(again.descriptions == model.descriptions, "seed \(seed &+ round)")
+            #expect(again.configurations == model.configurations, "seed \(seed &+ round)")
+            #expect(again.fetchRequestTemplates == model.fetchRequestTemplates, "seed \(seed &+ round)")
+            #expect(again.versionIdentifiers == model.versionIdentifiers, "seed \(seed &+ round)")
+        }
+    }
+
+    @Test func `what files have no words for is refused with entity and attribute`() throws {
+        let model = try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "A",
+                    attributes: [
+                        AttributeDescription("b", .binary, defaultValue: .binary(Data([1]))),
+                        AttributeDescription("o", .objectID, isTransient: true),
+                        AttributeDescription("n", .decimal, defaultValue: .decimal(.nan)),
+                    ])
+            ], versionIdentifiers: ["1", "2"])
+        let error = try #require(throws: ModelFileError.self) { try ModelDocument(model, path: "f") }
+
+        #expect(
+            error.problems.map(\.description) == [
+                "model: has 2 names of its version, and a file has one",
+                "entity 'A', attribute 'b': has a default of type binary that files cannot say; set it in code",
+                "entity 'A', attribute 'o': has type objectID, for which files have no name",
+                "entity 'A', attribute 'n': has a default of type decimal that files cannot say; set it in code",
+            ])
+    }
+}

@@ -1,0 +1,119 @@
+// Model files of others, as they are: each is read, checked, written and read again, and nothing of it is lost.
+
+import EspalierModel
+import EspalierModelFile
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct RealModelTests {
+    @Test func `there are 36 versions of 19 models`() {
+        #expect(RealModels.paths.count == 36)
+        // One more lies in no folder of versions.
+        #expect(RealModels.versionPaths.count == 18)
+    }
+
+    @Test(arguments: RealModels.paths) func `a document that is written has the bytes that were read`(path: String)
+        throws
+    {
+        let document = try ModelDocument(contentsOf: RealModels.url(path))
+        let written = String(decoding: try document.xml(), as: UTF8.self)
+        let read = String(decoding: try RealModels.bytes(path), as: UTF8.self)
+
+        // Some were saved with a line end behind the last element, which is no part of the document.
+        #expect(written == read.trimmingCharacters(in: .newlines))
+        #expect(try ModelDocument(xml: Data(written.utf8)) == document)
+    }
+
+    @Test(arguments: RealModels.paths) func `a model is valid, and its own document means the same model`(path: String)
+        throws
+    {
+        let model = try ManagedObjectModel(
+            contentsOf: RealModels.url(path), ignoring: [.validationRules, .fetchedProperties])
+        let document = try ModelDocument(model)
+        let again = try ManagedObjectModel(try ModelDocument(xml: try document.xml()))
+
+        #expect(again.descriptions == model.descriptions)
+        #expect(again.versionIdentifiers == model.versionIdentifiers)
+        #expect(again.configurations == model.configurations)
+        #expect(again.fetchRequestTemplates == model.fetchRequestTemplates)
+        #expect(again.versionChecksum == model.versionChecksum)
+    }
+
+    @Test func `two models alone ask for what is not done, and both are refused by name`() throws {
+        var refused: [String: [String]] = [:]
+        for path in RealModels.paths {
+            do {
+                _ = try ManagedObjectModel(contentsOf: RealModels.url(path))
+            } catch {
+                refused[path] = error.problems.map { "\($0.kind) \($0)" }
+            }
+        }
+
+        #expect(
+            refused == [
+                "ashalkhakov+FreeCoreData/EmployeeDirectory.xcdatamodeld/EmployeeDirectory.xcdatamodel": [
+                    "unsupported(EspalierModelFile.ModelFeature.validationRules) line 11: entity 'Employee', attribute "
+                        + "'salary': has a rule (minValueString), and values are not checked against rules"
+                ],
+                "JohnEstropia+CoreStore/Classic.ColorsDemo.xcdatamodeld/ColorsDemo.xcdatamodel": [
+                    "unsupported(EspalierModelFile.ModelFeature.fetchedProperties) line 8: entity 'Palette', "
+                        + "fetchedProperty 'testFetchProperty': is a request; objects do not have it"
+                ],
+            ])
+    }
+
+    @Test func `each folder has a current version`() throws {
+        var current: [String: String] = [:]
+        for path in RealModels.versionPaths {
+            let versions = try ModelVersions(contentsOf: RealModels.url(path))
+            #expect(try versions.document() == versions.document(named: versions.currentName))
+            if versions.names.count > 1 { current[versions.url.lastPathComponent] = versions.currentName }
+        }
+
+        #expect(
+            current == [
+                "Moody.xcdatamodeld": "Moody 6", "SyncMetadata.xcdatamodeld": "SyncMetadata 4",
+                "BookmarksModel.xcdatamodeld": "BookmarksModel 6", "ExampleModel.xcdatamodeld": "Version 3",
+                "Advanced.EvolutionDemo.V1.xcdatamodeld": "Advanced.EvolutionDemo.V1",
+                // Its list names none: the version with the name of the folder is the current one.
+                "Advanced.EvolutionDemo.xcdatamodeld": "Advanced.EvolutionDemo",
+            ])
+    }
+
+    @Test func `versions that differ in what is stored have different checksums`() throws {
+        for path in RealModels.versionPaths where path.contains("Moody.xcdatamodeld") && path.contains("/Moody.") {
+            let versions = try ModelVersions(contentsOf: RealModels.url(path))
+            let checksums = try versions.names.map {
+                try ManagedObjectModel(try versions.document(named: $0)).versionChecksum
+            }
+
+            // The second version differs from the first in a renamed attribute, each later one in more.
+            #expect(Set(checksums).count == versions.names.count)
+        }
+    }
+
+    @Test func `what the editor wrote comes to the model`() throws {
+        let contacts = try ManagedObjectModel(contentsOf: RealModels.url("ZeeQL+ZeeQL3/Contacts.xcdatamodel"))
+        let person = try #require(contacts.entity(named: "Person"))
+        let addresses = try #require(person.relationship(named: "addresses")).description
+        #expect(addresses.userInfo == ["extraInfo": "doIt"] && addresses.cardinality == .ordered)
+        #expect(addresses.maxCount == 20 && addresses.inverse == "person")
+        #expect(person.description.managedObjectClassName == "Person")
+        #expect(
+            contacts.fetchRequestTemplate(named: "fetchTheDucks")
+                == FetchRequestTemplate(
+                    "fetchTheDucks", entity: "Person", predicateFormat: "lastName LIKE \"Duck*\"", fetchLimit: 220))
+
+        let moody = "objcio+core-data/Moody.xcdatamodeld"
+        let mood = try #require(try ManagedObjectModel(contentsOf: RealModels.url(moody)).entity(named: "Mood"))
+        #expect(mood.attribute(named: "remoteID")?.description.renamingIdentifier == "remoteIdentifier")
+        #expect(mood.attribute(named: "colors")?.description.valueTransformerName == "ColorsTransformer")
+        #expect(mood.description.indexes.map(\.name) == ["compoundIndex1"])
+
+        let store = try ManagedObjectModel(
+            contentsOf: RealModels.url("JohnEstropia+CoreStore/Model.xcdatamodeld"))
+        #expect(store.configurations.map(\.name) == ["Config1", "Config2"])
+        #expect(store.entities(forConfigurationNamed: "Config1")?.map(\.name) == ["TestEntity1AAA"])
+    }
+}

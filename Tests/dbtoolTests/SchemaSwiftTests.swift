@@ -1,0 +1,158 @@
+// `schema` of model files, and the classes that it prints: as text, and compiled with this package.
+
+import EspalierModel
+import EspalierModelFile
+import Foundation
+import TestSupport
+import Testing
+
+@testable import dbtool
+
+@Suite struct SchemaSwiftTests {
+    /// Writes a model file into `folder`; its path.
+    private func write(_ model: ManagedObjectModel, _ name: String, in folder: URL) throws -> String {
+        let url = folder.appending(path: name)
+        try ModelDocument(model).write(to: url)
+        return url.path
+    }
+
+    private func library() throws -> ManagedObjectModel {
+        try ManagedObjectModel(
+            entities: [
+                EntityDescription(
+                    "Work", isAbstract: true,
+                    attributes: [
+                        AttributeDescription(
+                            "title", .string, isOptional: false, defaultValue: .string("a \"\\(b)\"\n")),
+                        AttributeDescription("switch", .boolean, isOptional: false, defaultValue: .boolean(true)),
+                        AttributeDescription("year", .integer16, isIndexed: true, renamingIdentifier: "published"),
+                    ]),
+                EntityDescription(
+                    "Album", superentity: "Work",
+                    attributes: [
+                        AttributeDescription("code", .uuid, isOptional: false),
+                        AttributeDescription(
+                            "born", .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: -0.5))),
+                        AttributeDescription("home", .uri), AttributeDescription("cover", .binary),
+                        AttributeDescription(
+                            "price", .decimal, isOptional: false, defaultValue: .decimal(Decimal(5) / 4)),
+                        AttributeDescription("a", .integer32, isOptional: false),
+                        AttributeDescription("b", .integer64),
+                        AttributeDescription("c", .double, defaultValue: .double(1e100)),
+                        AttributeDescription("d", .float, isTransient: true),
+                    ],
+                    relationships: [
+                        RelationshipDescription(
+                            "artist", to: "Artist", inverse: "albums", deleteRule: .deny, isOptional: false),
+                        RelationshipDescription(
+                            "like", to: "Album", inverse: "like", .toMany, minCount: 1, maxCount: 3),
+                        RelationshipDescription("next", to: "Album", renamingIdentifier: "after"),
+                    ], uniquenessConstraints: [["title", "artist"], ["code"]],
+                    indexes: [.init("byTitle", on: [.init("title"), .init("year", isAscending: false)])],
+                    renamingIdentifier: "Record"),
+                EntityDescription(
+                    "Artist",
+                    relationships: [
+                        RelationshipDescription(
+                            "albums", to: "Album", inverse: "artist", .ordered, deleteRule: .cascade)
+                    ]),
+            ])
+    }
+
+    @Test func `the classes of a model file compile, and their model has its hashes`() throws {
+        try withTemporaryFolder { folder in
+            let model = try library()
+            let run = ToolRun("schema", try write(model, "Library.xcdatamodel", in: folder), "--swift")
+            #expect(run.code == 0 && run.errors.isEmpty)
+
+            let document =
+                "```swift\n\(run.output)\nlet model = try ManagedObjectModel(for: [Album.self, Artist.self])\n"
+                + "print(model.versionChecksum)\nfor entity in model.entities { print(entity.description) }\n```\n"
+            let program = try ExampleProgram(
+                firstOf: document, modules: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"])
+            let lines = try program.run(in: folder).split(separator: "\n")
+
+            #expect(lines.first.map(String.init) == model.versionChecksum)
+            // What is not in the hash: defaults, former names, indexes, rules.
+            for entity in model.entities {
+                #expect(lines.contains { $0 == "\(entity.description)" }, "\(entity.description)")
+            }
+        }
+    }
+
+    @Test func `the classes of a real model file compile`() throws {
+        let path = Checkout.root.appending(
+            path: "Tests/EspalierModelFileTests/Models/duckduckgo+BrowserServicesKit/BookmarksModel.xcdatamodeld"
+        ).path
+        let model = try ManagedObjectModel(contentsOf: URL(filePath: path))
+        let run = ToolRun("schema", path, "--swift")
+        #expect(run.code == 0)
+        // The editor's modifiers of hashes have no place in a class.
+        let notes = run.errors.split(separator: "\n")
+        #expect(notes.count == 3 && notes.allSatisfy { $0.contains(": the modifier of the hash of 'BookmarkEntity.") })
+        #expect(run.output.hasPrefix("// Made of BookmarksModel.xcdatamodeld by 'dbtool schema --swift'.\n"))
+
+        let program = try ExampleProgram(
+            firstOf:
+                "```swift\n\(run.output)\n"
+                + "print(try ManagedObjectModel(for: [BookmarkEntity.self]).versionChecksum)\n```\n",
+            modules: ["EspalierEngine", "EspalierModel", "EspalierStore", "Espalier"])
+        try withTemporaryFolder { folder in
+            let output = try program.run(in: folder)
+            let plain = try ManagedObjectModel(entities: model.storedDescriptions)
+            #expect(output == "\(plain.versionChecksum)\n" && plain.versionChecksum != model.versionChecksum)
+        }
+    }
+
+    @Test func `a store's classes are printed as those of its model file`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "albums.espalier").path
+            try AlbumStore.make(at: path)
+            let run = ToolRun("schema", path, "--swift")
+
+            #expect(run.code == 0 && run.output.contains("class Artist: ManagedObject {"))
+        }
+    }
+
+    @Test func `schema shows a model file without rows, and tells what it asks for and nothing does`() throws {
+        try withTemporaryFolder { folder in
+            let url = folder.appending(path: "A.xcdatamodel")
+            let xml = """
+                <model><entity name='A'>
+                <attribute name='n' attributeType='String' minValueString='1'/>
+                <attribute name='t' attributeType='Transformable'/></entity></model>
+                """
+            try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+            try Data(xml.utf8).write(to: url.appending(path: "contents"))
+            let run = ToolRun("schema", url.path)
+            let note =
+                "note: \(url.path): line 2: entity 'A', attribute 'n': has a rule (minValueString), and values are not "
+                + "checked against rules\n"
+
+            #expect(run.code == 0 && run.errors == note)
+            #expect(run.output == "A\n  n  string\n  t  transformable\n\n")
+            #expect(ToolRun("schema", url.path + "/", "A", "--json").output.contains("\"rows\":null"))
+            #expect(
+                ToolRun("schema", url.path, "--swift").errors == note
+                    + "note: \(url.path): 'A.t' of type transformable is left out: no property of a class has this type"
+                    + "\n"
+            )
+        }
+    }
+
+    @Test func `a model file that is wrong, and words that do not go together, are refused`() throws {
+        try withTemporaryFolder { folder in
+            let missing = ToolRun("schema", folder.appending(path: "No.xcdatamodeld").path, "--swift")
+            #expect(missing.code == 3 && missing.errors.hasSuffix("No.xcdatamodeld: there is no such file\n"))
+            let path = try write(ManagedObjectModel(entities: [EntityDescription("Data")]), "A.xcdatamodel", in: folder)
+            let hidden = ToolRun("schema", path, "--swift")
+            #expect(hidden.code == 2)
+            #expect(
+                hidden.errors
+                    == "dbtool: \(path): a class 'Data' would hide what Swift and Espalier call so; rename the entity\n"
+            )
+            #expect(ToolRun("schema", path, "--swift", "--json").code == 2)
+            #expect(ToolRun("schema", path, "Data", "--swift").code == 2)
+        }
+    }
+}
