@@ -394,6 +394,24 @@ import Testing
         #expect(throws: ContextError.self) { try sides.mine.save() }
     }
 
+    @Test(arguments: places, [BeadProperty.a, .best, .head, .mate, .mateOf, .friend, .hint])
+    func `a change that goes from one value to another is in conflict with a value that was removed meanwhile`(
+        _ place: BeadBoard.Place, _ property: BeadProperty
+    ) throws {
+        let sides = try Sides(place, count: 4)
+        let none = property == .a ? [7] : []
+        try sides.store { try sides.change(0, property, [2], in: $0) }
+        try sides.change(0, property, [1], in: sides.mine)
+        try sides.store { try sides.change(0, property, none, in: $0) }
+        sides.mine.refreshAllObjects()
+        try sides.change(0, property, [3], in: sides.mine)
+        sides.mine.mergePolicy = .storeTrump
+
+        try sides.mine.save()
+
+        #expect(try sides.board.stored()[0]?[property] == none)
+    }
+
     @Test(arguments: places, [BeadProperty.a, .best, .hint])
     func `a change that was taken back to what is stored is forgotten, and the next one is no conflict`(
         _ place: BeadBoard.Place, _ property: BeadProperty

@@ -123,8 +123,12 @@ extension ManagedObject {
             noteChange()
             return nil
         }
-        if let old { unlink(old, across: relationship) }
-        if let destination { linkFree(destination, across: relationship) }
+        if let destination {
+            if let old { leave(old, across: relationship) }
+            linkFree(destination, across: relationship)
+        } else if let old {
+            unlink(old, across: relationship)
+        }
         return nil
     }
 
@@ -222,17 +226,17 @@ extension ManagedObject {
     /// Relates both sides; whom a to-one side was related to before is unrelated first.
     final func link(_ other: ManagedObject, across relationship: Relationship) {
         if !relationship.isToMany, let old = destinationID(at: relationship.slot), old != other.storedID {
-            unlink(old, across: relationship)
+            leave(old, across: relationship)
         }
         linkFree(other, across: relationship)
     }
 
-    /// Relates both sides, if this one has no destination yet or may have several.
+    /// Relates both sides, if this one has left its destination or may have several.
     private func linkFree(_ other: ManagedObject, across relationship: Relationship) {
         let inverse = withShape { $0.inverses[relationship.slot] }
         alignMerges(with: other, across: relationship)
         if let inverse, !inverse.isToMany, let old = other.destinationID(at: inverse.slot), old != storedID {
-            other.unlink(old, across: inverse)
+            other.leave(old, across: inverse)
         }
         addRaw(other.storedID, to: relationship)
         guard let inverse, !(other === self && inverse === relationship) else { return }
@@ -258,6 +262,12 @@ extension ManagedObject {
     final func unlink(_ id: ObjectID, across relationship: Relationship) {
         if let other = withContext({ $0.memory.registry[id] }) ?? nil { alignMerges(with: other, across: relationship) }
         removeRaw(id, from: relationship)
+        leave(id, across: relationship)
+    }
+
+    /// Takes this object out of the other side only: of a to-one relationship that leads elsewhere next, and is not
+    /// empty in between, which would count as a change that was taken back.
+    private func leave(_ id: ObjectID, across relationship: Relationship) {
         guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
             return
         }
