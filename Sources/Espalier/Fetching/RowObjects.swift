@@ -45,6 +45,14 @@ struct RowObjects {
     }
 }
 
+extension ManagedObjectContext {
+    /// A new object for a row that no object stands for yet, with its values if the cache has them.
+    func makeFault(_ id: ObjectID, cohort: Cohort? = nil) -> ManagedObject {
+        var objects = RowObjects(self, cohort: cohort, first: id)
+        return objects.makeFault(id)
+    }
+}
+
 extension SnapshotList {
     /// Calls `body` with position, content and place of each row.
     @inline(__always)

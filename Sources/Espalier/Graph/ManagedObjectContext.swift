@@ -289,12 +289,6 @@ public final class ManagedObjectContext {
         }
         return shape
     }
-
-    /// A new object for a row that no object stands for yet, with its values if the cache has them.
-    func makeFault(_ id: ObjectID, cohort: Cohort? = nil) -> ManagedObject {
-        var objects = RowObjects(self, cohort: cohort, first: id)
-        return objects.makeFault(id)
-    }
 }
 
 @available(*, unavailable) extension ManagedObjectContext: Sendable {}
