@@ -316,22 +316,13 @@ package final class TreeCursor<Source: PageSource> {
         place = .beforeFirst  // should a page be damaged
         path.removeAll()
         let tree = tree
-        var page = record.root
-        var expectedLevel = -1
-        while true {
-            let pin = try tree.source.pin(page)
-            if expectedLevel == 0 { pin.view.expectSearch() }
-            try tree.check(pin.view, page, record, expectedLevel)
-            let position =
-                kind == .integer ? pin.view.position(ofInteger: key.integer) : pin.view.position(ofBytes: key.bytes)
-            if pin.view.isLeaf {
-                hold(pin)
-                return position
-            }
-            path.push(page, position.childIndex)
-            page = pin.view.child(position.childIndex)
-            expectedLevel = pin.view.level - 1
+        let end = try tree.descend(from: record.root, in: record) { page, view in
+            let index = tree.position(of: key, in: view, record).childIndex
+            path.push(page, index)
+            return index
         }
+        hold(try tree.pinLeaf(end, in: record))
+        return tree.position(of: key, in: view, record)
     }
 
     /// Descends from `start`, the root or a child of the last page of `path`, along its first or last children.
@@ -342,17 +333,12 @@ package final class TreeCursor<Source: PageSource> {
         assert(startLevel >= 0 || start == record.root, "a descent begins at the root, or below the last page")
         if startLevel < 0 { path.removeAll() }
         let tree = tree
-        var page = start
-        var expectedLevel = startLevel
-        while true {
-            let pin = try tree.source.pin(page)
-            try tree.check(pin.view, page, record, expectedLevel)
-            if pin.view.isLeaf { return hold(pin) }
-            let index = toLast ? pin.view.cellCount : 0
+        let end = try tree.descend(from: start, expectedLevel: startLevel, in: record) { page, view in
+            let index = toLast ? view.cellCount : 0
             path.push(page, index)
-            page = pin.view.child(index)
-            expectedLevel = pin.view.level - 1
+            return index
         }
+        hold(try tree.pinLeaf(end, in: record))
     }
 
     private func crossToNextLeaf() throws(StorageError) -> Bool {
