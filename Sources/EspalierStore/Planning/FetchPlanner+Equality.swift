@@ -1,47 +1,15 @@
-// The plan of a fetch by one value of an indexed attribute, made without comparing ways: there is one only.
+// The plan of a fetch by one value of an indexed attribute, made without comparing ways: there is only one.
 //
 // Invariants
-//   1. The plan finds what the plan of `plan(_:wantsRows:)` would find, by the same entries of the same index.
+//   1. The plan finds what any plan of `plan(_:wantsRows:)` would find, by the same entries of the same index.
 
 internal import EspalierModel
 
-/// Where the rows are whose attribute has one value.
-struct IndexPoint {
-    /// The index.
-    let group: Int
-    /// What the keys of its entries begin with.
-    let prefix: [UInt8]
-    /// Whether all that is there is wanted.
-    let isExact: Bool
-    /// More rows than this are not worth reading one by one.
-    let countMax: Int
-}
-
 extension FetchPlanner {
-    /// The plan, if one attribute shall have one value, just one index begins with it, and no order is asked for.
-    ///
-    /// An application that looks objects up by name asks nothing else; planning takes an eighth of such a fetch less.
-    func pointPlan(_ fetch: StoreFetch) -> FetchPlan? {
-        guard let point = point(fetch), let condition = fetch.predicate?.root else { return nil }
-        return FetchPlan(
-            entity: fetch.entity,
-            isWanted: numbering.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
-            access: .entries(group: point.group, beginningWith: point.prefix),
-            residual: point.isExact ? [] : [condition], predicate: condition, isExact: point.isExact,
-            order: .primaryKey, keys: fetch.keys, offset: fetch.offset, limit: fetch.limit,
-            candidateCountMax: point.countMax)
-    }
-
-    /// What the plan comes down to.
-    func point(_ fetch: StoreFetch) -> IndexPoint? {
-        guard fetch.sort.isEmpty, fetch.limit != 0, let condition = fetch.predicate?.root,
-            case .comparison(let comparison) = condition, comparison.operator == .equal,
-            comparison.modifier == .direct, comparison.options.isEmpty,
-            case .path(let path) = comparison.left, path.base == .evaluatedObject, path.steps.isEmpty,
-            case .attribute(let slot, let type, let elements) = path.terminal, elements.isEmpty,
-            type != .undefined, type != .objectID,
-            case .value(let value) = comparison.right, type.accepts(value),
-            let position = schema.groupBeginning(with: slot, of: fetch.entity)
+    /// The plan if one attribute must have one value, an index begins with that attribute, and no order is asked for.
+    func equalityPlan(_ fetch: StoreFetch) -> FetchPlan? {
+        guard let predicate = fetch.predicate, let equality = predicate.equality, fetch.sort.isEmpty, fetch.limit != 0,
+            let position = schema.groupBeginning(with: equality.slot, of: fetch.entity)
         else { return nil }
         let group = schema.groups[position]
         let rowCount = hierarchyCount(of: fetch.entity)
@@ -49,11 +17,15 @@ extension FetchPlanner {
         guard Self.indexCost(max(1, estimate)) < Double(rowCount) else { return nil }
         var key: [UInt8] = []
         key.reserveCapacity(64)
-        GroupKey.append(value, group.elements[0], numbering, to: &key)
+        GroupKey.append(equality.value, group.elements[0], numbering, to: &key)
         let isCut = key.count > GroupKey.valueByteCountMax
         if isCut { key.removeLast(key.count - GroupKey.valueByteCountMax) }
-        return IndexPoint(
-            group: position, prefix: key, isExact: !isCut && !statistics.cutGroups.contains(position),
-            countMax: candidateCountMax(of: rowCount))
+        let isExact = !isCut && !statistics.cutGroups.contains(position)
+        return FetchPlan(
+            entity: fetch.entity,
+            isWanted: numbering.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
+            access: .entries(group: position, beginningWith: key), residual: isExact ? [] : [predicate.root],
+            predicate: predicate.root, isExact: isExact, order: .primaryKey, keys: fetch.keys, offset: fetch.offset,
+            limit: fetch.limit, candidateCountMax: candidateCountMax(of: rowCount))
     }
 }
