@@ -1,4 +1,4 @@
-// What a save does about what somebody else has changed since it was read.
+// What a save does about rows that another context or process has changed since they were read.
 
 /// How a save resolves conflicts (Behaviour MP-01 to MP-05).
 ///

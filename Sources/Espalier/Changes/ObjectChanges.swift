@@ -1,8 +1,8 @@
-// What an object holds besides its committed row: new values, new destinations, changes of to-many relationships.
+// The unsaved changes of an object: new values, new destinations, changes of to-many relationships.
 //
 // Invariants
-//   1. A clean object has no `ObjectChanges` at all, unless a transient attribute has a value. One that no store has
-//      yet has its values and destinations elsewhere, all of them (`ManagedObject.newValues`).
+//   1. A clean object has no `ObjectChanges` at all, unless a transient attribute has a value. A new object has its
+//      values and to-one destinations in `ManagedObject.newValues`.
 //   2. Destinations are IDs, never references to objects: changed objects form no reference cycles.
 //   3. A change is based on the committed row, unless `bases` says otherwise: a newer row came below it (+NewerRows).
 
@@ -21,7 +21,7 @@ final class ObjectChanges {
         var toMany = SlotValues<ToManyChange>()
         /// To-one relationships that a merge has emptied, as what the row leads to is related to another object here.
         ///
-        /// Nobody has changed them: they follow the next row that comes.
+        /// The application has not changed them: they follow the next newer row.
         var yielded: [Int] = []
         /// What changes were based on, where the store has something else since; mostly there is none.
         var bases: ChangeBases?
@@ -56,7 +56,7 @@ final class ObjectChanges {
         values.toMany.modify(slot) { $0.settle(id, isMember: isMember, isStored: isStored) }
     }
 
-    /// Forgets the values that somebody else keeps from now on.
+    /// Forgets the values that another object keeps from now on.
     func keepOnlyToMany() {
         (values.attributes, values.destinations, values.bases) = (SlotValues(), SlotValues(), nil)
         values.yielded = []
@@ -105,7 +105,7 @@ struct ToManyChange {
     /// Destinations that went.
     private(set) var removed = ObjectIDSet()
     /// How many destinations there are, and the `RowCache.changeCount` for which that was found out; -1: it was not.
-    private var counted = (count: 0, stand: -1)
+    private var counted = (count: 0, changeCount: -1)
 
     private final class Order {
         var ids: OrderedIDs
@@ -113,8 +113,8 @@ struct ToManyChange {
         init(_ ids: OrderedIDs) { self.ids = ids }
     }
 
-    /// Whether somebody else may have changed the stored list since: what was added here may be stored by now, and what
-    /// was removed may not be.
+    /// Whether another context may have changed the stored list since: an addition may be stored by now, and a removed
+    /// destination may not be.
     private(set) var isMerged = false
 
     /// No change yet, of a relationship without order.
@@ -140,7 +140,7 @@ struct ToManyChange {
         }
     }
 
-    /// Puts a destination back behind those that it stood behind in the order that this was made from.
+    /// Puts a destination back after those that it followed in the order that this was made from.
     ///
     /// - Complexity: O(destinations).
     mutating func restore(_ id: ObjectID) {
@@ -163,14 +163,14 @@ struct ToManyChange {
     /// Takes note of a merge.
     mutating func noteMerge() {
         isMerged = !isWhole
-        counted.stand = -1
+        counted.changeCount = -1
     }
 
     /// Leaves it to the store whether a destination is there, if the relationship has no order.
     mutating func follow(_ id: ObjectID) {
         added.remove(id)
         removed.remove(id)
-        counted.stand = -1
+        counted.changeCount = -1
     }
 
     /// Puts another destination in the place of one that no store knows; if it is there already, at the first of both.
@@ -203,10 +203,12 @@ struct ToManyChange {
     }
 
     /// How many destinations there are; `nil` if the store has to be asked.
-    func count(at stand: Int) -> Int? { order?.ids.count ?? (counted.stand == stand ? counted.count : nil) }
+    func count(at changeCount: Int) -> Int? {
+        order?.ids.count ?? (counted.changeCount == changeCount ? counted.count : nil)
+    }
 
     /// Notes how many destinations there are.
-    mutating func note(count: Int, at stand: Int) { counted = (count, stand) }
+    mutating func note(count: Int, at changeCount: Int) { counted = (count, changeCount) }
 
     /// The destination at `index` of a relationship whose whole order is known.
     func id(at index: Int) -> ObjectID? { order.flatMap { index < $0.ids.count ? $0.ids[index] : nil } }
@@ -229,7 +231,7 @@ struct ToManyChange {
     /// Added ones come last, in the order they were inserted.
     func applied(to stored: [ObjectID]) -> [ObjectID] {
         if let list { return list }
-        // What was added here may meanwhile have been added by somebody else as well.
+        // Another context may meanwhile have added the same destinations.
         return stored.filter { !removed.contains($0) && !added.contains($0) }
             + (added.count < 2 ? added.ids : added.sorted(by: ObjectID.inOrderOfCreation))
     }
@@ -240,7 +242,7 @@ struct ToManyChange {
             order = Order(OrderedIDs(list.filter { !gone.contains($0) }))
         }
         base.removeAll(where: gone.contains)
-        counted.stand = -1
+        counted.changeCount = -1
         added = ObjectIDSet(added.lazy.filter { !gone.contains($0) })
         removed = ObjectIDSet(removed.lazy.filter { !gone.contains($0) })
     }

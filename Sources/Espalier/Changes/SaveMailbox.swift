@@ -1,9 +1,8 @@
-// Where saves of contexts wait until their receiver comes by: another context, or a task that iterates.
+// A queue of saves for one receiver: another context, or a task that iterates.
 //
 // Invariants
-//   1. The coordinator holds a mailbox weakly: it ends with the context or the iterator that subscribed.
-//   2. The notice is given when something comes into an empty mailbox, and not again until it was emptied: a receiver
-//      that does not come is not told a second time.
+//   1. The coordinator refers to a mailbox weakly: it ends with the context or the iterator that subscribed.
+//   2. The notice is given when a save arrives in an empty mailbox, and not again until the mailbox was emptied.
 //   3. No lock is held while the notice runs or a task is resumed.
 
 import Synchronization

@@ -1,4 +1,4 @@
-// What a save tells others: which objects, by ID only (NT-03).
+// The message of a save to other contexts: the IDs of the objects that it wrote (NT-03).
 
 public import EspalierModel
 

@@ -1,7 +1,7 @@
-// Saves that wait for a receiver, in bounded memory: one that never comes costs no more than one that comes late.
+// Saves that wait for a receiver, in bounded memory, even if the receiver never reads them.
 //
 // Invariants
-//   1. Saves come out in the order in which they were made, one by one as long as they are few.
+//   1. Saves are returned in the order in which they were made, one by one as long as they are few.
 //   2. When more than 256 wait that hold more than the oldest entry, or 32,768, all become one entry: the union of
 //      their IDs by kind. The oldest entry is united again with at least its own weight, or with 32,768 saves.
 //   3. At most `idCountMax` IDs are kept beside those of the newest save; more become "everything may have changed",

@@ -1,4 +1,4 @@
-// Which objects end up related, of those whose to-one relationships both sides have changed.
+// The destinations that to-one relationships get after both sides have changed them.
 //
 // Invariants
 //   1. After `settle` no two decisions contradict each other: of a relationship that is to-one at both ends, an object
@@ -29,7 +29,7 @@ struct ToOneDecision {
     ///
     /// - Parameter prefersStored: whether pairs of the store come before pairs of the context.
     static func settle(_ all: inout [(object: ObjectID, decisions: [ToOneDecision])], prefersStored: Bool) {
-        // The first ones of these that do not exclude each other: at last, what the store has and nobody else took.
+        // The first ones of these that do not exclude each other, and last the stored ones that are still free.
         var wishes: [[(End, End)]] = [[], [], []]
         for (object, decisions) in all {
             for decision in decisions {

@@ -1,7 +1,7 @@
 // Merging an ordered list that two sides have changed.
 //
 // Invariants
-//   1. What one side added is in the result, what one side removed is not, whichever order wins.
+//   1. An ID that one side added is in the result, and one that a side removed is not, whichever order wins.
 //   2. Sides are in conflict only if each has moved destinations that were there before, and not to the same order.
 // Not here: which lists are merged, and when (+NewerRows).
 

@@ -2,8 +2,9 @@
 //
 // Invariants
 //   1. `ids` holds no ID twice. Without `places` they ascend by creation, or are so few that they are searched.
-//   2. `places`, which are made when neither is so any more, say where each ID is: by open addressing with linear
-//      probing, at most half of them in use. An ID that goes leaves no gap before those that a search finds behind it.
+//   2. `places` are allocated when neither is true any more. They say where each ID is, by open addressing with linear
+//      probing, and at most half of them are in use. A removed ID leaves no gap before IDs that a search finds after
+//      it.
 //   3. An ID's place is chosen by one multiplication with a random odd number of the process: keys come from files.
 
 import EspalierModel
@@ -73,7 +74,7 @@ struct ObjectIDSet: Sequence {
             let (place, placeOfLast) = (place(of: id), place(of: last))
             ids[position] = last
             places[placeOfLast] = UInt32(position + 1)
-            giveBack(place)
+            free(place)
         }
         ids.removeLast()
         return true
@@ -105,7 +106,7 @@ struct ObjectIDSet: Sequence {
     }
 
     /// Frees a place; IDs that a search finds only across it move up.
-    private mutating func giveBack(_ place: Int) {
+    private mutating func free(_ place: Int) {
         let mask = places.count - 1
         var (gap, next) = (place, (place + 1) & mask)
         while places[next] != 0 {

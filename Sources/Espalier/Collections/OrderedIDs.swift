@@ -1,7 +1,7 @@
 // A long list of different IDs that changes in the middle: the new order of an ordered relationship.
 //
 // Invariants
-//   1. The IDs stand in chunks of 1 to `chunkSizeMax`, one after the other; there is no chunk without IDs.
+//   1. The IDs lie in chunks of 1 to `chunkSizeMax`, one after the other; no chunk is empty.
 //   2. A chunk keeps its number for life. `order` has the numbers of all chunks in the order of the list, `position`
 //      says where a number stands there. `sums` is a Fenwick tree over the sizes of chunks in that order.
 //   3. `homes`, which is made when an ID is sought among several chunks, says of every ID in which chunk it is.
@@ -64,12 +64,12 @@ struct OrderedIDs {
         return sum(before: Int(position[Int(number)])) + offset
     }
 
-    /// Puts `id`, which is not there, behind all others.
+    /// Puts `id`, which is not in the list, after all others.
     ///
     /// - Complexity: O(1), amortized.
     mutating func append(_ id: ObjectID) { insert(id, at: count) }
 
-    /// Puts `id`, which is not there, before the one at `index`, or behind all others.
+    /// Puts `id`, which is not in the list, before the one at `index`, or after all others.
     ///
     /// - Complexity: O(log n), amortized.
     mutating func insert(_ id: ObjectID, at index: Int) {
@@ -131,7 +131,7 @@ struct OrderedIDs {
         return homes?[id]
     }
 
-    /// Divides the full chunk at `place`, or begins one behind the last; returns where its place `offset` is then.
+    /// Divides the full chunk at `place`, or adds one after the last; returns where its place `offset` is then.
     private mutating func makeRoom(at place: Int, _ offset: Int) -> (place: Int, offset: Int) {
         let number = Int32(chunks.count)
         guard let full = order.isEmpty ? nil : Int(order[place]), offset < chunks[full].count || place < order.count - 1

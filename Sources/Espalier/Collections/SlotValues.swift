@@ -1,8 +1,8 @@
 // A few values by slot: what an object has changed, without a dictionary.
 //
 // Invariants
-//   1. No slot stands twice.
-//   2. There is one array, and none as long as there are no values: each array is memory to be had and given back.
+//   1. No slot occurs twice.
+//   2. There is one array, which allocates nothing as long as there are no values.
 
 /// Values of some of the slots of an entity.
 struct SlotValues<Value> {

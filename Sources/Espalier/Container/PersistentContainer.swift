@@ -15,7 +15,7 @@ public final class PersistentContainer: Sendable {
 
     /// The main actor's context.
     ///
-    /// When the main actor is free, it takes in what other contexts save and tells its observers what has changed.
+    /// When the main actor is free, it merges what other contexts have saved and tells its observers what has changed.
     /// Unsaved changes stay on top; where both sides have changed a property, its next save asks the merge policy,
     /// which is `error` unless you set it.
     @MainActor public var viewContext: ManagedObjectContext {

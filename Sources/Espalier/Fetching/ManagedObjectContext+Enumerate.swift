@@ -1,10 +1,10 @@
-// Going through what a fetch finds without holding all of it: objects are made one by one, rows come in batches.
+// Visiting the objects of a fetch one by one, without holding all of them: rows are read in batches.
 //
 // Invariants
-//   1. Where a store can read rows in their order, no more than one batch of them is kept, and of objects only those
-//      that somebody uses: what a walk through it takes does not depend on how many objects are in it. Sorted rows come
-//      as one batch; where unsaved changes join, objects come as one array.
-//   2. The objects of one batch are one cohort (F-2), although they are not there at the same time.
+//   1. If a store can read rows in their order, the walk holds one batch of rows, and only the objects that the
+//      application retains: its memory does not depend on the number of objects. Sorted rows are one batch. If unsaved
+//      changes join, the objects are one array.
+//   2. The objects of one batch are one cohort (F-2), although they are not all in memory at the same time.
 //   3. An object never gets a row older than what this context last read or wrote: `RowCache.changeCount` tells.
 
 public import EspalierModel
@@ -13,7 +13,7 @@ import EspalierStore
 extension ManagedObjectContext {
     /// Calls `body` with each object that matches, in the request's order (SD-15 `enumerate`, FR-04).
     ///
-    /// It gives what `fetch(_:)` gives, for one look at each: an object that nobody keeps, and that was not changed,
+    /// It visits what `fetch(_:)` returns, once each: an object that `body` does not retain, and that was not changed,
     /// ends when `body` returns. Unless the rows have to be sorted, an index leads to them, or unsaved changes join,
     /// they are read from the store in batches, each from the generation that the context reads then.
     ///
@@ -54,7 +54,7 @@ extension ManagedObjectContext {
         else {
             // Unsaved changes, rows of several stores and what relationships lead to are brought together first.
             let objects = try objects(fetch, includesPendingChanges: terms.includesPendingChanges)
-            try bringIn(objects, terms)
+            try loadRequestedContents(objects, terms)
             for object in objects where !object.isDeleted { try body(object) }
             return
         }

@@ -1,4 +1,4 @@
-// How faults get their contents: one trip to the store for the whole cohort (F-2).
+// How faults get their rows and lists: one trip to the store for the whole cohort (F-2).
 
 import EspalierModel
 import EspalierStore
@@ -158,7 +158,7 @@ extension ManagedObjectContext {
         }
         var found = ObjectIDSet()
         if let rows = cohort.fetchedRows {
-            // What has changed since then is loaded when somebody asks for it.
+            // Rows that have changed since then are loaded when they are read.
             for row in rows where canHave(relationship, row.id) {
                 if let id = row.destination(at: slot) { found.insert(id) }
             }

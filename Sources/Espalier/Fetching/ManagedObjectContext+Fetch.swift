@@ -18,7 +18,7 @@ extension ManagedObjectContext {
     public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
         let terms = request.terms
         let found = try objects(terms)
-        // Asking the runtime for every object is 15 ns each; most fetches bring objects of one class.
+        // The runtime is asked once for each run of objects of one class: most fetches have one class.
         var known: ManagedObject.Type?
         for object in found where type(of: object) != known {
             guard object is Object else {
@@ -27,9 +27,9 @@ extension ManagedObjectContext {
             }
             known = type(of: object)
         }
-        try bringIn(found, terms)
-        // SAFETY: every element was asked, and arrays of references look the same whatever their class. A new array
-        // would count one reference more for each object, and one less when the old one goes.
+        try loadRequestedContents(found, terms)
+        // SAFETY: the class of every element was checked, and arrays of references have one layout whatever their
+        // class. A new array would retain each object once more, and release it when the old array is freed.
         return unsafe unsafeBitCast(found, to: [Object].self)
     }
 
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
 
     /// Loads what is asked for besides the objects that were found.
     @usableFromInline
-    func bringIn(_ found: [ManagedObject], _ terms: FetchTerms) throws(ContextError) {
+    func loadRequestedContents(_ found: [ManagedObject], _ terms: FetchTerms) throws(ContextError) {
         if !terms.returnsObjectsAsFaults { for object in found { object.fireFault() } }
         for path in terms.relationshipKeyPathsForPrefetching { try prefetch(path, of: found) }
     }
@@ -81,11 +81,9 @@ extension ManagedObjectContext {
     /// The request in terms of the model.
     func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
         processPendingChanges()
-        let known = lastFetched.flatMap { $0.name == request.entityName ? $0 : nil }
-        guard let entity = known ?? model.entity(named: request.entityName) else {
+        guard let entity = model.entity(named: request.entityName) else {
             throw .unknownEntity(request.entityName, known: model.entities.map(\.name))
         }
-        lastFetched = entity
         do {
             var sort: [ResolvedSortKey] = []
             for key in request.sortKeys { sort.append(try ResolvedSortKey(key, for: entity, in: model)) }

@@ -1,14 +1,14 @@
-// Which generation of its stores a context reads, and when it moves to a newer one (F-4, MC-51).
+// The generation of its stores that a context reads, and when it moves to a newer one (F-4, MC-51).
 //
-// A context reads everything from one generation, whatever others save meanwhile: a row that somebody deletes stays
-// readable, and lists agree with the rows they lead to. It moves to the newest one
+// A context reads everything from one generation, whatever others save meanwhile: a row that another context deletes
+// stays readable, and lists agree with the rows they lead to. The context moves to the newest generation
 //   - when its `save` has written;
 //   - when it merges: at `processPendingChanges`, with which fetches begin, if it merges by itself, and in
 //     `mergeChanges(from:)`;
 //   - when it refreshes one object or all, and when it is reset;
 //   - when the application says so, by `setQueryGeneration(from:)`.
-// Moving changes what is read from then on. An object in memory shows what it showed until it is refreshed or merged
-// (MC-20), and a save checks it against the newest rows, as always.
+// The move affects what is read afterwards. An object in memory keeps its values until it is refreshed or merged
+// (MC-20), and a save checks it against the newest rows in any case.
 
 import EspalierStore
 
@@ -24,8 +24,8 @@ extension ManagedObjectContext {
     ///
     /// Pinned to one, the context stays there: saves of others are not merged, and refreshing reads the same generation
     /// again. Only its own `save` moves it on, to the generation that has what it saved, where it is pinned again. A
-    /// store whose log has reached its cap gives old generations up; what a context that is pinned to one asks then
-    /// fails with `ContextError.queryGenerationExpired`.
+    /// store whose log has reached its cap gives old generations up. A context that is pinned to such a generation then
+    /// gets `ContextError.queryGenerationExpired`.
     ///
     /// - Parameter token: a context's `queryGenerationToken`, or `.current` for the newest generation. `nil` unpins the
     ///   context and moves it to the newest one: how to advance by hand.
@@ -75,7 +75,7 @@ extension ManagedObjectContext {
         if generation.goBack(to: parts) { forgetReads() }
     }
 
-    /// Lets go of the generation at the end of an event, if there is no object in memory that belongs to it.
+    /// Releases the generation at the end of an event, if no object in memory belongs to it.
     func endIdleGeneration() {
         guard memory.registry.count == 0, !generation.isPinned else { return }
         generation.end()
@@ -101,7 +101,7 @@ extension ManagedObjectContext {
             for object in memory.registry.objects where object.isClean && object.isFault { object.row = nil }
         }
         let owners = lists.keys.compactMap { memory.registry[$0] }
-        // What cannot be read now, whatever needs it next will say.
+        // If they cannot be read now, the next reader reports why.
         guard !owners.isEmpty, let rows = try? storedRows(ofObjects: owners) else { return }
         for (object, stored) in rows where stored == nil {
             for (slot, list) in lists[object.storedID] ?? [] {

@@ -1,4 +1,4 @@
-// What stores know of a to-many relationship without giving its list: how long it is, and whether it has an object.
+// Questions about a to-many relationship that stores answer without its list: its length, and whether it has an object.
 //
 // Invariants
 //   1. A list that is in memory answers, so both agree with what reading it gives.

@@ -1,9 +1,10 @@
-// What a context asks its source, all from the generation that it reads, with a store's errors turned into its own.
+// The questions of a context to its source: all are of the generation that it reads, and errors of stores become its
+// own. The one seam for reading: every fetch, fault and list passes through `read`.
 //
 // Invariants
 //   1. Without an open store that could answer, the answer is an error and never empty.
-//   2. A generation that the store has given up fails no question: the context moves to the newest one, and the
-//      question is asked again, once. A context that the application has pinned to it gets an error instead.
+//   2. If a store has given up the generation, the context moves to the newest one and asks again, once. A context that
+//      the application has pinned to that generation gets an error instead.
 
 import EspalierModel
 import EspalierStore
@@ -61,7 +62,7 @@ extension ManagedObjectContext {
 
     /// The stores that may hold objects of `entity`.
     ///
-    /// - Throws: `ContextError.noStore` if there are none, which is no empty answer: nobody was asked.
+    /// - Throws: `ContextError.noStore` if there are none. An empty list would mean that a store was asked.
     private func positions(taking entity: Entity) throws(ContextError) -> [Int] {
         let positions = generation.positions(taking: entity)
         guard !positions.isEmpty else { throw .noStore(entity: entity.name) }
@@ -71,7 +72,7 @@ extension ManagedObjectContext {
     /// Moves to the newest generation, because a store has given up the one that was read.
     ///
     /// Unchanged objects become faults. Changed ones keep their changes and the rows these were made on: the next save
-    /// finds out whether somebody else has changed them.
+    /// finds out whether another context or process has changed them.
     private func leaveLostGeneration() {
         generation.end()
         forgetReads()

@@ -2,11 +2,12 @@
 //
 // Invariants
 //   1. Offset and limit are applied once, after stored rows and unsaved objects are in one order.
-//   2. Where only objects of the fetched entity have changed, the store still does the search: it is asked for as many
-//      more rows as there are changed objects, those are taken out and tested in memory.
-//   3. Where the predicate or a sort key crosses a relationship to something that has changed, every row is tested in
-//      memory: any stored row may match now, or match no longer.
-//   4. Equal in all sort keys, stored objects come first by key, then new ones by insertion: the order after saving.
+//   2. If only objects of the fetched entity have changed, the store still searches. It is asked for as many more rows
+//      as there are changed objects; those are removed from its answer and tested in memory.
+//   3. If the predicate or a sort key crosses a relationship to a changed object, every row is tested in memory: any
+//      stored row may match now, or match no longer.
+//   4. Among objects that are equal in all sort keys, stored ones come first, by key, and then new ones by insertion:
+//      the order after saving.
 
 import EspalierModel
 import EspalierStore
@@ -133,7 +134,7 @@ struct GraphSubject: PredicateSubject {
 
     func destinationIDs(at slot: Int) throws(ContextError) -> [ObjectID] { object.destinationIDs(at: slot) }
 
-    func giveUp(_ error: FetchPredicateError) throws(ContextError) { throw .invalidPredicate(error) }
+    func stopEvaluation(_ error: FetchPredicateError) throws(ContextError) { throw .invalidPredicate(error) }
 
     func destinations(at slot: Int) throws(ContextError) -> [GraphSubject] {
         object.destinations(at: slot).filter { !$0.isDeleted }.map(GraphSubject.init)

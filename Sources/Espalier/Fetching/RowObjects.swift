@@ -1,8 +1,8 @@
-// How rows become objects: the one way from an ID and what the store holds for it to the object that stands for it.
+// How rows become objects: the only place that makes the object of a stored row.
 //
 // Invariants
-//   1. A row of which there is an object gives that one, and no other (MO-18).
-//   2. Shape and cohort of an object that is being made are retained here: its initializer may do anything.
+//   1. A row that has an object in memory gets no other one (MO-18).
+//   2. Shape and cohort of an object that is being made are retained here, because its initializer may do anything.
 
 import EspalierModel
 import EspalierStore
@@ -21,7 +21,7 @@ struct RowObjects {
         shape = context.shapeOfRow(first)
     }
 
-    /// The object of a fetched row; one that is there already takes row and cohort, if it can use them.
+    /// The object of a fetched row. An object that is in memory adopts row and cohort, if it can use them.
     @inline(__always)
     mutating func object(_ id: ObjectID, _ content: RowContent, _ place: RowPlace) -> ManagedObject {
         guard let known = context.memory.registry[id] else { return make(id, content, place) }

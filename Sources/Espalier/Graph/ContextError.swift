@@ -9,7 +9,7 @@ public import EspalierStore
 public enum ContextError: Error, Sendable {
     /// Rules that unsaved objects break and changes that were refused; all of them (1550 ... 1600).
     case violations([Violation])
-    /// Rows that somebody else has changed since they were read; all of them, with both values (133020).
+    /// Rows that another context or process has changed since they were read; all of them, with both values (133020).
     case conflicts([MergeConflict])
     /// Values that must be unique and are not; all of them (133021).
     case constraints([ConstraintConflict])

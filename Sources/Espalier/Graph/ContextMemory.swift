@@ -1,11 +1,9 @@
-// What a context has in memory, and every use of an object touches.
+// The state of a context that every use of an object reads or writes.
 //
 // Invariants
 //   1. `inserted`, `updated` and `deleted` are disjoint, and each object's `state` says which set it is in.
-//   2. No access to a member lasts while another begins: none of them calls hooks, closures or anything else that leads
-//      back to the context, and what leaves a set or a list ends after the access. That is why the context need not
-//      check it at run time, as Swift does for the stored properties of classes; debug builds do, so that every test
-//      looks for the access that breaks the rule (`ManagedObjectContext.memory`).
+//   2. No access to a member lasts while another one begins. No access calls hooks, closures or other code that leads
+//      back to the context, and an object that leaves a set or a list is released after the access.
 // The checks were 7 % of an import of 75,000 people.
 
 import EspalierModel
@@ -14,7 +12,7 @@ import EspalierModel
 struct ContextMemory {
     /// The objects in memory.
     var registry = ObjectRegistry()
-    /// Those that relationships led to lately.
+    /// The objects that relationships have reached last.
     var recentDestinations = RecentDestinations()
     /// New objects.
     var inserted = ChangedObjects()
@@ -22,7 +20,7 @@ struct ContextMemory {
     var updated = ChangedObjects()
     /// Objects that the next save deletes.
     var deleted = ChangedObjects()
-    /// What to-many sides of new objects have not taken in yet.
+    /// Additions to to-many sides of new objects that are not applied yet.
     var unreadInverses = UnreadInverses()
     /// The shapes of the context by the tag in IDs, which the context retains.
     var shapesByTag: [Unretained<EntityShape>] = []
@@ -32,12 +30,42 @@ struct ContextMemory {
     var rowsFetched = 0
     /// Whether a closure wants to know which objects change.
     var collectsChanges = false
+
+    /// The largest number of objects that `checkInvariants` looks at: it runs at the end of every event.
+    private static let checkedCountMax = 500
+
+    /// Asserts the invariants; to be called in `assert`, where no call of the context is unfinished.
+    func checkInvariants() -> Bool {
+        guard registry.count + inserted.count + updated.count + deleted.count <= Self.checkedCountMax else {
+            return true
+        }
+        assert(registry.checkInvariants())
+        assert(inserted.checkInvariants() && updated.checkInvariants() && deleted.checkInvariants())
+        let (own, others): (ManagedObject.State, ManagedObject.State) = ([.inserted, .updated, .deleted], [.ended])
+        for object in inserted {
+            let state = object.state.intersection(own.union(others))
+            assert(state.subtracting(.updated) == .inserted, "invariant 1: \(object.storedID) is not new")
+        }
+        for object in updated {
+            assert(object.state.intersection(own.union(others)) == .updated, "invariant 1: \(object.storedID)")
+        }
+        for object in deleted {
+            assert(object.state.intersection([.deleted, .ended]) == .deleted, "invariant 1: \(object.storedID)")
+        }
+        for list in [inserted, updated, deleted] {
+            for object in list {
+                assert(registry.withObject(object.storedID) { $0 === object } == true, "\(object.storedID) is unknown")
+            }
+        }
+        assert(faultTrips >= 0 && rowsFetched >= 0, "\(faultTrips) trips, \(rowsFetched) rows")
+        return true
+    }
 }
 
 extension ManagedObjectContext {
-    /// Puts another list in the place of one.
+    /// Replaces one of the lists of changed objects.
     ///
-    /// Objects that this lets go of may end, and leave the registry then: after the access to the list.
+    /// Objects that this releases may be freed and leave the registry: that happens after the access to the list.
     func replace(_ list: WritableKeyPath<ContextMemory, ChangedObjects>, by other: ChangedObjects) {
         var other = other
         swap(&memory[keyPath: list], &other)

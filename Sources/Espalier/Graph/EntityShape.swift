@@ -1,7 +1,7 @@
 // What all objects of one entity in one context share: entity, class, defaults, inverses, and names already looked up.
 //
 // Invariants
-//   1. Within an entity a property name stands for one slot, so the address of a name's literal does too.
+//   1. Within an entity a property name means one slot, so the address of a name's literal means one slot too.
 //   2. A shape belongs to one context (or to one object without context): it is not Sendable and needs no lock.
 
 import EspalierModel
@@ -38,7 +38,7 @@ struct AttributeRule {
 /// The part of an object that is the same for all objects of its entity.
 @safe
 final class EntityShape: SharedByObjects {
-    /// The context whose objects have this shape, until it lets go of them.
+    /// The context whose objects have this shape, until it detaches them.
     private(set) var context: Unretained<ManagedObjectContext>
     /// The context that has forgotten the objects of this shape, as long as it lives.
     private(set) weak var formerContext: ManagedObjectContext?
@@ -65,10 +65,11 @@ final class EntityShape: SharedByObjects {
     let sentRelationships: [Relationship]
     /// The relationships whose destinations can forbid a deletion.
     let denyingRelationships: [Relationship]
-    /// A cache with a place for each property or more, of which every search ends at its home at the latest.
+    /// A cache of names by open addressing, with at least two places for each property. A search visits each place at
+    /// most once.
     ///
-    /// Memory of its own: the exclusivity of an array in a class is checked at each use, 5 ns for every property that
-    /// is read or written.
+    /// Memory of its own, because Swift checks the exclusivity of an array in a class at each use: see Decisions,
+    /// "Names of properties".
     private let names: UnsafeMutablePointer<NameEntry>
     private let nameMask: Int
 
@@ -120,7 +121,7 @@ final class EntityShape: SharedByObjects {
     }
 
     /// Makes all objects of this shape objects of no context.
-    func letGo(formerContext: ManagedObjectContext?) {
+    func detachObjects(formerContext: ManagedObjectContext?) {
         context = Unretained(nil)
         self.formerContext = formerContext
     }
@@ -147,7 +148,7 @@ final class EntityShape: SharedByObjects {
             if entry.literal == 0 { break }
             position = (position + 1) & nameMask
         } while position != home
-        // Where no place is free, as the same names come from many modules, the one at home gives way.
+        // If no place is free, because many modules use the same names, the entry at the first place is replaced.
         let property = entity.property(named: name.description)
         unsafe names[position] = NameEntry(literal: literal, property: property)
         return property

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. An object that was inserted and went in one event is in no set.
-//   2. What is deleted or invalidated is in no other set.
+//   2. A deleted or invalidated object is in no other set.
 
 import EspalierModel
 
@@ -45,7 +45,7 @@ struct EventChanges {
 
     mutating func noteInvalidated(_ object: ManagedObject) { if !forget(object) { invalidated.insert(object) } }
 
-    /// Takes an object out; returns whether this event had inserted it.
+    /// Removes an object from all sets; returns whether this event had inserted it.
     private mutating func forget(_ object: ManagedObject) -> Bool {
         updated.remove(object)
         refreshed.remove(object)

@@ -2,11 +2,11 @@
 //
 // Invariants
 //   1. An object belongs to one context for life; in a context there is one object per row (MO-18).
-//   2. The context reaches a clean object by a reference that does not keep it alive, and a changed one by a strong
-//      one (MO-43). The object never keeps its context alive: when the context ends, `managedObjectContext` is nil. It
-//      reaches its context by its shape, so that a context that ends need not visit its objects, a tenth of a fetch.
-//   3. An object holds its committed row and, only if it is changed, an `ObjectChanges`; one that no store has yet, the
-//      `RowValues` that it will bring there. Other objects are held as IDs.
+//   2. The context refers to a clean object without retaining it, and retains a changed one (MO-43). The object never
+//      retains its context: after the context has ended, `managedObjectContext` is nil. The object refers to its
+//      context through its shape, so that a context that ends need not visit its objects.
+//   3. A stored object holds its committed row and, only if it is changed, an `ObjectChanges`. A new object holds the
+//      `RowValues` that a save will write. Other objects are held as IDs.
 //   4. Objects are not Sendable: they stay in the isolation region of their context (F-1). IDs travel.
 // Not here: how properties are read and written (+Attributes, +Relationships), how a fault fires (+Faulting).
 
@@ -25,7 +25,28 @@ import EspalierStore
 /// of it, and writing, stops the program with a message that says so. Access by name throws
 /// `ContextError.contextEnded`.
 open class ManagedObject {
-    /// Where an object stands in its life.
+    // The states of an object, by the flags that its context sets, and what leads from one to the next:
+    //
+    //        insert                      a fetch, a relationship, object(with:)
+    //           |                                    |
+    //           v                                    v     first use, and the store has no row
+    //       inserted ---------- save --------+     fault --------------------------------------> inaccessible
+    //           |                            |      |  ^
+    //           |                            | first|  | refresh, rows of a generation that was lost
+    //           |                            |  use |  |
+    //           |                            v      v  |
+    //           |                            fulfilled ---- change ---> updated ---- save, rollback ---> fulfilled
+    //           |                               |                          |
+    //           | delete                        | delete                   | delete
+    //           +----------------------------> deleted <-------------------+
+    //                                           |   |
+    //                              rollback <---+   +---> save ---> ended
+    //
+    //   A rollback makes a deleted object fulfilled again, and ends an inserted one, deleted or not. `reset` and the
+    //   end of the context end every object: they tell only the shape (`isDetached`). A merge or refresh that finds no
+    //   row makes an unchanged object inaccessible, marks a changed one as `gone`, and ends a deleted one.
+
+    /// The flags that describe where an object is in its life.
     struct State: OptionSet {
         let rawValue: UInt16
         /// The context's registry knows the object.
@@ -93,9 +114,9 @@ open class ManagedObject {
     /// Calls `body` with the cohort, if there is one, without retaining it.
     @inline(__always)
     final func withCohort<R>(_ body: (Cohort) -> R) -> R? { storedCohort.withObject(body) }
-    /// Where it stands in its life, unless its context has let go of all its objects since (`state`).
+    /// The flags of its life, unless its context has detached all its objects since (`state`).
     private var storedState: State = []
-    /// Where it stands among its context's changed objects (`ChangedObjects`).
+    /// Its place among the changed objects of its context (`ChangedObjects`).
     var changePosition: UInt32 = 0
     /// The next object of its chain in its context's registry; only the registry uses it.
     final var nextInRegistry: Unretained<ManagedObject> {
@@ -206,14 +227,14 @@ open class ManagedObject {
             && withShape { shape in other.withShape { shape.context.isSame(as: $0.context) } }
     }
 
-    // MARK: Where it stands
+    // MARK: State
 
-    /// Where it stands in its life.
+    /// The flags of its life.
     ///
-    /// A context that ends, or forgets its objects, only tells their shapes.
+    /// A context that ends, or forgets its objects, tells only their shapes: the flags then follow from the shape.
     final var state: State {
         @inline(__always)
-        get { isLetGo ? storedState.subtracting(.inContext).union(.ended) : storedState }
+        get { isDetached ? storedState.subtracting(.inContext).union(.ended) : storedState }
         @inline(__always)
         set { storedState = newValue }
     }
@@ -221,7 +242,7 @@ open class ManagedObject {
     final var wasRegistered: Bool { storedState.contains(.registered) }
     /// Whether its context is gone or has forgotten it, and it does not say so itself.
     @inline(__always)
-    private final var isLetGo: Bool {
+    private final var isDetached: Bool {
         storedState.contains(.registered) && withShape { $0.context.isNil }
     }
     /// Whether the values are there to be read, and hooks have seen them, whatever became of the context.
@@ -246,7 +267,7 @@ open class ManagedObject {
     open func awakeFromInsert() {}
     /// Called when a fault has fired; attributes set here do not make the object changed (MO-28).
     open func awakeFromFetch() {}
-    /// Called by `delete`, when relationships still stand (MO-30).
+    /// Called by `delete`, while relationships still have their destinations (MO-30).
     open func prepareForDeletion() {}
     /// Called by `save` for every changed object, again as long as that changes something (MO-31).
     ///

@@ -1,8 +1,8 @@
 // Telling closures what happens in a context, and collecting what has changed in it (NT-01 to NT-05).
 //
 // Invariants
-//   1. Closures are called where the context is used, in the order in which they were added. None is called while
-//      another is told of changed objects: what that changes is part of the next event.
+//   1. Closures are called where the context is used, in the order in which they were added. While one is told of
+//      changed objects, no other is called: its own changes are part of the next event.
 //   2. Changed objects are collected only while a closure wants to know them.
 //   3. `ObjectsDidChangeMessage` comes at the end of an event: of `processPendingChanges`, which every fetch begins and
 //      every `perform` ends with, of a save, a refresh, a merge, a rollback and a reset; inside of one another, once.
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
     /// Calls `body` at the end of each event in which objects in memory have changed (NT-04).
     ///
     /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
-    /// - Complexity: O(1) for each change, while somebody observes.
+    /// - Complexity: O(1) for each change, as long as there is an observer.
     public func addObserver(
         for message: ObjectsDidChangeMessage.Type, _ body: @escaping (ObjectsDidChangeMessage) -> Void
     ) -> ObservationToken {
@@ -56,7 +56,7 @@ extension ManagedObjectContext {
         return madeObservers.objectsDidChange.add(body)
     }
 
-    /// Calls `body` whenever the context has taken in what others have saved (NT-05).
+    /// Calls `body` whenever the context has merged a save of another context (NT-05).
     ///
     /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
     public func addObserver(
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
         tell(message, observers.didSave.current())
     }
 
-    /// Tells that a save of others was taken in.
+    /// Tells that a save of another context was merged.
     func tellDidMerge(_ changes: SavedChanges) {
         guard let observers, !observers.didMerge.isEmpty else { return }
         tell(DidMergeChangesMessage(context: self, changes: changes), observers.didMerge.current())
@@ -115,8 +115,20 @@ extension ManagedObjectContext {
 
     /// Ends a call that is an event, and tells what has changed unless it is part of another one.
     func endEvent() {
+        assert(eventDepth > 0, "an event ends that has not begun")
         eventDepth -= 1
-        if eventDepth == 0 { tellChanges() }
+        guard eventDepth == 0 else { return }
+        assert(checkInvariants())
+        tellChanges()
+    }
+
+    /// Asserts the invariants of the context's state between events; to be called in `assert`.
+    func checkInvariants() -> Bool {
+        assert(memory.checkInvariants() && generation.checkInvariants())
+        assert(stage == nil || eventDepth > 0, "a save runs outside of every event")
+        assert(!(leavesCascadesToStore || runsRulesAgain) || !memory.deleted.isEmpty, "rules of no deleted object")
+        assert(unpropagated.allSatisfy { $0.state.contains(.deleted) }, "rules of an object that is not deleted")
+        return true
     }
 
     /// Tells what has changed since the last time.
@@ -145,7 +157,7 @@ extension ManagedObjectContext {
         tell(DidLoseGenerationMessage(context: self), observers.didLoseGeneration.current())
     }
 
-    /// Notes that the context has left the generation that it read, in the midst of whatever it was asked.
+    /// Notes that the context had to leave the generation that it read while it answered a question.
     func noteLostGeneration() {
         guard let observers else { return }
         observers.hasLostGeneration = true

@@ -1,8 +1,8 @@
 // A context: a set of objects in which an application reads, changes and saves a graph.
 //
 // Invariants
-//   1. There is one object per row; the context keeps its changed objects alive (MO-43) and, for the length of a walk,
-//      some that relationships led to (`ContextMemory`).
+//   1. There is one object per row. The context retains its changed objects (MO-43) and, until its next fetch or save,
+//      some that relationships have reached (`RecentDestinations`).
 //   2. A call that throws leaves context, objects and store as they were (F-5).
 //   3. A context is not Sendable: it and its objects stay in one isolation region (F-1).
 // Not here: fetching (+Fetch), faults (+Faults), deleting (+Delete), saving (+Save), going back (+Rollback).
@@ -18,7 +18,7 @@ public final class ManagedObjectContext {
     public let model: ManagedObjectModel
     /// A name for messages and for the history of changes.
     public var name: String?
-    /// What a save does when somebody else has changed what it writes (MC-42).
+    /// What a save does when another context or process has changed a row that it writes (MC-42).
     public var mergePolicy = MergePolicy.error
     /// What saves do with new objects whose unique values a row has already: they are refused unless this says more.
     package var constraintActions: [ConstraintName: ConstraintAction] = [:]
@@ -76,8 +76,6 @@ public final class ManagedObjectContext {
     var refreshedBySave: [RefreshedObject]?
     /// What the running save asks of the application; `nil` if no save runs.
     var stage: SaveStage?
-    /// The entity that was fetched last, which is mostly the one that is fetched next.
-    var lastFetched: Entity?
     var mailbox: SaveMailbox?
     /// The closures that observe the context; `nil` if there never was one.
     var observers: ContextObservers?
@@ -100,7 +98,7 @@ public final class ManagedObjectContext {
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
     }
 
-    deinit { letGo() }
+    deinit { detachObjects() }
 
     // MARK: What it holds
 
@@ -137,7 +135,7 @@ public final class ManagedObjectContext {
     /// The object with this ID, with its values in memory (MC-25).
     ///
     /// What the generation that the context reads does not have is not found, though it may be stored by now; a context
-    /// that merges by itself takes in what others have saved and looks again.
+    /// that merges by itself merges what others have saved and looks again.
     ///
     /// - Throws: `ContextError.objectNotFound` if its store does not hold the row; `.noStore` if its store is not open
     ///   here; `.store` if it could not be read.
@@ -272,9 +270,9 @@ public final class ManagedObjectContext {
     /// Calls no hook, and what objects give up keeps no object alive: none ends meanwhile.
     ///
     /// - Parameter isReset: whether the context goes on, and is told what objects are refused afterwards.
-    func letGo(isReset: Bool = false) {
+    func detachObjects(isReset: Bool = false) {
         for shape in shapes {
-            shape?.letGo(formerContext: isReset ? self : nil)
+            shape?.detachObjects(formerContext: isReset ? self : nil)
             shape?.removeObject()
         }
         (shapes, memory.shapesByTag) = (Array(repeating: nil, count: shapes.count), [])

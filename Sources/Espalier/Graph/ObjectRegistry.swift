@@ -1,15 +1,14 @@
-// Uniquing: which object stands for an ID in this context (MO-18).
+// Uniquing: the one object for each ID in this context (MO-18).
 //
 // Invariants
 //   1. At most one object per ID; an object is entered under its current ID only.
-//   2. The registry keeps no object alive: an object takes itself out in `deinit`, before its memory is freed. Context
-//      and objects share one isolation region, so nothing looks an object up while another thread destroys it.
-//   3. Objects whose IDs share a chain stand in a row, each leading to the next (`ManagedObject.nextInRegistry`). Keys
-//      that are neighbours have chains that are neighbours: rows come and go in the order of their keys.
-//   4. The 16 chains of 16 neighbouring keys are chosen by one multiplication with a random odd number of the process:
-//      keys come from files, and nobody who writes a file can know which will meet.
-// An object enters and leaves with two words written. With a table that had an entry of its own for each object, of
-// many small graphs one after the other, this took a twentieth of the time.
+//   2. The registry retains no object: an object removes itself in `deinit`, before its memory is freed. Context and
+//      objects share one isolation region, so no thread looks up an object that another thread destroys.
+//   3. Objects whose IDs share a chain form a linked list (`ManagedObject.nextInRegistry`). Neighbouring keys have
+//      neighbouring chains, because rows are mostly loaded and freed in the order of their keys.
+//   4. One multiplication with a random odd number of the process chooses the 16 chains of 16 neighbouring keys. Keys
+//      come from files, and the author of a file cannot know which keys will share a chain.
+// Linked lists and not a table with entries: see Decisions, "The registry".
 
 import EspalierModel
 
@@ -29,7 +28,7 @@ struct ObjectRegistry {
     @inline(__always)
     subscript(id: ObjectID) -> ManagedObject? { entry(id).object }
 
-    /// Calls `body` with the object with this ID, if there is one, which must not end meanwhile: it is not retained.
+    /// Calls `body` with the object with this ID, if there is one. It is not retained, so it must not end meanwhile.
     @inline(__always)
     func withObject<R>(_ id: ObjectID, _ body: (ManagedObject) -> R) -> R? { entry(id).withObject(body) }
 
@@ -95,7 +94,7 @@ struct ObjectRegistry {
         insert(object)
     }
 
-    /// Takes out an object, if it is here.
+    /// Removes an object, if it is entered.
     @inline(__always)
     mutating func remove(_ object: ManagedObject) {
         guard count > 0 else { return }
@@ -114,6 +113,27 @@ struct ObjectRegistry {
             }
             entry = next
         }
+    }
+
+    /// Asserts the invariants; to be called in `assert`.
+    ///
+    /// - Complexity: O(objects), if the chains are short, as they are unless hashes fail.
+    func checkInvariants() -> Bool {
+        var found = 0
+        for (position, first) in chains.enumerated() {
+            var ids: [ObjectID] = []
+            var entry = first
+            while let (id, next) = entry.withObject({ ($0.storedID, $0.nextInRegistry) }) {
+                assert(chain(of: id) == position, "invariant 3: \(id) is in chain \(position)")
+                assert(!ids.contains(id), "invariant 1: two objects stand for \(id)")
+                ids.append(id)
+                entry = next
+            }
+            found += ids.count
+        }
+        assert(found == count, "\(count) objects are counted, \(found) are in chains")
+        assert(chains.isEmpty || chains.count >= 16 && chains.count & (chains.count - 1) == 0, "\(chains.count) chains")
+        return true
     }
 
     /// All objects, in no particular order.

@@ -2,8 +2,8 @@
 //
 // Invariants
 //   1. Only this module makes seeds, and each makes one object: a seed cannot be copied.
-//   2. Whoever makes a seed keeps shape and cohort until the object is there, which counts them from then on: what a
-//      class does in its initializer may make the context forget them.
+//   2. The maker of a seed retains shape and cohort until the object exists, which counts them from then on: the
+//      initializer of a class may make the context forget them.
 
 import EspalierModel
 import EspalierStore

@@ -1,4 +1,5 @@
-// Where the objects of a context come from and go to: all that a context knows of what is above it.
+// The source of a context: where its objects are read and saved. A context knows its coordinator or parent only as
+// that.
 //
 // Invariants every source keeps
 //   1. Parts are read and saved each on its own (MC-40). No two parts ever have the same number, neither of two sources

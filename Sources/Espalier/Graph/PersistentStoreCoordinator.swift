@@ -31,7 +31,7 @@ public final class PersistentStoreCoordinator: Sendable {
     public let managedObjectModel: ManagedObjectModel
     /// Guards the lists of stores and of receivers.
     private let state = Mutex(State())
-    /// The number of the last store that any coordinator has taken in.
+    /// The number of the last store that was added to any coordinator.
     private static let lastNumber = Atomic<UInt64>(0)
     /// Goes up with every change of the list of stores.
     private let edition = Atomic<UInt64>(0)
@@ -131,7 +131,7 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The open stores, as contexts see them.
     var parts: [SourcePart] { state.withLock { $0.members.map(\.part) } }
 
-    /// The store behind a part.
+    /// The store that a part is.
     ///
     /// - Throws: `StoreError.closed` if it was taken out.
     func store(of part: SourcePart) throws(StoreError) -> any PersistentStore {

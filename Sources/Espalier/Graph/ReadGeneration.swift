@@ -1,11 +1,11 @@
-// What a context reads: a snapshot of each part of its source, from the first question on until the context advances
-// (F-4, MC-51).
+// The generation that a context reads: a snapshot of each part of its source, from the first question until the context
+// advances (F-4, MC-51).
 //
 // Invariants
-//   1. All that a context reads of a part is of one snapshot, until that is replaced.
-//   2. Before the first question there is no snapshot, and nothing that the store would have to keep for it.
-// Not here: when a context advances, and what becomes of what it has read (+Generation); what it does when a snapshot
-// is given up (+Reading).
+//   1. A context reads each part from one snapshot, until that snapshot is replaced.
+//   2. There is no snapshot before the first question, so the store keeps nothing for an idle context.
+// Elsewhere: when a context advances, and what it then forgets (+Generation); how it answers when a store has given up
+// a snapshot (+Reading).
 
 import EspalierModel
 import EspalierStore
@@ -64,7 +64,7 @@ final class ReadGeneration {
         return found
     }
 
-    /// Takes parts in that have come, and lets go of those that are gone.
+    /// Adds the parts that the source has got since, and drops those that it has lost.
     @inline(__always)
     private func followSource() {
         if source.partsEdition != edition { takeParts() }
@@ -78,6 +78,12 @@ final class ReadGeneration {
             former.first { $0.part.number == part.number } ?? Part(part: part)
         }
         cache.removeAll()
+    }
+
+    /// Asserts the invariants; to be called in `assert`.
+    func checkInvariants() -> Bool {
+        assert(Set(parts.map(\.part.number)).count == parts.count, "two parts have one number")
+        return true
     }
 
     // MARK: Snapshots
@@ -105,7 +111,7 @@ final class ReadGeneration {
         var isOther = false
         for position in parts.indices {
             guard let old = parts[position].snapshot, !saved.isEmpty || !old.isNewest else { continue }
-            // What cannot be read now, the next question will say.
+            // If it cannot be read now, the next question reports why.
             parts[position].snapshot = nil
             guard let new = try? takeSnapshot(at: position).generation else {
                 isOther = true

@@ -1,13 +1,13 @@
-// Objects that to-one relationships have led to lately, kept so that the next relationship that leads there finds them.
+// The objects that to-one relationships have reached last, retained so that the next relationship to one of them finds
+// it in memory.
 //
 // Invariants
-//   1. At most `countMax` objects are kept; the one that has been kept longest gives way.
-//   2. The context lets go of all of them at its next fetch, save or `processPendingChanges`: nobody can tell them from
-//      objects that somebody else still uses for longer than a walk along some relationships takes.
-// Going from many objects to the few that they all belong to made each of the few anew for each of the many: a third of
-// the time.
+//   1. At most `countMax` objects are retained. The one that has been retained longest is released first.
+//   2. The context releases all of them at its next fetch, save or `processPendingChanges`. Until then the application
+//      cannot tell them from objects that other code retains.
+// Many objects mostly lead to few: see Decisions, "Recent destinations".
 
-/// The last objects that relationships have led to.
+/// The last objects that relationships have reached.
 struct RecentDestinations {
     private static let countMax = 1024
 
@@ -17,7 +17,7 @@ struct RecentDestinations {
 
     var isEmpty: Bool { objects.isEmpty }
 
-    /// Keeps `object`; returns the one that gives way, which may end when the caller lets go of it.
+    /// Retains `object`; returns the one that it replaces, which may end when the caller releases it.
     mutating func keep(_ object: ManagedObject) -> ManagedObject? {
         guard objects.count == Self.countMax else {
             if objects.isEmpty { objects.reserveCapacity(16) }
@@ -30,27 +30,27 @@ struct RecentDestinations {
         return former
     }
 
-    /// Keeps nothing any more; returns what was kept.
+    /// Empties the list; returns its objects.
     mutating func takeAll() -> [ManagedObject] {
         defer { self = RecentDestinations() }
         return objects
     }
 
-    /// Takes the memory of a list whose objects have ended, for the next ones.
+    /// Uses the memory of an emptied list for the next objects.
     mutating func reuse(_ memory: [ManagedObject]) {
         if objects.isEmpty { objects = memory }
     }
 }
 
 extension ManagedObjectContext {
-    /// Keeps an object that a to-one relationship has led to.
+    /// Retains an object that a to-one relationship has reached.
     func keepDestination(_ object: ManagedObject) {
-        // An object that ends may run code of the application, which may come back here: not while the list changes.
+        // The end of an object may run code of the application that comes back here: not while the list changes.
         let former = memory.recentDestinations.keep(object)
         withExtendedLifetime(former) {}
     }
 
-    /// Lets go of the objects that relationships have led to.
+    /// Releases the objects that relationships have reached.
     func forgetDestinations() {
         guard !memory.recentDestinations.isEmpty else { return }
         var kept = memory.recentDestinations.takeAll()

@@ -1,4 +1,4 @@
-// What a running save asks of the application at this moment, so that calls which a save cannot take in are answered.
+// The hook that a running save calls at this moment, by which calls that would disturb the save are refused.
 //
 // Invariants
 //   1. A context has a stage exactly while its `save` runs.

@@ -1,19 +1,18 @@
-// What setting to-one relationships adds to the to-many sides of new objects, until somebody looks at those (MO-24).
+// Additions to the to-many sides of new objects, noted when their to-one sides are set and applied when they are read
+// (MO-24).
 //
 // Invariants
-//   1. Nothing reads or changes a to-many relationship of a new object, by its changes or by its ID, before what is
-//      noted here was taken in: whoever asks finds both sides equal.
-//   2. Notes are of unordered relationships, of which no store is told: a save needs none of them, and nobody needs
-//      their order.
-// An import reads hardly any of these sets, and keeping them took a tenth of it: new objects are many, and each has
-// several sets.
+//   1. All notes are applied before a to-many relationship of a new object is read or changed, by its changes or by its
+//      ID: every reader finds both sides equal.
+//   2. Notes are of unordered relationships that are not sent to a store: a save needs neither them nor their order.
+// Applied late, because an import reads hardly any of these sets: see Decisions, "Unread inverses".
 
 import EspalierModel
 
 /// Additions to to-many relationships.
 struct UnreadInverses {
-    /// Those from one entity to another across one relationship: what they share stands once, as there is one for each
-    /// object of an import.
+    /// The additions from one entity to another across one relationship. An import has one for each object, so the
+    /// group holds once what all of them share.
     private struct Group {
         /// The first of each.
         let owner: ObjectID
@@ -40,7 +39,7 @@ struct UnreadInverses {
 
     mutating func removeAll() { groups = [] }
 
-    /// Gives each addition out and forgets it.
+    /// Returns all additions and forgets them.
     mutating func takeAll() -> some Sequence<(owner: ObjectID, destination: ObjectID, slot: Int)> {
         defer { groups = [] }
         return groups.lazy.flatMap { group in
@@ -66,11 +65,11 @@ extension ObjectID {
 }
 
 extension ManagedObjectContext {
-    /// Makes the to-many sides of new objects what they have become.
-    func takeInInverses() {
+    /// Applies all noted additions to the to-many sides of new objects.
+    func applyUnreadInverses() {
         guard !memory.unreadInverses.isEmpty else { return }
         for (owner, destination, slot) in memory.unreadInverses.takeAll() {
-            memory.registry[owner]?.takeIn(destination, at: slot)
+            memory.registry[owner]?.applyUnreadInverse(destination, at: slot)
         }
     }
 }

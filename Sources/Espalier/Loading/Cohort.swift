@@ -1,17 +1,17 @@
-// Objects that came together and whose faults therefore fire together (F-2).
+// Objects that were loaded together, so that their faults fire together (F-2).
 //
 // Invariants
-//   1. A cohort holds IDs and other cohorts, and keeps rows and lists in the cache of its context, never objects:
-//      objects point at cohorts, and not the other way round.
-//   2. The cohort across a relationship is made once per cohort, so walking a graph costs one store trip per step of
-//      the path and kind of content, however many objects stand on each step.
-//   3. A cohort that a step has made belongs to one other cohort, which leads to it: cohorts form trees, and a tree
-//      ends without recursion, as a path may be as long as the store.
+//   1. A cohort holds IDs and other cohorts, and never objects: objects point at cohorts. Rows and lists that a cohort
+//      has loaded lie in the cache of its context.
+//   2. Each cohort makes the cohort across one relationship once. A walk through the graph therefore costs one trip to
+//      the store for each step of the path and each kind of content, however many objects each step reaches.
+//   3. A cohort that a step has made belongs to the one cohort from which the step leads. Cohorts form trees. A tree is
+//      freed without recursion, because a path may be as long as the store.
 
 import EspalierModel
 import EspalierStore
 
-/// A group of objects that one fetch, or one relationship of another cohort, has brought in.
+/// A group of objects that one fetch, or one relationship of another cohort, has loaded.
 final class Cohort: SharedByObjects {
     /// How many objects one trip to the store loads at most; bounds the memory that one fault can ask for.
     static let tripSizeMax = 4096
@@ -49,7 +49,8 @@ final class Cohort: SharedByObjects {
         if firstStep != nil { endSteps() }
     }
 
-    /// The steps of a cohort that ends here come before its neighbours, instead of ending within it.
+    /// Frees the cohorts across relationships one by one: those of a step that ends join the front of the list, so that
+    /// no `deinit` runs inside another one.
     private func endSteps() {
         var ending = firstStep.take()
         while ending != nil {
@@ -73,6 +74,7 @@ final class Cohort: SharedByObjects {
     ///   made one of different members before it has `keptCountMax`.
     func keepRows(of ids: [ObjectID]) {
         if rows.isEmpty { rows = ids } else { rows.name(ids, countMax: keptCountMax) }
+        assert(checkInvariants())
     }
 
     /// Keeps the destinations of a to-many relationship of each owner, a member, for as long as this cohort lives.
@@ -89,6 +91,7 @@ final class Cohort: SharedByObjects {
         } else {
             otherLists.append((slot, owners))
         }
+        assert(checkInvariants())
     }
 
     /// Keeps the length of a list of `owner`, a member, for as long as this cohort lives.
@@ -106,6 +109,29 @@ final class Cohort: SharedByObjects {
     @inline(never)
     private func forgetOtherLists() {
         for (slot, owners) in otherLists { cache.forgetLists(of: owners, at: slot) }
+    }
+
+    /// The most members for which `checkInvariants` asks whether they are members: each call of a trip is checked.
+    private static let checkedCountMax = 100
+
+    /// Asserts the invariants; to be called in `assert`.
+    func checkInvariants() -> Bool {
+        var (step, stepCount) = (firstStep, 0)
+        while let next = step {
+            assert(next.origin != nil && next !== self, "invariant 3: a step has no origin")
+            assert(next.members.isEmpty || next.fetchedRows == nil, "a step was not fetched")
+            stepCount += 1
+            assert(stepCount <= 1000, "invariant 3: the steps lead in a circle")
+            step = next.nextStep
+        }
+        assert(otherLists.isEmpty || firstLists != nil, "the first lists come first")
+        guard members.count <= Self.checkedCountMax else { return true }
+        let known = Set(members)
+        assert(known.isSuperset(of: rows), "a row of no member is kept")
+        for (slot, owners) in [firstLists].compactMap(\.self) + otherLists {
+            assert(known.isSuperset(of: owners), "a list of no member is kept, at \(slot)")
+        }
+        return true
     }
 
     /// The cohort of all destinations of this one's members, if that step was taken before; it lives as long as this.
@@ -130,6 +156,7 @@ final class Cohort: SharedByObjects {
         let cohort = Cohort(destinations, cache: cache, across: relationship)
         cohort.nextStep = firstStep.take()
         firstStep = cohort
+        assert(checkInvariants())
         return Unretained(cohort)
     }
 

@@ -1,9 +1,9 @@
 // Rows and destination lists that were loaded ahead for whole cohorts and are not in an object yet (PS-29).
 //
 // Invariants
-//   1. What is here is of the generation that the context reads (`ReadGeneration`): a save, refresh or merge takes out
-//      what it makes old, and what moves the context to another generation empties it.
-//   2. An entry lives as long as the cohort that asked for it. It may go earlier: it is a cache.
+//   1. All entries are of the generation that the context reads (`ReadGeneration`). A save, refresh or merge removes
+//      the entries that it makes old. A move to another generation empties the cache.
+//   2. An entry lives at most as long as the cohort that asked for it.
 
 import EspalierModel
 import EspalierStore

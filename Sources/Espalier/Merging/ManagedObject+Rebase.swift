@@ -1,4 +1,4 @@
-// What one object makes of a newer row: which of its changes stay, and what becomes of the other ends.
+// How one object adopts a newer row: which of its changes stay, and how the other ends of its relationships follow.
 
 import EspalierModel
 import EspalierStore
@@ -54,7 +54,7 @@ extension ManagedObject {
         changes?.values.bases?.destinations[slot] ?? row?.destination(at: slot)
     }
 
-    /// Takes a newer row; what this object keeps of its own becomes its changes.
+    /// Adopts a newer row. The values that this object keeps of its own become its changes.
     ///
     /// - Parameter decisions: what becomes of its to-one relationships.
     func rebase(onto stored: ObjectSnapshot, _ decisions: [ToOneDecision], _ rebase: Rebase) {
@@ -112,7 +112,7 @@ extension ManagedObject {
         for (slot, value) in values.attributes.pairs where !entity.attributes[slot].isTransient {
             let (committed, theirs) = (row.value(at: slot), stored.value(at: slot))
             if value == theirs {
-                // Both sides have come to the same: that is no change any more.
+                // Both sides have set the same value: that is no change any more.
                 attributes[slot] = nil
             } else if value != committed, attributes[slot] == nil, theirs != committed {
                 attributes.set(committed, at: slot)
@@ -134,8 +134,8 @@ extension ManagedObject {
             lists: lists)
     }
 
-    /// Whether a to-one relationship is empty, and nobody has changed it here: what the row leads to was related to
-    /// another object.
+    /// Whether a to-one relationship is empty although this context has not changed it: the object that the row leads
+    /// to was related to another one.
     private func yields(_ slot: Int) -> Bool { changes?.values.yielded.contains(slot) == true }
 
     /// Forgets bases of what is not changed any more: a later change is made on what is committed then.
@@ -305,7 +305,7 @@ extension ManagedObject {
         return destination == storedID || destination == other.row?.destination(at: inverse.slot)
     }
 
-    /// Makes unchanged destinations faults that came to a list or left it, where that stands in their rows.
+    /// Makes unchanged destinations faults that joined a list or left it, if their own rows say so.
     private func refreshMembers(of stored: [ObjectID], orOf base: [ObjectID], at slot: Int) {
         guard let context = managedObjectContext, let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany
         else { return }
@@ -384,7 +384,7 @@ extension ManagedObject {
             return
         }
         let other = context.object(for: id, from: self, across: relationship)
-        // One whose row is gone keeps what it has, with which it may be inserted again.
+        // An object whose row is gone keeps its values, with which it may be inserted again.
         if !other.state.isDisjoint(with: [.deleted, .inaccessible, .gone]) { return }
         if other === self && inverse === relationship { return }
         if inverse.isToMany {

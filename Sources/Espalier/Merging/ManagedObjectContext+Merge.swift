@@ -1,9 +1,9 @@
-// Taking in what other contexts have saved (MC-47, MC-48).
+// Merging what other contexts have saved (MC-47, MC-48).
 //
 // Invariants
-//   1. What has arrived is taken in at once, all saves together: a row that one of them changed leads to rows as the
+//   1. All saves that have arrived are merged together, because a row that one of them changed leads to rows as the
 //      last one left them.
-//   2. The context reads the newest generation before it merges: one that has all the saves that have arrived.
+//   2. The context moves to the newest generation before it merges: that one has all the saves that have arrived.
 
 import EspalierModel
 
@@ -20,7 +20,7 @@ extension ManagedObjectContext {
         merge([saved])
     }
 
-    /// Takes in the saves that have arrived since the last time, and reads the newest generation from now on, if the
+    /// Merges the saves that have arrived since the last time, and reads the newest generation from now on, if the
     /// context merges by itself and is not pinned.
     func mergeWaitingSaves() {
         // What a running save writes is based on the rows it began with.
@@ -69,7 +69,7 @@ extension ManagedObjectContext {
         return hasLeft
     }
 
-    /// Takes note that somebody else has deleted the row of an object; returns whether it leaves the context.
+    /// Notes that another context or process has deleted the row of an object; returns whether it leaves the context.
     func noteGone(_ object: ManagedObject) -> Bool {
         if object.state.contains(.deleted) {
             leave(object)
@@ -79,7 +79,7 @@ extension ManagedObjectContext {
             // It keeps what it has: the next save reports the conflict.
             object.state.insert(.gone)
         } else {
-            // What was set to what it was is no change, nor is that others have left a list of what is gone.
+            // A value that was set to what it was is no change, nor is the departure of others from its lists.
             memory.updated.remove(object)
             object.discardPersistentChanges()
             object.state.remove(.updated)
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
         return false
     }
 
-    /// Lets go of an object that is deleted here and whose row somebody else has deleted: that leaves nothing to save.
+    /// Removes an object that both this context and another one have deleted: there is nothing left to save.
     func leave(_ object: ManagedObject) {
         memory.deleted.remove(object)
         unpropagated.removeAll { $0 === object }
@@ -97,8 +97,8 @@ extension ManagedObjectContext {
         object.leaveContext()
     }
 
-    /// Forgets that objects came into to-many relationships or went out of them, whose deletion somebody else has saved
-    /// as well: whoever inserts them again decides what they are related to.
+    /// Forgets that objects joined or left to-many relationships, if their deletion is saved by another context as
+    /// well: a context that inserts them again decides what they are related to.
     ///
     /// - Complexity: O(changed objects and destinations of their changed relationships), if there are any.
     func forgetPairs(with gone: Set<ObjectID>) {

@@ -1,14 +1,15 @@
 // Newer rows below unsaved changes: how changed objects become as new as the store, and keep what they changed.
 //
 // Invariants
-//   1. An object that takes a newer row is at the other end of exactly those to-one relationships that it is led to by,
-//      as both ends are seen here: where that end is a part of a row too, that row is as new, or taken with it.
-//   2. A change on which a newer row comes keeps the first committed value it was made on, if the store has another one
-//      since (`ChangeBases`): the next save finds out whether both sides changed the property, and asks the policy.
-//   3. Lists at the other end follow from to-one values. They are read again, and change here only where the object
+//   1. After an object has adopted a newer row, both ends of its relationships agree in this context. If the other end
+//      is part of a row too, that row is as new, or adopted together with it.
+//   2. If a newer row comes below a change, the change keeps the first committed value that it was made on, unless the
+//      store still has that value (`ChangeBases`). The next save finds out whether both sides changed the property, and
+//      asks the policy.
+//   3. Lists at the other end follow from to-one values. They are read again, and change here only if the object
 //      decides differently from the store.
-// Who calls what is here has made the context read the newest generation before.
-// Not here: what one object makes of a newer row (ManagedObject+Rebase).
+//   4. The caller has moved the context to the newest generation.
+// Elsewhere: how one object adopts a newer row (ManagedObject+Rebase).
 
 import EspalierModel
 import EspalierStore
@@ -26,7 +27,7 @@ extension ManagedObjectContext {
         do throws(ContextError) {
             for (object, stored) in try storedRows(ofObjects: objects) {
                 guard let stored else {
-                    // What a row that is gone had is not to be had again.
+                    // The values of a row that is gone cannot be read again.
                     if noteGone(object) { left.insert(object.storedID) }
                     continue
                 }

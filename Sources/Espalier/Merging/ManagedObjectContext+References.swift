@@ -1,16 +1,17 @@
-// What the store's rules of relationships mean for the context: destinations that are gone, and rows that a save has
-// taken along or changed without being told of them.
+// Consequences of the store's rules for relationships: destinations that are gone, and rows that delete rules have
+// deleted or changed although the save did not name them.
 //
 // Invariants
-//   1. A destination that is gone is dropped; what takes its place follows the merge policy, and the save then goes
-//      through all its checks again.
+//   1. A destination that is gone is dropped. The merge policy decides what replaces it, and the save then goes through
+//      all its checks again.
 // Not here: which rows go (DeleteRules of the store).
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// Changes the relationships that lead to rows which somebody else has deleted, as the merge policy says.
+    /// Changes the relationships that lead to rows which another context or process has deleted, as the merge policy
+    /// says.
     ///
     /// `storeTrump` goes back to what the store holds, `rollback` gives up all changes of the object, `objectTrump`
     /// and `overwrite` keep them and leave out what no longer is.
@@ -43,7 +44,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Takes in what delete rules have done in the store to rows that the save did not name.
+    /// Applies what delete rules have done in the store to rows that the save did not name.
     ///
     /// - Parameter namedCount: how many deletions the save has named.
     func take(_ result: SaveResult, namedCount: Int, into told: inout SavedChanges) {

@@ -4,8 +4,8 @@
 // Invariants
 //   1. An object that is in memory for the row stays the row's object; if there is none, the new object becomes it,
 //      unless the row is of a subentity.
-//   2. An object that gives way leaves the context. Its ID is that of the row from then on, so that the row's object
-//      can be had by it; what is written to it is refused with that ID.
+//   2. An object that is dissolved into another one leaves the context. It gets the ID of the row, so that the
+//      application can find the row's object by it. Writing to it is refused, and the refusal names that ID.
 //   3. Afterwards nothing in the context names the temporary ID, and both ends of every relationship agree.
 // Not here: which insertions are merged (MergedInsertions of the store).
 
@@ -15,7 +15,7 @@ package import EspalierStore
 extension ManagedObjectContext {
     // MARK: After a save
 
-    /// Takes in insertions that went into other rows; all other rows of the save are taken in already.
+    /// Applies insertions that went into other rows; all other rows of the save are applied already.
     func takeMerged(_ part: SaveOutcome.Part, into told: inout SavedChanges) {
         guard !part.result.merged.isEmpty else { return }
         var known = Set(told.inserted).union(told.updated)
@@ -29,7 +29,7 @@ extension ManagedObjectContext {
             if other == nil, row.id.entityTag == object.storedID.entityTag {
                 memory.registry.rename(object, row.id)
             } else {
-                giveWay(object, to: row.id)
+                dissolve(object, to: row.id)
             }
             if known.insert(row.id).inserted { told.updated.append(row.id) }
         }
@@ -58,7 +58,7 @@ extension ManagedObjectContext {
     }
 
     /// Makes an object leave that was merged into the row with this ID.
-    private func giveWay(_ object: ManagedObject, to id: ObjectID) {
+    private func dissolve(_ object: ManagedObject, to id: ObjectID) {
         noteInvalidated(object)
         memory.registry.remove(object)
         object.leaveContext()
@@ -70,10 +70,11 @@ extension ManagedObjectContext {
 
     /// Makes a new object and the object with this ID one, which the next save updates or inserts.
     ///
-    /// What the new object has set goes into the other one, as `action` says; what leads to the new object leads there.
-    /// A row that is not in memory is read from the generation that the context reads.
+    /// The values that the new object has set go into the other one, as `action` says. Relationships that lead to the
+    /// new object lead to the other one afterwards. A row that is not in memory is read from the generation that the
+    /// context reads.
     ///
-    /// - Returns: the object that stands for both: the one in memory with this ID, else `object`.
+    /// - Returns: the object for both: the one in memory with this ID, else `object`.
     /// - Throws: `ContextError.objectNotFound` if there is no such row or object, it is deleted here, or it is of an
     ///   entity that does not have the properties of `object`; `.store` if it could not be read. Then nothing changes.
     /// - Complexity: O(destinations of `object`); O(changed objects) if relationships without inverse lead to its
@@ -85,14 +86,14 @@ extension ManagedObjectContext {
         guard object.managedObjectContext === self else { throw .objectOfOtherContext(object.storedID) }
         guard object.isInserted, !object.isDeleted, object.storedID != id else { throw .objectNotFound(id) }
         let (other, row) = try target(id, of: object)
-        takeInInverses()
+        applyUnreadInverses()
         let brought = UnitedValues(of: object)
         lead(from: object, to: id)
         changeCount &+= 1
         memory.inserted.remove(object)
         let united: ManagedObject
         if let other {
-            giveWay(object, to: id)
+            dissolve(object, to: id)
             united = other
         } else {
             object.turnStored(row)
@@ -181,7 +182,7 @@ extension ManagedObjectContext {
     }
 }
 
-/// What a new object brings to the one that it is united with.
+/// The values that a new object gives to the one that it is united with.
 private struct UnitedValues {
     /// Its temporary ID.
     let id: ObjectID

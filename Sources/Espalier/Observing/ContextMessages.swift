@@ -1,4 +1,4 @@
-// What a context tells the closures that observe it (NT-01 to NT-06).
+// The messages of a context to the closures that observe it (NT-01 to NT-06).
 
 public import EspalierModel
 
@@ -52,7 +52,7 @@ extension ManagedObjectContext {
         public let context: ManagedObjectContext
     }
 
-    /// The context has taken in what others have saved (NT-05).
+    /// The context has merged what others have saved (NT-05).
     public struct DidMergeChangesMessage {
         /// The context that has merged.
         public let context: ManagedObjectContext

@@ -1,4 +1,4 @@
-// What a coordinator tells the closures that observe its stores (NT-07).
+// The messages of a coordinator to the closures that observe its stores (NT-07).
 
 public import EspalierStore
 import Synchronization

@@ -1,10 +1,9 @@
-// What many objects of one context have in common and keep alive together: their shape, their cohort.
+// Objects that many managed objects of one context refer to for life: their shape, their cohort.
 //
 // Invariants
-//   1. As long as some objects refer to it, it holds one reference to itself; objects hold none of their own.
+//   1. As long as managed objects refer to it, it holds one reference to itself; they hold none of their own.
 //   2. Context and objects share one isolation region (neither is Sendable), so the count needs no atomic operation.
-// An atomic one when an object comes and another when it goes, for each of both, took an eighth of a walk through a
-// store.
+// Counted by hand: see Decisions, "References to shape and cohort".
 
 /// A base class of what objects refer to, and count instead of retaining.
 class SharedByObjects {

@@ -1,11 +1,11 @@
-// A reference that keeps nothing alive and costs nothing: the only unsafe references between context and objects.
+// A reference that retains nothing: the only unsafe reference between context and objects.
 //
 // Invariants
-//   1. Whoever stores one sets it to nil before its object is freed: an object leaves the registry in `deinit`, and a
-//      context takes the references to it out of the shapes of its objects in `deinit`. What an object refers to for
-//      life counts it instead (`SharedByObjects`).
-//   2. Context and objects share one isolation region (neither is Sendable), so no other thread is in between.
-// A `weak` reference would need neither, at the price of a side allocation for every object that is fetched.
+//   1. The owner of such a reference sets it to nil before the referenced object is freed. An object leaves the
+//      registry in its `deinit`. A context removes itself from the shapes of its objects in its `deinit`. An object
+//      that is referenced for life counts its users instead (`SharedByObjects`).
+//   2. Context and objects share one isolation region (neither is Sendable), so no other thread runs in between.
+// A `weak` reference would need neither rule, but would allocate a side table for every fetched object.
 
 /// An object, not retained.
 @safe struct Unretained<Object: AnyObject> {
@@ -14,7 +14,7 @@
 
     init(_ object: Object?) { unsafe reference = object.map { unsafe Unmanaged.passUnretained($0) } }
 
-    /// The object, retained by whoever asks.
+    /// The object, which the caller retains.
     var object: Object? { unsafe reference?.takeUnretainedValue() }
 
     /// Whether it refers to none.
@@ -29,7 +29,7 @@
         return unsafe own.toOpaque() == other.toOpaque()
     }
 
-    /// Calls `body` with the object, if there is one, without retaining it: whoever calls knows that it stays.
+    /// Calls `body` with the object, if there is one, without retaining it. The caller makes sure that it lives on.
     @inline(__always)
     func withObject<R>(_ body: (Object) -> R) -> R? {
         // SAFETY: alive as long as it is set.

@@ -5,9 +5,9 @@
 //   2. If both sides have deleted an object there is no conflict, whatever the policy.
 //   3. A deletion against a changed row, under `storeTrump` and `rollback`, fails: its delete rules have already run
 //      on other objects, and taking back half of that would break the graph.
-//   4. What is resolved is resolved on the newest generation, of which the rows in conflict are.
-//   5. Nothing that a newer row brought below a change is overwritten unless the policy says so, or the application
-//      asked for it after a save had told it (`reportedConflicts`).
+//   4. Conflicts are resolved on the newest generation, to which the rows in conflict belong.
+//   5. A newer value below a change is overwritten only if the policy says so, or if the application refreshed the
+//      object after a save had reported the conflict (`reportedConflicts`).
 // Not here: how objects take newer rows (+NewerRows).
 
 import EspalierModel
@@ -101,7 +101,7 @@ extension ManagedObjectContext {
         guard !isUnresolvable else { throw conflictError(conflicts) }
     }
 
-    /// The row was deleted by somebody else.
+    /// Another context or process has deleted the row.
     private func resolveGone(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
         if object.state.contains(.deleted) {
             leave(object)

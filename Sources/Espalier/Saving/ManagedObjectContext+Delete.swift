@@ -4,8 +4,8 @@
 //   1. `delete` marks; rules run in `processPendingChanges`, which every fetch and save begins with (MC-12).
 //   2. Rules look at relationships as they are when they run. They end: each object's rules run once.
 //   3. The relationships of a deleted object itself keep their values: `deny` is judged by them when saving (MC-15).
-//   4. What rules do here is a prediction, for the objects in memory: the store carries the same rules out when saving,
-//      over all rows that there are then, and says what became of those that nobody had in memory (DeleteRules).
+//   4. The rules run here for objects in memory only, as a prediction. When saving, the store runs the same rules over
+//      all rows, and tells the context which other rows they have deleted or changed (DeleteRules).
 
 import EspalierModel
 
@@ -68,13 +68,13 @@ extension ManagedObjectContext {
         }
         unpropagated.removeAll()
         runsRulesAgain = false
-        // Of what somebody else has deleted there is nothing left to delete.
+        // Rows that another context has deleted need no deletion.
         let gone = memory.deleted.filter { $0.state.contains(.gone) }
         for object in gone { leave(object) }
         forgetPairs(with: Set(gone.map(\.storedID)))
         let unsaved = memory.deleted.filter(\.isInserted)
         guard !unsaved.isEmpty else { return }
-        takeInInverses()
+        applyUnreadInverses()
         let ended = Set(unsaved.map(\.storedID))
         replace(\.deleted, by: memory.deleted.keeping { !$0.isInserted })
         for object in unsaved {
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
     }
 
     private func runRule(of relationship: Relationship, inverse: Relationship?, for object: ManagedObject) {
-        // Of an object that was never saved nothing can be left behind, whatever its rules say about stored ones.
+        // An object that was never saved leaves no row that could be referred to: its relationships are always undone.
         switch relationship.deleteRule {
         case .noAction where !object.isInserted, .deny where !object.isInserted:
             break

@@ -1,12 +1,12 @@
 // Freezing: changed objects become plain values that a store can write.
 //
 // Invariants
-//   1. A row is written only if one of its own values, to-one destinations or ordered lists differs from what is
-//      committed; being on the unordered to-many side of a change does not write the row, so two contexts that add to
-//      one set are not in conflict.
-//   2. Of the two sides of an unordered many-to-many relationship one sends the pairs.
-//   3. What this context deletes, and an object leads to by a relationship without inverse, is left out: as the store
-//      does it for what leads there already.
+//   1. A row is written only if one of its own values, to-one destinations or ordered lists differs from the committed
+//      one. A change of an unordered to-many side does not write the row, so two contexts that add to one set are not
+//      in conflict.
+//   2. One of the two sides of an unordered many-to-many relationship sends the pairs.
+//   3. A relationship without inverse is sent without the objects that this save deletes. The store removes such
+//      destinations from stored rows in the same way.
 
 import EspalierModel
 import EspalierStore
@@ -160,7 +160,7 @@ extension ManagedObjectContext {
 
     /// Refuses relationships that lead from store to store.
     private func checkStores(_ changes: ChangeSet) throws(ContextError) {
-        takeInInverses()
+        applyUnreadInverses()
         for object in changes.inserted + changes.updated {
             let home = try part(of: object).number
             var destinations: [(slot: Int, id: ObjectID)] = []
@@ -200,7 +200,7 @@ extension ManagedObjectContext {
                 throw ContextError(error)
             }
         }
-        takeInInverses()
+        applyUnreadInverses()
         for object in changedObjects {
             if let id = permanentIDs[object.storedID] {
                 memory.registry.rename(object, id)

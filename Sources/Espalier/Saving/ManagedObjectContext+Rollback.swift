@@ -27,15 +27,15 @@ extension ManagedObjectContext {
 
     /// Forgets every object (MC-30), and reads the newest generation from then on, unless the context is pinned.
     ///
-    /// Objects that the application still holds belong to no context afterwards; what is written to them is refused,
-    /// and the next `save()` says so. In a hook of a save that has not written yet the call is refused, and the save
-    /// reports that.
+    /// Objects that the application still holds belong to no context afterwards. Writing to them is refused, and the
+    /// next `save()` says so. In a hook of a save that has not written yet the call is refused, and the save reports
+    /// that.
     public func reset() {
         if refusesWhileSaving("reset()") { return }
         beginEvent()
         defer { endEvent() }
         if memory.collectsChanges { noteReset(of: memory.registry.objects.map(\.storedID)) }
-        letGo(isReset: true)
+        detachObjects(isReset: true)
         // Objects that end from here on do not leave it.
         memory.registry = ObjectRegistry()
         forgetDestinations()
@@ -45,7 +45,7 @@ extension ManagedObjectContext {
     }
 
     private func forgetChanges() {
-        // An object that ends may run code of the application, which may come back here: not while a list changes.
+        // The end of an object may run code of the application that comes back here: not while a list changes.
         let former = (memory.inserted, memory.updated)
         defer { withExtendedLifetime(former) {} }
         replace(\.inserted, by: ChangedObjects())

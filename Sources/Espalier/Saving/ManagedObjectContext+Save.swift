@@ -1,8 +1,8 @@
-// Saving: the list of steps that a change takes on its way into the stores (steps: README).
+// Saving: the steps of a change on its way into the stores (steps: README).
 //
 // Invariants
-//   1. A save that fails leaves context and objects exactly as they were (F-5): all that steps 1 to 9 did is undone.
-//   2. The only place where durability is decided is the store's transaction in steps 6 to 9.
+//   1. A save that fails leaves context and objects exactly as they were (F-5): it undoes all that steps 1 to 9 did.
+//   2. Durability is decided in one place only: the store's transaction in steps 6 to 9.
 //   3. Stores are saved one after the other, each on its own (MC-40).
 // Not here: validation (+Validation), the request (+Freeze), conflicts (+Conflicts), undoing (ContextCheckpoint).
 
@@ -236,7 +236,7 @@ extension ManagedObjectContext {
         return part
     }
 
-    /// Takes what the stores have written as the committed state (MC-41).
+    /// Makes what the stores have written the committed state (MC-41).
     ///
     /// - Returns: what other contexts are told.
     private func apply(_ outcome: SaveOutcome) -> SavedChanges {
@@ -244,7 +244,7 @@ extension ManagedObjectContext {
         var generations: [UInt64: UInt64] = [:]
         for saved in outcome.saved { generations[saved.part.number] = saved.result.generation }
         moveToNewestGeneration(afterSaving: generations)
-        // Of several stores some may have failed; `freeze` has taken them in then.
+        // If one of several stores has failed, `freeze` has applied them before.
         memory.unreadInverses.removeAll()
         for part in outcome.saved {
             let insertedIDs = part.result.inserted.ids
@@ -304,8 +304,8 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObjectContext {
-    /// Tells of the lists that an object stands in again, which was inserted under an ID that it had: they have not
-    /// changed here.
+    /// Tells of the lists that contain an object again which was inserted under its former ID: this context has not
+    /// changed those lists.
     private func noteOwners(of object: ManagedObject, in told: inout SavedChanges) {
         for relationship in object.entity.relationships where !relationship.isToMany {
             let slot = relationship.slot

@@ -1,7 +1,7 @@
 // "Did you mean ...?": the known name that a mistyped one is closest to.
 
 /// Finds the known name nearest to a mistyped one.
-package enum NearMiss {
+package enum NameSuggestion {
     /// The candidate that `name` most probably stands for; `nil` if none is near.
     ///
     /// Near means: equal but for case, or at most one edit (insertion, deletion, replacement, exchange of neighbours)

@@ -1,15 +1,16 @@
-// Reading a store that another process changes so fast that it overwrites what is read: once more, from the start.
+// Reading a store that another process overwrites meanwhile: the read is repeated from the start.
 //
 // Invariants
-//   1. What is repeated has printed nothing yet.
-//   2. A run that is outrun each time ends with the exit code of a store that another process holds, never with damage.
+//   1. A read that is repeated has printed nothing.
+//   2. A read that fails in every attempt ends with the exit code of a store that another process holds. It never ends
+//      with the exit code of damage.
 
 import EspalierEngine
 import EspalierStore
 
 extension ToolError {
-    /// Whether another process overwrote, or replaced, what was being read.
-    var isOutrun: Bool {
+    /// Whether another process overwrote or replaced the pages that were being read.
+    var isCausedByOtherWriter: Bool {
         switch self {
         case .storage(.transaction(.snapshotExpired), _), .storage(.database(.storeReplaced), _): true
         case .store(.storage(.transaction(.snapshotExpired), _), _), .store(.storage(.database(.storeReplaced), _), _):
@@ -19,16 +20,18 @@ extension ToolError {
     }
 }
 
-/// How often a store is read that another process changes meanwhile.
+/// How often a store that another process changes is read.
 let readAttemptMax = 5
 
-/// Runs `body`, which reads a store and prints nothing, until it is not outrun by another process, or too often.
-func unlessOutrun<R>(_ body: () throws(ToolError) -> R) throws(ToolError) -> R {
+/// Runs `body`, which reads a store and prints nothing, again as long as another process overwrites what it reads.
+///
+/// - Throws: what `body` throws; after `readAttemptMax` attempts also the error that another process caused.
+func repeatingRead<R>(_ body: () throws(ToolError) -> R) throws(ToolError) -> R {
     for _ in 1..<readAttemptMax {
         do throws(ToolError) {
             return try body()
         } catch {
-            guard error.isOutrun else { throw error }
+            guard error.isCausedByOtherWriter else { throw error }
         }
     }
     return try body()
