@@ -3,6 +3,8 @@
 // Invariants
 //   1. A row that has an object in memory gets no other one (MO-18).
 //   2. Shape and cohort of an object that is being made are retained here, because its initializer may do anything.
+//   3. An object enters the registry only if its initializer has neither reset the context, which detaches the shape,
+//      nor made another object for the row.
 
 import EspalierModel
 import EspalierStore
@@ -40,7 +42,11 @@ struct RowObjects {
     private mutating func make(_ id: ObjectID, _ content: RowContent?, _ place: RowPlace) -> ManagedObject {
         if id.entityTag != tag { (tag, shape) = (id.entityTag, context.shapeOfRow(id)) }
         let object = shape.objectClass.init(ObjectSeed(id, shape, cohort, content, place))
-        context.memory.registry.insert(object)
+        guard !shape.context.isNil else { return object }
+        guard context.memory.registry.insertIfAbsent(object) else {
+            object.leaveContext()
+            return context.memory.registry[id] ?? object
+        }
         return object
     }
 }

@@ -195,7 +195,9 @@ public final class ManagedObjectContext {
     func insertNew(_ object: ManagedObject) { insertNew(object, shape(of: object.entity)) }
 
     /// Takes in a new object of this shape, if this context's model has its entity.
-    func insertNew(_ object: ManagedObject, _ shape: EntityShape?) {
+    func insertNew(_ object: ManagedObject, _ knownShape: EntityShape?) {
+        // The initializer of the object may have reset the context, which detaches the shapes that it had.
+        let shape = knownShape.flatMap { $0.context.isNil ? self.shape(of: $0.entity) : $0 }
         guard let shape else {
             record(Violation(object, nil, .unknownEntity(known: model.entities.map(\.name))))
             return

@@ -50,10 +50,19 @@ struct ObjectRegistry {
 
     /// Enters an object whose ID is not entered yet.
     mutating func insert(_ object: ManagedObject) {
+        let isNew = insertIfAbsent(object)
+        precondition(isNew, "two objects for one ID")
+    }
+
+    /// Enters an object, unless there is one with its ID; returns whether it was entered.
+    @inline(__always)
+    mutating func insertIfAbsent(_ object: ManagedObject) -> Bool {
+        assert(object.managedObjectContext != nil, "an object of no context cannot leave the registry at its end")
         if count == chains.count { layOut(forCount: 4 * count) }
-        precondition(entry(object.storedID).isNil, "two objects for one ID")
+        guard entry(object.storedID).isNil else { return false }
         enter(object)
         count += 1
+        return true
     }
 
     @inline(__always)

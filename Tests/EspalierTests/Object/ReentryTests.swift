@@ -30,6 +30,35 @@ import Testing
         }
     }
 
+    @Test func `an object whose initializer resets the context is inserted into that context`() throws {
+        let stack = try Stack(.inMemory, classes: [Bird.self])
+        let context = stack.newContext()
+        let scene = Scene(context, .initializer, .reset)
+
+        let bird = Scene.$present.withValue(scene) { Bird(context: context) }
+
+        #expect(scene.actionCount == 1)
+        #expect(bird.managedObjectContext === context && context.insertedObjects == [bird])
+        #expect(context.registeredObject(for: bird.objectID) === bird)
+    }
+
+    @Test func `a save whose hooks refresh a deleted object leaves nothing to be saved`() throws {
+        let stack = try Stack(.btree, classes: [Bird.self])
+        try Scene.fill(stack.newContext())
+        let context = stack.newContext()
+        let birds = try context.fetch(FetchRequest<Bird>())
+        let young = try #require(birds.first { $0.parent != nil })
+
+        try Scene.$present.withValue(Scene(context, .willSave, .refreshAll)) {
+            try context.delete(young)
+            try context.save()
+        }
+        context.processPendingChanges()
+
+        #expect(!context.hasChanges)
+        #expect(birds.count { !$0.isDeleted && $0.managedObjectContext != nil } == Scene.birdCount - 1)
+    }
+
     @Test(arguments: [Action.reset, .drop])
     func `the end of an object may end its context's hold on all others`(action: Action) throws {
         let stack = try Stack(.btree, classes: [Bird.self])
