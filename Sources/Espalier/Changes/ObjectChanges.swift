@@ -30,20 +30,13 @@ final class ObjectChanges {
     }
 
     /// What has changed.
-    @inline(__always)
-    var values: Values {
-        // SAFETY: no access lasts while another begins: nothing that is called during one knows the object.
-        _read { yield unsafe storedValues }
-        _modify { yield &(unsafe storedValues) }
-    }
-    /// Checks of exclusivity were 7 % of an import.
-    @exclusivity(unchecked) private var storedValues: Values
+    var values: Values
     /// Whether a checkpoint keeps it too: then it must not change any more (`ManagedObject.changeable`).
     ///
     /// Counting references would tell it as well, at each change.
     var isShared = false
 
-    init(_ values: consuming Values) { unsafe storedValues = values }
+    init(_ values: consuming Values) { self.values = values }
 
     /// Adds a destination to a to-many relationship whose change has begun.
     func add(_ id: ObjectID, toMany slot: Int) { values.toMany.modify(slot) { $0.add(id) } }
@@ -138,6 +131,7 @@ struct ToManyChange {
             if !removed.remove(id) || isMerged { added.insert(id) }
             counted.count += 1
         }
+        assert(checkInvariants())
     }
 
     /// Puts a destination back after those that it followed in the order that this was made from.
@@ -158,6 +152,7 @@ struct ToManyChange {
             if !added.remove(id) || isMerged { removed.insert(id) }
             counted.count -= 1
         }
+        assert(checkInvariants())
     }
 
     /// Takes note of a merge.
@@ -191,6 +186,7 @@ struct ToManyChange {
 
     /// Makes a destination one here, or none, whatever was changed before, if the relationship has no order.
     mutating func settle(_ id: ObjectID, isMember: Bool, isStored: Bool) {
+        assert(!isWhole, "an ordered relationship is changed as a whole")
         follow(id)
         if isMember && !isStored { added.insert(id) }
         if !isMember && isStored { removed.insert(id) }
@@ -245,6 +241,16 @@ struct ToManyChange {
         counted.changeCount = -1
         added = ObjectIDSet(added.lazy.filter { !gone.contains($0) })
         removed = ObjectIDSet(removed.lazy.filter { !gone.contains($0) })
+    }
+
+    /// Asserts that no destination both came and went; to be called in `assert`.
+    func checkInvariants() -> Bool {
+        assert(isWhole || base.isEmpty, "a relationship without order has no former order")
+        assert(!isWhole || added.isEmpty && removed.isEmpty, "the whole order says what came and went")
+        if added.count + removed.count <= 32 {
+            assert(!added.contains { removed.contains($0) }, "a destination came and went")
+        }
+        return true
     }
 
     /// The same change with other IDs.

@@ -49,7 +49,9 @@ struct ListMerge {
                 run = []
             }
         }
-        return placed.flatMap { (leading[$0] ?? []) + [$0] } + run
+        let merged = placed.flatMap { (leading[$0] ?? []) + [$0] } + run
+        assert(merged.count == members.count, "\(merged.count) of \(members.count) destinations have a place")
+        return merged
     }
 
     /// Whether what stands in both lists stands in another order.

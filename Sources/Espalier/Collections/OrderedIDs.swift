@@ -192,6 +192,7 @@ struct OrderedIDs {
 
     /// The place of the chunk that has the ID at `index`, and where in it that is.
     private func find(_ index: Int) -> (place: Int, offset: Int) {
+        assert(index >= 0 && index < count, "place \(index) of \(count)")
         var (node, rest) = (0, index)
         var step = 1
         while step * 2 < sums.count { step *= 2 }

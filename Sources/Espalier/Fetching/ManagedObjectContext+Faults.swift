@@ -66,6 +66,7 @@ extension ManagedObjectContext {
             } ?? [id]
         memory.faultTrips += 1
         var found = try storedRows(of: wanted)
+        assert(found.count == wanted.count && wanted.first == id, "\(found.count) rows of \(wanted.count)")
         cohort?.keepRows(of: wanted)
         var rowCount = 0
         // Each is moved out: copying it counts a reference, and to end an array of them asks the runtime for each.
@@ -98,6 +99,7 @@ extension ManagedObjectContext {
         let lists = try read(holding: id, owners) { snapshot, owners throws(StoreError) in
             try snapshot.destinations(of: relationship, for: owners)
         }
+        assert(lists.count == owners.count && owners.first == id, "\(lists.count) lists of \(owners.count)")
         cohort.keep(lists, of: owners, at: slot)
         return lists.first ?? []
     }

@@ -23,7 +23,7 @@ struct RowObjects {
         shape = context.shapeOfRow(first)
     }
 
-    /// The object of a fetched row. An object that is in memory adopts row and cohort, if it can use them.
+    /// The object of a fetched row; one that is in memory adopts row and cohort, if it can use them.
     @inline(__always)
     mutating func object(_ id: ObjectID, _ content: RowContent, _ place: RowPlace) -> ManagedObject {
         guard let known = context.memory.registry[id] else { return make(id, content, place) }

@@ -29,8 +29,7 @@ struct RefreshedObject {
 /// What a context held unsaved at one moment.
 struct ContextCheckpoint {
     private struct ObjectState {
-        /// Kept alive by the lists below.
-        let object: Unretained<ManagedObject>
+        let object: ManagedObject
         let id: ObjectID
         /// Shared with the object until it changes (`ManagedObject.changeable`, `changeableNewValues`).
         let changes: ObjectChanges?
@@ -60,7 +59,7 @@ struct ContextCheckpoint {
             object.newValues?.share()
             objects.append(
                 ObjectState(
-                    object: Unretained(object), id: object.storedID, changes: object.changes,
+                    object: object, id: object.storedID, changes: object.changes,
                     newValues: object.newValues, state: object.state))
         }
         for object in context.memory.inserted { note(object) }
@@ -86,7 +85,7 @@ struct ContextCheckpoint {
 
     /// Puts everything back.
     func restore(_ context: ManagedObjectContext) {
-        let known = Set(objects.compactMap(\.object.object))
+        let known = Set(objects.map(\.object))
         for object in context.changedObjects where !known.contains(object) {
             object.discardPersistentChanges()
             if object.isInserted {
@@ -98,7 +97,7 @@ struct ContextCheckpoint {
         }
         for former in context.refreshedBySave?.reversed() ?? [] { former.restore() }
         for (position, saved) in objects.enumerated() {
-            guard let object = saved.object.object else { continue }
+            let object = saved.object
             if object.state.contains(.registered) { context.memory.registry.remove(object) }
             if let other = context.memory.registry[saved.id], other !== object {
                 // Made for the row when the object had left.
@@ -123,5 +122,6 @@ struct ContextCheckpoint {
         context.recorded = recorded
         context.locked = locked
         context.goBackToGeneration(generation)
+        assert(context.checkInvariants())
     }
 }

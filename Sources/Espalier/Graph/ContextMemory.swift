@@ -4,7 +4,8 @@
 //   1. `inserted`, `updated` and `deleted` are disjoint, and each object's `state` says which set it is in.
 //   2. No access to a member lasts while another one begins. No access calls hooks, closures or other code that leads
 //      back to the context, and an object that leaves a set or a list is released after the access.
-// The checks were 7 % of an import of 75,000 people.
+// Release builds trust the second invariant, and debug builds check it (`ManagedObjectContext.memory`): see Decisions,
+// "Exclusive access".
 
 import EspalierModel
 

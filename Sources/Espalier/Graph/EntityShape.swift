@@ -65,11 +65,10 @@ final class EntityShape: SharedByObjects {
     let sentRelationships: [Relationship]
     /// The relationships whose destinations can forbid a deletion.
     let denyingRelationships: [Relationship]
-    /// A cache of names by open addressing, with at least two places for each property. A search visits each place at
-    /// most once.
+    /// A cache of names by open addressing, with at least two places for each property.
     ///
-    /// Memory of its own, because Swift checks the exclusivity of an array in a class at each use: see Decisions,
-    /// "Names of properties".
+    /// A search visits each place at most once. It has memory of its own, because Swift checks the exclusivity of an
+    /// array in a class at each use: see Decisions, "Names of properties".
     private let names: UnsafeMutablePointer<NameEntry>
     private let nameMask: Int
 

@@ -29,6 +29,7 @@ struct EventChanges {
     mutating func noteInserted(_ object: ManagedObject) {
         deleted.remove(object)
         inserted.insert(object)
+        assert(!updated.contains(object) && !refreshed.contains(object), "a new object was changed before it came")
     }
 
     mutating func noteUpdated(_ object: ManagedObject) {

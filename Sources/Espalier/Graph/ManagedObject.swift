@@ -119,14 +119,7 @@ open class ManagedObject {
     /// Its place among the changed objects of its context (`ChangedObjects`).
     var changePosition: UInt32 = 0
     /// The next object of its chain in its context's registry; only the registry uses it.
-    final var nextInRegistry: Unretained<ManagedObject> {
-        // SAFETY: of both, no access lasts while another begins: a reference calls nobody.
-        @inline(__always)
-        get { unsafe storedNext }
-        @inline(__always)
-        set { unsafe storedNext = newValue }
-    }
-    @exclusivity(unchecked) private final var storedNext = Unretained<ManagedObject>(nil)
+    final var nextInRegistry = Unretained<ManagedObject>(nil)
 
     /// What the class tells about its entity; `@Entity` overrides it.
     ///
@@ -145,6 +138,7 @@ open class ManagedObject {
         (storedShape, storedCohort) = (seed.shape, seed.cohort)
         (content, place, newValues) = (seed.content, seed.place, nil)
         storedState = seed.state
+        assert(!storedShape.isNil, "a seed without a shape")
         storedShape.withObject { $0.addObject() }
         storedCohort.withObject { $0.addObject() }
     }
@@ -212,15 +206,8 @@ open class ManagedObject {
     /// Whether the committed values are in memory.
     final var hasRow: Bool { content != nil }
     /// Calls `body` with what holds the row, if it is in memory.
-    ///
-    /// `body` runs no code but the store's: the row is not retained, which would count two references for every
-    /// attribute that is read.
     @inline(__always)
-    final func withRow<R>(_ body: (RowContent, RowPlace) -> R) -> R? {
-        // SAFETY: the object keeps its row, and nothing in `body` can reach the object.
-        guard let content = unsafe content.map({ unsafe Unmanaged.passUnretained($0) }) else { return nil }
-        return unsafe content._withUnsafeGuaranteedRef { body($0, place) }
-    }
+    final func withRow<R>(_ body: (RowContent, RowPlace) -> R) -> R? { content.map { body($0, place) } }
     /// Whether both are in one context.
     final func isInContext(of other: ManagedObject) -> Bool {
         storedState.contains(.registered) && other.storedState.contains(.registered)

@@ -295,7 +295,10 @@ public final class ManagedObjectContext {
 
 extension ManagedObject {
     /// Becomes a new object of a context, whose shape it has.
-    func joinContext() { state.formUnion([.registered, .inserted, .fulfilled]) }
+    func joinContext() {
+        assert(state.isDisjoint(with: [.registered, .ended]), "an object joins a context once")
+        state.formUnion([.registered, .inserted, .fulfilled])
+    }
 
     /// Ends the life in a context: it was reset, or the object's deletion is saved (MO-04).
     func leaveContext() {

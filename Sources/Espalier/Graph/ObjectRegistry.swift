@@ -28,7 +28,7 @@ struct ObjectRegistry {
     @inline(__always)
     subscript(id: ObjectID) -> ManagedObject? { entry(id).object }
 
-    /// Calls `body` with the object with this ID, if there is one. It is not retained, so it must not end meanwhile.
+    /// Calls `body` with the object with this ID, if there is one; it is not retained, so it must not end meanwhile.
     @inline(__always)
     func withObject<R>(_ id: ObjectID, _ body: (ManagedObject) -> R) -> R? { entry(id).withObject(body) }
 

@@ -91,6 +91,7 @@ final class ReadGeneration {
     /// The snapshot of the part at `position`, taken now if there was none.
     @inline(__always)
     func snapshot(at position: Int) throws(StoreError) -> any StoreSnapshot {
+        assert(parts.indices.contains(position), "part \(position) of \(parts.count)")
         if let snapshot = parts[position].snapshot { return snapshot }
         return try takeSnapshot(at: position)
     }

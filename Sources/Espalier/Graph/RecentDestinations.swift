@@ -24,6 +24,7 @@ struct RecentDestinations {
             objects.append(object)
             return nil
         }
+        assert(oldest < objects.count, "invariant 1: place \(oldest) of \(objects.count)")
         let former = objects[oldest]
         objects[oldest] = object
         oldest = (oldest + 1) % Self.countMax

@@ -25,27 +25,24 @@ struct SaveStage {
     }
 
     var hook: Hook
-    /// The object whose hook runs, which the save keeps alive meanwhile; none between hooks.
-    var object = Unretained<ManagedObject>(nil)
+    /// The object whose hook runs; none between hooks.
+    var object: ManagedObject?
 
-    init(_ hook: Hook, _ object: ManagedObject? = nil) {
-        self.hook = hook
-        self.object = Unretained(object)
-    }
+    init(_ hook: Hook, _ object: ManagedObject? = nil) { (self.hook, self.object) = (hook, object) }
 }
 
 extension ManagedObjectContext {
     /// Throws if the context saves already.
     func checkIsNotSaving() throws(ContextError) {
         guard let stage else { return }
-        throw .alreadySaving(hook: stage.hook.rawValue, object: stage.object.object?.storedID)
+        throw .alreadySaving(hook: stage.hook.rawValue, object: stage.object?.storedID)
     }
 
     /// Whether `call` would take away what a running save is about to write; then the save reports it.
     func refusesWhileSaving(_ call: String) -> Bool {
         guard let stage, !stage.hook.isAfterCommit else { return false }
         let reason = Violation.Reason.notWhileSaving(call: call, hook: stage.hook.rawValue)
-        if let object = stage.object.object {
+        if let object = stage.object {
             record(Violation(object, nil, reason))
         } else {
             record(Violation(nil, entityName: "ManagedObjectContext", reason))

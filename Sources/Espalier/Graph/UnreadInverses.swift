@@ -11,8 +11,9 @@ import EspalierModel
 
 /// Additions to to-many relationships.
 struct UnreadInverses {
-    /// The additions from one entity to another across one relationship. An import has one for each object, so the
-    /// group holds once what all of them share.
+    /// The additions from one entity to another across one relationship.
+    ///
+    /// An import has one for each object, so the group holds once what all of them share.
     private struct Group {
         /// The first of each.
         let owner: ObjectID

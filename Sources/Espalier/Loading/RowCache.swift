@@ -10,19 +10,9 @@ import EspalierStore
 
 /// Rows and lists by object ID.
 final class RowCache {
-    private var rows: ObjectIDTable<ObjectSnapshot> {
-        // SAFETY: no access lasts while another begins: the table of IDs calls nobody, nor does a row that goes.
-        _read { yield unsafe storedRows }
-        _modify { yield &(unsafe storedRows) }
-    }
+    private var rows = ObjectIDTable<ObjectSnapshot>()
     /// By slot of the to-many relationship, then by owner.
-    private var lists: [ObjectIDTable<[ObjectID]>] {
-        // SAFETY: as with `rows`.
-        _read { yield unsafe storedLists }
-        _modify { yield &(unsafe storedLists) }
-    }
-    @exclusivity(unchecked) private var storedRows = ObjectIDTable<ObjectSnapshot>()
-    @exclusivity(unchecked) private var storedLists: [ObjectIDTable<[ObjectID]>] = []
+    private var lists: [ObjectIDTable<[ObjectID]>] = []
 
     /// How long lists are that were counted and not read, by slot and then by owner.
     private var counts = SlotValues<ObjectIDTable<Int>>()
@@ -50,12 +40,14 @@ final class RowCache {
 
     /// Keeps a list for each owner.
     func add(_ found: [[ObjectID]], of owners: [ObjectID], at slot: Int) {
+        assert(found.count == owners.count && slot >= 0, "\(found.count) lists of \(owners.count) owners")
         while lists.count <= slot { lists.append(ObjectIDTable()) }
         Self.enter(found, of: owners, in: &lists[slot])
     }
 
     /// Keeps the count of a list.
     func add(count: Int, of owner: ObjectID, at slot: Int) {
+        assert(count >= 0, "\(count) destinations")
         if !counts.contains(slot) { counts.set(ObjectIDTable(), at: slot) }
         counts.modify(slot) { $0.set(count, for: owner) }
     }

@@ -54,7 +54,7 @@ extension ManagedObject {
         changes?.values.bases?.destinations[slot] ?? row?.destination(at: slot)
     }
 
-    /// Adopts a newer row. The values that this object keeps of its own become its changes.
+    /// Adopts a newer row; the values that this object keeps of its own become its changes.
     ///
     /// - Parameter decisions: what becomes of its to-one relationships.
     func rebase(onto stored: ObjectSnapshot, _ decisions: [ToOneDecision], _ rebase: Rebase) {

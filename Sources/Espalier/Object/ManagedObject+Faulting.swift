@@ -51,6 +51,7 @@ extension ManagedObject {
 
     /// Makes the object a fault without values and without unsaved changes.
     final func turnIntoFault() {
+        assert(!isInserted, "a new object has no row to be read again")
         willTurnIntoFault()
         row = nil
         changes = nil

@@ -31,6 +31,7 @@ extension ManagedObject {
 
     /// Sets the destination of a to-one relationship on this side only.
     final func setRawDestination(_ id: ObjectID?, at slot: Int) {
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is to-many")
         if let newValues = changeableNewValues() {
             newValues.setDestination(id, at: slot)
         } else {
@@ -229,6 +230,7 @@ extension ManagedObject {
 
     /// Relates both sides, if this one has no destination yet or may have several.
     private func linkFree(_ other: ManagedObject, across relationship: Relationship) {
+        assert(isInContext(of: other), "objects of two contexts are related")
         let inverse = withShape { $0.inverses[relationship.slot] }
         alignMerges(with: other, across: relationship)
         if let inverse, !inverse.isToMany, let old = other.destinationID(at: inverse.slot), old != storedID {
@@ -353,6 +355,7 @@ extension ManagedObject {
     /// that it belongs to; a set does not.
     @discardableResult
     final func beginChange(of relationship: Relationship) -> ObjectChanges {
+        assert(relationship.isToMany, "\(relationship.name) is to-one")
         applyUnreadInverses()
         if let changes, changes.values.toMany.contains(relationship.slot) { return changeable() }
         var start = ToManyChange()

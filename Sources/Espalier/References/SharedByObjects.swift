@@ -7,14 +7,9 @@
 
 /// A base class of what objects refer to, and count instead of retaining.
 class SharedByObjects {
-    private final var objectCount: Int {
-        // SAFETY: no access lasts while another begins: a number.
-        @inline(__always)
-        _read { yield unsafe storedCount }
-        @inline(__always)
-        _modify { yield &(unsafe storedCount) }
-    }
-    @exclusivity(unchecked) private final var storedCount = 0
+    private final var objectCount = 0
+
+    deinit { assert(objectCount == 0, "invariant 1: it ends while \(objectCount) objects refer to it") }
 
     /// One more object refers to it.
     @inline(__always)

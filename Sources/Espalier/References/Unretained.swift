@@ -29,7 +29,7 @@
         return unsafe own.toOpaque() == other.toOpaque()
     }
 
-    /// Calls `body` with the object, if there is one, without retaining it. The caller makes sure that it lives on.
+    /// Calls `body` with the object, if there is one, without retaining it; the caller makes sure that it lives on.
     @inline(__always)
     func withObject<R>(_ body: (Object) -> R) -> R? {
         // SAFETY: alive as long as it is set.

@@ -42,7 +42,8 @@ extension ManagedObjectContext {
         object.fireFault()
         guard !object.isDeleted else { return }
         object.prepareForDeletion()
-        guard !object.isDeleted else { return }
+        // The hooks may have deleted the object, or made the context forget it.
+        guard object.managedObjectContext === self, !object.isDeleted else { return }
         changeCount += 1
         noteDeleted(object)
         if object.isInserted { memory.inserted.remove(object) }

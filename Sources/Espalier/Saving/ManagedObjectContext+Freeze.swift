@@ -102,6 +102,7 @@ extension ManagedObjectContext {
 
     /// Adds what changed in the row; `false` if there is no row.
     private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) -> Bool {
+        assert(!object.isInserted && object.newValues == nil, "a new object is inserted, not updated")
         guard let changes = object.changes else { return true }
         let shape = object.shape
         let changesOrder = changes.changesOrder

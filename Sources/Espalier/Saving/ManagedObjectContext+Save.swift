@@ -159,6 +159,7 @@ extension ManagedObjectContext {
 
     /// Sends the changes to their stores, once.
     private func send(_ changes: ChangeSet) throws(ContextError) -> Attempt {
+        assert(stage?.hook == .storing && memory.checkInvariants(), "changes are sent while a save runs")
         var refusal = Refusal(conflicts: mergeConflicts(among: changes.updated))
         guard refusal.isEmpty else { return .refused(refusal) }
         var outcome = SaveOutcome()
@@ -248,6 +249,8 @@ extension ManagedObjectContext {
         memory.unreadInverses.removeAll()
         for part in outcome.saved {
             let insertedIDs = part.result.inserted.ids
+            assert(insertedIDs.count == part.changes.inserted.count, "\(insertedIDs.count) rows were inserted")
+            assert(insertedIDs.allSatisfy { !$0.isTemporary }, "a stored row has a temporary ID")
             // Saved together, they are likely to be walked together.
             let cohort = Cohort(insertedIDs, cache: cache)
             var (position, merged) = (0, part.result.merged[...])

@@ -27,18 +27,24 @@ package final class TreeCursor<Source: PageSource> {
     private var record: TreeRecord
     /// What the keys are.
     package let kind: KeyKind
-    private var path: TreePath {
-        // SAFETY: no access lasts while another begins: its entries are plain numbers.
-        _read { yield unsafe storedPath }
-        _modify { yield &(unsafe storedPath) }
-    }
-    private var leaf: PagePin? {
-        // SAFETY: no access lasts while another begins: a pin that goes calls nobody.
-        _read { yield unsafe storedLeaf }
-        _modify { yield &(unsafe storedLeaf) }
-    }
-    @exclusivity(unchecked) private var storedPath = TreePath()
-    @exclusivity(unchecked) private var storedLeaf: PagePin?
+    // Debug builds check that no access to these two lasts while another one begins; release builds take it on trust.
+    #if DEBUG
+        private var path = TreePath()
+        private var leaf: PagePin?
+    #else
+        private var path: TreePath {
+            // SAFETY: no access lasts while another begins: its entries are plain numbers.
+            _read { yield unsafe storedPath }
+            _modify { yield &(unsafe storedPath) }
+        }
+        private var leaf: PagePin? {
+            // SAFETY: no access lasts while another begins: the release of a pin calls no code of a cursor.
+            _read { yield unsafe storedLeaf }
+            _modify { yield &(unsafe storedLeaf) }
+        }
+        @exclusivity(unchecked) private var storedPath = TreePath()
+        @exclusivity(unchecked) private var storedLeaf: PagePin?
+    #endif
     /// The view of `leaf`, at hand without unwrapping it.
     private var view: PageView
     private var index = 0

@@ -42,6 +42,19 @@ import Testing
         #expect(context.registeredObject(for: bird.objectID) === bird)
     }
 
+    @Test func `a deletion whose hook resets the context is forgotten with the object`() throws {
+        let stack = try Stack(.btree, classes: [Bird.self])
+        try Scene.fill(stack.newContext())
+        let context = stack.newContext()
+        let bird = try #require(try context.fetch(FetchRequest<Bird>()).first)
+
+        try Scene.$present.withValue(Scene(context, .prepareForDeletion, .reset)) { try context.delete(bird) }
+
+        #expect(!context.hasChanges && context.deletedObjects.isEmpty && !bird.isDeleted)
+        try context.save()
+        #expect(try Scene.settled(stack.newContext()).count == Scene.birdCount)
+    }
+
     @Test func `a save whose hooks refresh a deleted object leaves nothing to be saved`() throws {
         let stack = try Stack(.btree, classes: [Bird.self])
         try Scene.fill(stack.newContext())
