@@ -23,12 +23,16 @@ extension FetchPlanner {
     /// An application that looks objects up by name asks nothing else; planning takes an eighth of such a fetch less.
     func pointPlan(_ fetch: StoreFetch) -> FetchPlan? {
         guard let point = point(fetch), let condition = fetch.predicate?.root else { return nil }
+        // All that one value of a whole index leads to comes in the order of keys: a limit ends the reading.
+        let comesInOrder = fetch.limit != nil && point.isExact && schema.groups[point.group].elements.count == 1
         return FetchPlan(
             entity: fetch.entity,
             isWanted: numbering.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
-            access: .entries(group: point.group, beginningWith: point.prefix),
+            access: comesInOrder
+                ? .index(group: point.group, .beginning(with: point.prefix), isReversed: false)
+                : .entries(group: point.group, beginningWith: point.prefix),
             residual: point.isExact ? [] : [condition], predicate: condition, isExact: point.isExact,
-            order: .primaryKey, keys: fetch.keys, offset: fetch.offset, limit: fetch.limit,
+            order: comesInOrder ? .asRead : .primaryKey, keys: fetch.keys, offset: fetch.offset, limit: fetch.limit,
             candidateCountMax: point.countMax)
     }
 
@@ -53,7 +57,7 @@ extension FetchPlanner {
         let isCut = key.count > GroupKey.valueByteCountMax
         if isCut { key.removeLast(key.count - GroupKey.valueByteCountMax) }
         return IndexPoint(
-            group: position, prefix: key, isExact: !isCut && !statistics.cutGroups.contains(position),
+            group: position, prefix: key, isExact: !isCut,
             countMax: candidateCountMax(of: rowCount))
     }
 }
