@@ -22,6 +22,8 @@ struct ContextMemory {
     var updated = ChangedObjects()
     /// Objects that the next save deletes.
     var deleted = ChangedObjects()
+    /// Those of `inserted` and `updated` by values that fetches have asked for.
+    var pendingValues = PendingValues()
     /// What to-many sides of new objects have not taken in yet.
     var unreadInverses = UnreadInverses()
     /// The shapes of the context by the tag in IDs, which the context retains.
@@ -40,6 +42,7 @@ extension ManagedObjectContext {
     /// Objects that this lets go of may end, and leave the registry then: after the access to the list.
     func replace(_ list: WritableKeyPath<ContextMemory, ChangedObjects>, by other: ChangedObjects) {
         var other = other
+        memory.pendingValues.removeAll()
         swap(&memory[keyPath: list], &other)
         withExtendedLifetime(other) {}
     }

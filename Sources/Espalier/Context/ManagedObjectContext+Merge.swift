@@ -92,7 +92,6 @@ extension ManagedObjectContext {
     /// Lets go of an object that is deleted here and whose row somebody else has deleted: that leaves nothing to save.
     func leave(_ object: ManagedObject) {
         memory.deleted.remove(object)
-        unpropagated.removeAll { $0 === object }
         memory.registry.remove(object)
         object.leaveContext()
     }
