@@ -149,5 +149,7 @@ final class EspalierObjects: ObjectContender {
         try context.save()
     }
 
+    func newContext() -> ManagedObjectContext { ManagedObjectContext(coordinator) }
+
     func close() throws { try store.close() }
 }

@@ -83,7 +83,35 @@ struct ObjectLines {
                 }
             },
             memory, start,
-        ]
+        ] + PeopleQuery.all(count).map { query in { line(query) } }
+    }
+
+    /// A query, asked anew each time, of a store that was read once.
+    private func line(_ query: PeopleQuery) -> Line {
+        let times = 10
+        let agreement = Agreement()
+        var types: [any QueryContender.Type] = [EspalierObjects.self]
+        if SQLite.shared != nil { types.append(SQLiteObjects.self) }
+        return Line(
+            "objects \(query.name)", note: query.note + "; a query of \(count) people, their ages read",
+            operationCount: times,
+            contenders: types.map { type in
+                Line.Contender(type.name) {
+                    let place = folder.appendingPathComponent("objects-queries-\(type.name)")
+                    if !FileManager.default.fileExists(atPath: place.path) {
+                        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+                        let store = try type.init(folder: place.path)
+                        try store.insert(people)
+                        try store.close()
+                    }
+                    let store = try type.init(folder: place.path)
+                    var sum = try store.ages(query, times: 1)
+                    let time = try nanoseconds { sum += try store.ages(query, times: times) }
+                    try store.close()
+                    try agreement.check(sum)
+                    return time
+                }
+            })
     }
 
     /// Saves of one object each, of a context that has all of them in memory.

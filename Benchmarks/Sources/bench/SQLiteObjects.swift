@@ -148,6 +148,22 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
         return sum
     }
 
+    /// The sum of the ages of the people that `text` selects, each as an object.
+    func sumOfAges(_ text: String) throws -> Int {
+        let statement = try statement(text)
+        var people: [PersonRecord] = []
+        while library.step(statement) == SQLite.row {
+            people.append(
+                PersonRecord(
+                    key: library.columnInt64(statement, 0), version: library.columnInt64(statement, 1),
+                    name: self.text(statement, 2), age: Int(library.columnInt64(statement, 3)),
+                    score: library.columnDouble(statement, 4), email: self.text(statement, 5),
+                    team: library.columnInt64(statement, 6)))
+        }
+        _ = library.reset(statement)
+        return people.reduce(0) { $0 &+ $1.age }
+    }
+
     func walkToTeam(keeping: Bool) throws -> Int {
         keeping ? try walkFromObjects() : try walkFromRows()
     }

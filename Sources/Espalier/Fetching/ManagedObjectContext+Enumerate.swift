@@ -48,7 +48,7 @@ extension ManagedObjectContext {
     @usableFromInline
     func forEachObject(_ terms: FetchTerms, batchSize: Int, _ body: (ManagedObject) throws -> Void) throws {
         let fetch = try resolve(terms)
-        guard case .none = pendingChanges(for: fetch, terms.includesPendingChanges),
+        guard try pendingChanges(for: fetch, terms.includesPendingChanges) == nil,
             terms.relationshipKeyPathsForPrefetching.isEmpty,
             let position = generation.onlyPosition(taking: fetch.entity)
         else {

@@ -68,11 +68,14 @@ extension ManagedObjectContext {
         var found = try storedRows(of: wanted)
         assert(found.count == wanted.count && wanted.first == id, "\(found.count) rows of \(wanted.count)")
         cohort?.keepRows(of: wanted)
+        // Steps that were taken before know what the rows led to that were here then.
+        let leadsOn = cohort?.hasStepAcrossRows == true
         var rowCount = 0
         // Each is moved out: copying it counts a reference, and to end an array of them asks the runtime for each.
         while let next = found.popLast() {
             guard let row = next else { continue }
             rowCount += 1
+            if leadsOn { cohort?.addDestinations(of: row) { canHave($0, row.id) } }
             memory.registry.withObject(row.id) { member in
                 guard member.lacksStoredRow else { return }
                 member.setRow(row.content, row.place)
@@ -101,6 +104,7 @@ extension ManagedObjectContext {
         }
         assert(lists.count == owners.count && owners.first == id, "\(lists.count) lists of \(owners.count)")
         cohort.keep(lists, of: owners, at: slot)
+        cohort.step(across: relationship).withObject { $0.add(lists.joined()) }
         return lists.first ?? []
     }
 
@@ -111,7 +115,12 @@ extension ManagedObjectContext {
 
     /// Whether the entity of `id` has `relationship`, itself or from an entity it inherits from.
     private func canHave(_ relationship: Relationship, _ id: ObjectID) -> Bool {
-        shape(ofTag: id.entityTag).withObject { $0.entity.isKind(of: model.entities[relationship.declaredBy]) } == true
+        canHave(relationship.declaredBy, id)
+    }
+
+    /// Whether the entity of `id` has what the entity at `index` declares.
+    private func canHave(_ index: ManagedObjectModel.EntityIndex, _ id: ObjectID) -> Bool {
+        shape(ofTag: id.entityTag).withObject { $0.entity.isKind(of: model.entities[index]) } == true
     }
 
     func cohort(of object: ManagedObject) -> Cohort {

@@ -51,11 +51,11 @@ extension ManagedObjectContext {
     /// - Throws: as `fetch(_:)`.
     public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
         let fetch = try resolve(request.terms)
-        let pending = pendingChanges(for: fetch, request.includesPendingChanges)
-        if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
+        let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
+        if pending == nil, let position = generation.onlyPosition(taking: fetch.entity) {
             return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetchIDs(fetch) }
         }
-        return try objects(fetch, includesPendingChanges: request.includesPendingChanges).map(\.storedID)
+        return try objects(fetch, pending).map(\.storedID)
     }
 
     /// How many objects `fetch` would give (MC-21).
@@ -64,11 +64,13 @@ extension ManagedObjectContext {
     public func count<Result>(for request: FetchRequest<Result>) throws(ContextError) -> Int {
         var fetch = try resolve(request.terms)
         fetch.sort = []
-        let pending = pendingChanges(for: fetch, request.includesPendingChanges)
-        if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
+        let pending = try pendingChanges(for: fetch, request.includesPendingChanges)
+        if let pending {
+            if let count = try mergedCount(fetch, pending) { return count }
+        } else if let position = generation.onlyPosition(taking: fetch.entity) {
             return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.count(fetch) }
         }
-        return try objects(fetch, includesPendingChanges: request.includesPendingChanges).count
+        return try objects(fetch, pending).count
     }
 
     /// How the stores answer a request: one line for each step.
@@ -103,12 +105,15 @@ extension ManagedObjectContext {
     func objects(
         _ fetch: StoreFetch, includesPendingChanges: Bool
     ) throws(ContextError) -> [ManagedObject] {
-        let pending = pendingChanges(for: fetch, includesPendingChanges)
-        if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
+        try objects(fetch, try pendingChanges(for: fetch, includesPendingChanges))
+    }
+
+    private func objects(_ fetch: StoreFetch, _ pending: PendingChanges?) throws(ContextError) -> [ManagedObject] {
+        if pending == nil, let position = generation.onlyPosition(taking: fetch.entity) {
             let rows = try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) }
             return materialized(rows)
         }
-        return try merged(fetch, pending)
+        return try merged(fetch, pending ?? PendingChanges(tested: [], changedCount: 0, leadingRows: []))
     }
 
     /// The objects of rows, as one cohort.

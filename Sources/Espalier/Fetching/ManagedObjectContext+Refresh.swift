@@ -32,7 +32,6 @@ extension ManagedObjectContext {
         if object.hasChanges { changeCount &+= 1 }
         memory.updated.remove(object)
         memory.deleted.remove(object)
-        unpropagated.removeAll { $0 === object }
         object.state.subtract([.deleted, .propagated])
         object.turnIntoFault()
     }

@@ -2,67 +2,121 @@
 //
 // Invariants
 //   1. Offset and limit are applied once, after stored rows and unsaved objects are in one order.
-//   2. If only objects of the fetched entity have changed, the store still searches. It is asked for as many more rows
-//      as there are changed objects; those are removed from its answer and tested in memory.
-//   3. If the predicate or a sort key crosses a relationship to a changed object, every row is tested in memory: any
-//      stored row may match now, or match no longer.
-//   4. Among objects that are equal in all sort keys, stored ones come first, by key, and then new ones by insertion:
-//      the order after saving.
+//   2. The store does the search: it is asked for as many more rows as there are changed objects, those are taken out
+//      and tested in memory.
+//   3. A stored row that is not changed itself may match now, or match no longer, only if the predicate or a sort key
+//      goes from it, by what is stored, to something that is changed or deleted: such rows are tested in memory too.
+//      What is new can be reached from changed objects only.
+//   4. Equal in all sort keys, stored objects come first by key, then new ones by insertion: the order after saving.
+// Not here: which unsaved objects are tested (PendingValues).
 
 import EspalierModel
 import EspalierStore
 import FoundationEssentials
 
+/// What of the unsaved changes concerns a fetch.
+struct PendingChanges {
+    /// The new and changed objects of the fetched entity that may match.
+    var tested: [ManagedObject]
+    /// How many changed and deleted objects of the fetched entity the store may find.
+    var changedCount: Int
+    /// The rows of unchanged objects from which the predicate or order leads to changed or deleted ones.
+    var leadingRows: [ObjectID]
+}
+
 extension ManagedObjectContext {
-    /// What of the unsaved changes concerns a fetch.
-    enum PendingChanges {
-        /// Nothing: the store's answer is the answer.
-        case none
-        /// Only these objects of the fetched entity.
-        case own([ManagedObject])
-        /// These, and others that the predicate or order looks at.
-        case related([ManagedObject])
+    /// What of the unsaved changes concerns a fetch; `nil`: nothing, the store's answer is the answer.
+    ///
+    /// - Complexity: O(unsaved objects that may match, and rows that lead to changed ones).
+    func pendingChanges(
+        for fetch: StoreFetch, _ includesPendingChanges: Bool
+    ) throws(ContextError) -> PendingChanges? {
+        guard includesPendingChanges, hasChanges else { return nil }
+        let family = fetch.family
+        var changes = PendingChanges(tested: [], changedCount: 0, leadingRows: [])
+        let count = memory.inserted.count(of: family) + memory.updated.count(of: family)
+        if count > 0 { changes.tested = try pendingCandidates(for: fetch, Set(family)) }
+        changes.changedCount = memory.updated.count(of: family) + memory.deleted.count(of: family)
+        changes.leadingRows = try leadingRows(of: fetch)
+        let concerns = count > 0 || changes.changedCount > 0 || !changes.leadingRows.isEmpty
+        return concerns ? changes : nil
     }
 
-    func pendingChanges(for fetch: StoreFetch, _ includesPendingChanges: Bool) -> PendingChanges {
-        guard includesPendingChanges, hasChanges else { return .none }
-        let changed = changedObjects
-        let wanted = fetch.includesSubentities ? Set(fetch.entity.family) : [fetch.entity.index]
-        let own = changed.filter { wanted.contains($0.entity.index) }
-        var touched = TouchedEntities(model)
-        if let predicate = fetch.predicate { touched.add(predicate.root) }
-        for key in fetch.sort { touched.add(key.path) }
-        if !touched.roots.isEmpty, changed.contains(where: { touched.roots.contains($0.entity.root) }) {
-            return .related(own)
+    /// The rows of unchanged objects from which a fetch looks at changed or deleted ones.
+    private func leadingRows(of fetch: StoreFetch) throws(ContextError) -> [ObjectID] {
+        guard !(memory.updated.isEmpty && memory.deleted.isEmpty) else { return [] }
+        var reach = PredicateReach()
+        if let predicate = fetch.predicate { reach.add(predicate) }
+        for key in fetch.sort { reach.add(key) }
+        var ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])] = []
+        var changedByRoot: [Int: [ObjectID]] = [:]
+        for steps in reach.ways {
+            guard let last = steps.last else { continue }
+            let root = model.entities[last.destination].root
+            if changedByRoot[root] == nil { changedByRoot[root] = changedRows(in: model.entities[root].family) }
+            ways.append((steps, changedByRoot[root] ?? []))
         }
-        return own.isEmpty ? .none : .own(own)
+        guard let predicate = ResolvedPredicate(ways, from: fetch.entity) else { return [] }
+        let leading = StoreFetch(
+            entity: fetch.entity, includesSubentities: fetch.includesSubentities, predicate: predicate)
+        var ids: [ObjectID] = []
+        for position in generation.positions(taking: fetch.entity) {
+            ids += try read(position, leading) { snapshot, leading throws(StoreError) in
+                try snapshot.fetchIDs(leading)
+            }
+        }
+        return ids.filter { memory.registry.withObject($0, \.hasChanges) != true }
+    }
+
+    private func changedRows(in family: [Int]) -> [ObjectID] {
+        var ids: [ObjectID] = []
+        for part in [memory.updated, memory.deleted] where part.count(of: family) > 0 {
+            for object in part where !object.isInserted && family.contains(object.entity.index) {
+                ids.append(object.storedID)
+            }
+        }
+        return ids
+    }
+
+    /// How many stored and unsaved objects match; `nil` if several stores have to be asked.
+    ///
+    /// - Complexity: what the store takes to count, and O(unsaved objects that may match).
+    func mergedCount(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> Int? {
+        guard let position = generation.onlyPosition(taking: fetch.entity) else { return nil }
+        var all = fetch
+        (all.offset, all.limit) = (0, nil)
+        var count = try read(position, all) { snapshot, all throws(StoreError) in try snapshot.count(all) }
+        let rows = (pending.changedCount > 0 ? changedRows(in: fetch.family) : []) + pending.leadingRows
+        if !rows.isEmpty {
+            var hidden = all
+            hidden.predicate =
+                all.predicate?.holding(forOneOf: rows) ?? ResolvedPredicate(oneOf: rows, of: fetch.entity)
+            count -= try read(position, hidden) { snapshot, hidden throws(StoreError) in try snapshot.count(hidden) }
+        }
+        count += try matching(fetch, pending).count
+        return min(max(0, count - fetch.offset), fetch.limit ?? .max)
+    }
+
+    /// The objects that have to be tested in memory and match.
+    private func matching(
+        _ fetch: StoreFetch, _ pending: PendingChanges
+    ) throws(ContextError) -> [ManagedObject] {
+        var objects = pending.tested.filter { !$0.isDeleted }
+        for id in pending.leadingRows { objects.append(try object(with: id)) }
+        return try objects.filtered(by: fetch.predicate)
     }
 
     /// Stored and unsaved objects that match, in one order.
     func merged(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> [ManagedObject] {
         var wider = fetch
         wider.offset = 0
-        let changed: [ManagedObject]
-        switch pending {
-        case .none:
-            changed = []
-            wider.limit = fetch.limit(widenedBy: 0)
-        case .own(let own):
-            changed = own
-            wider.limit = fetch.limit(widenedBy: own.count)
-        case .related(let own):
-            changed = own
-            wider = StoreFetch(entity: fetch.entity, includesSubentities: fetch.includesSubentities)
-        }
+        wider.limit = fetch.limit(widenedBy: pending.changedCount + pending.leadingRows.count)
         var candidates: [ManagedObject] = []
         for rows in try storedRows(wider) { candidates += materialized(rows) }
-        if !changed.isEmpty {
-            let changedObjects = Set(changed)
-            candidates.removeAll { changedObjects.contains($0) }
-        }
-        let isTestedInStore = if case .related = pending { false } else { true }
-        var matching = isTestedInStore ? candidates : try candidates.filtered(by: fetch.predicate)
-        matching += try changed.filter { !$0.isDeleted }.filtered(by: fetch.predicate)
+        let leading = Set(pending.leadingRows)
+        candidates.removeAll { $0.hasChanges || (!leading.isEmpty && leading.contains($0.storedID)) }
+        assert(StepCount.note(candidates.count))
+        let matching = candidates + (try matching(fetch, pending))
         return Array(try inOrder(matching, fetch.sort).dropFirst(fetch.offset).prefix(fetch.limit ?? .max))
     }
 
@@ -88,6 +142,11 @@ extension ManagedObjectContext {
 }
 
 extension StoreFetch {
+    /// The entities whose rows are wanted.
+    fileprivate var family: [ManagedObjectModel.EntityIndex] {
+        includesSubentities ? entity.family : [entity.index]
+    }
+
     /// How many rows a store has to give before offset and limit are applied, and some more; `nil` = all.
     fileprivate func limit(widenedBy count: Int) -> Int? {
         guard let limit else { return nil }
@@ -148,42 +207,9 @@ struct GraphSubject: PredicateSubject {
     }
 }
 
-/// The hierarchies whose objects a predicate or sort key looks at, beyond the object it tests.
-private struct TouchedEntities {
-    private let model: ManagedObjectModel
-    private(set) var roots = Set<ManagedObjectModel.EntityIndex>()
-
-    init(_ model: ManagedObjectModel) { self.model = model }
-
-    mutating func add(_ path: ResolvedKeyPath) {
-        for step in path.steps { roots.insert(model.entities[step.destination].root) }
-    }
-
-    mutating func add(_ node: ResolvedPredicate.Node) {
-        switch node {
-        case .constant: break
-        case .comparison(let comparison):
-            add(comparison.left)
-            add(comparison.right)
-        case .and(let nodes), .or(let nodes): for node in nodes { add(node) }
-        case .not(let node): add(node)
-        }
-    }
-
-    private mutating func add(_ expression: ResolvedExpression) {
-        switch expression {
-        case .value, .values: break
-        case .list(let elements): for element in elements { add(element) }
-        case .path(let path): add(path)
-        case .aggregate(_, let element): add(element)
-        case .function(_, let arguments): for argument in arguments { add(argument) }
-        case .conditional(let condition, let first, let second):
-            add(condition.node)
-            add(first)
-            add(second)
-        case .subquery(let collection, _, let condition):
-            add(collection)
-            add(condition.node)
-        }
+extension ManagedObject {
+    /// The value of an attribute as predicates see it: the unsaved one, and without firing the fault.
+    func valueWithoutFiring(at slot: Int) throws(ContextError) -> AttributeValue {
+        try GraphSubject(object: self).value(at: slot)
     }
 }

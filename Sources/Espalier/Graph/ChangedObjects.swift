@@ -5,10 +5,14 @@
 //      removing are O(1) and hash nothing (see Decisions, "Changed objects").
 //   2. The order is that of insertion. At most half of the places are empty, unless there are fewer than 32.
 
+import EspalierModel
+
 /// Changed objects of one kind, in the order in which they changed.
 struct ChangedObjects: Sequence {
     private var places: [ManagedObject?] = []
     private(set) var count = 0
+    /// By index of the entity.
+    private var counts: [Int] = []
 
     var isEmpty: Bool { count == 0 }
 
@@ -16,7 +20,20 @@ struct ChangedObjects: Sequence {
     mutating func insert(_ object: ManagedObject) {
         object.changePosition = UInt32(places.count)
         places.append(object)
-        count += 1
+        add(1, object)
+    }
+
+    private mutating func add(_ difference: Int, _ object: ManagedObject) {
+        let index = object.withShape { $0.entity.index }
+        while counts.count <= index { counts.append(0) }
+        counts[index] += difference
+        count += difference
+        assert(count >= 0 && counts[index] >= 0, "more objects have left than came")
+    }
+
+    /// How many objects are of these entities.
+    func count(of entities: [ManagedObjectModel.EntityIndex]) -> Int {
+        entities.reduce(0) { $0 + ($1 < counts.count ? counts[$1] : 0) }
     }
 
     /// Removes an object, if it is in this list.
@@ -24,7 +41,7 @@ struct ChangedObjects: Sequence {
         let position = Int(object.changePosition)
         guard position < places.count, places[position] === object else { return }
         places[position] = nil
-        count -= 1
+        add(-1, object)
         if count * 2 < places.count, places.count >= 32 { self = keeping { _ in true } }
     }
 
@@ -57,6 +74,7 @@ struct ChangedObjects: Sequence {
 
         mutating func next() -> ManagedObject? {
             while let place = rest.next() {
+                assert(StepCount.note())
                 if let object = place { return object }
             }
             return nil

@@ -21,6 +21,8 @@ struct ContextMemory {
     var updated = ChangedObjects()
     /// Objects that the next save deletes.
     var deleted = ChangedObjects()
+    /// Those of `inserted` and `updated` by values that fetches have asked for.
+    var pendingValues = PendingValues()
     /// Additions to to-many sides of new objects that are not applied yet.
     var unreadInverses = UnreadInverses()
     /// The shapes of the context by the tag in IDs, which the context retains.
@@ -69,6 +71,7 @@ extension ManagedObjectContext {
     /// Objects that this releases may be freed and leave the registry: that happens after the access to the list.
     func replace(_ list: WritableKeyPath<ContextMemory, ChangedObjects>, by other: ChangedObjects) {
         var other = other
+        memory.pendingValues.removeAll()
         swap(&memory[keyPath: list], &other)
         withExtendedLifetime(other) {}
     }

@@ -54,7 +54,7 @@ public final class ManagedObjectContext {
     let source: any ObjectSource
     /// What is read of it.
     let generation: ReadGeneration
-    /// Deleted objects whose delete rules have not run.
+    /// Deleted objects whose delete rules have not run, and some that are no longer deleted.
     var unpropagated: [ManagedObject] = []
     /// Whether some of `unpropagated` have taken newer rows: what rules change then takes the newest row first.
     var runsRulesAgain = false
@@ -210,6 +210,7 @@ public final class ManagedObjectContext {
         object.joinContext()
         memory.registry.insert(object)
         memory.inserted.insert(object)
+        if memory.pendingValues.isActive { memory.pendingValues.noteChange(of: object.storedID) }
         changeCount &+= 1
         noteInserted(object)
         object.awakeFromInsert()

@@ -16,7 +16,7 @@ final class Cohort: SharedByObjects {
     /// How many objects one trip to the store loads at most; bounds the memory that one fault can ask for.
     static let tripSizeMax = 4096
 
-    let members: [ObjectID]
+    private(set) var members: [ObjectID]
     /// The rows of `members` as they were fetched, where no objects were made for all of them.
     let fetchedRows: SnapshotList?
     private let cache: RowCache
@@ -31,14 +31,21 @@ final class Cohort: SharedByObjects {
     private var firstStep: Cohort?
     private var nextStep: Cohort?
     /// The relationship that leads here from another cohort, the same for an entity and its subentities.
-    private let origin: (declaredBy: Int, slot: Int)?
+    private let origin: (declaredBy: Int, slot: Int, isToMany: Bool)?
+    /// Where the members stand, once that was asked.
+    private var places: ObjectIDTable<Int>?
+    /// Where the last trip ended.
+    private var nextPlace = 0
+    /// How many members a trip may look at to find those that fulfil a condition.
+    private var looks: Int
 
     /// Each of `members` stands for one object; some may be named twice.
     init(
         _ members: [ObjectID], fetchedRows: SnapshotList? = nil, cache: RowCache, across origin: Relationship? = nil
     ) {
         (self.members, self.fetchedRows, self.cache) = (members, fetchedRows, cache)
-        self.origin = origin.map { ($0.declaredBy, $0.slot) }
+        self.origin = origin.map { ($0.declaredBy, $0.slot, $0.isToMany) }
+        looks = Self.looksMax(members.count)
     }
 
     deinit {
@@ -155,10 +162,66 @@ final class Cohort: SharedByObjects {
         return Unretained(cohort)
     }
 
+    /// Takes in what further lists or rows of the cohort that leads here have led to.
+    ///
+    /// - Complexity: O(`destinations`) once the places of the members are known, which is O(members).
+    func add(_ destinations: some Sequence<ObjectID>) {
+        notePlaces()
+        for id in destinations where places?[id] == nil {
+            places?.set(members.count, for: id)
+            members.append(id)
+        }
+    }
+
+    /// Whether a step was taken across a to-one relationship.
+    var hasStepAcrossRows: Bool {
+        var step = firstStep
+        while let next = step {
+            if next.origin?.isToMany == false { return true }
+            step = next.nextStep
+        }
+        return false
+    }
+
+    /// Takes what a row leads to into the cohorts of the steps across to-one relationships.
+    ///
+    /// - Parameter isKind: whether the row's entity has what the entity with this index declares.
+    func addDestinations(of row: borrowing ObjectSnapshot, isKind: (_ entity: Int) -> Bool) {
+        var step = firstStep
+        while let next = step {
+            if let origin = next.origin, !origin.isToMany, isKind(origin.declaredBy),
+                let id = row.destination(at: origin.slot)
+            {
+                next.add(CollectionOfOne(id))
+            }
+            step = next.nextStep
+        }
+    }
+
+    private func notePlaces() {
+        guard places == nil else { return }
+        var places = ObjectIDTable<Int>()
+        places.reserveCapacity(members.count)
+        for (place, id) in members.enumerated() where places[id] == nil { places.set(place, for: id) }
+        assert(StepCount.note(members.count))
+        self.places = places
+    }
+
+    /// Where a member stands; mostly where the last trip ended.
+    private func place(of id: ObjectID) -> Int? {
+        if nextPlace < members.count, members[nextPlace] == id { return nextPlace }
+        notePlaces()
+        return places?[id]
+    }
+
     /// At most `tripSizeMax` members that fulfil `isNeeded`: those from `id` on, then those before it.
     ///
-    /// `id` is the first.
+    /// `id` is the first. Where objects are refreshed one by one, hardly any other member fulfils it: the cohort does
+    /// not look at all of them each time.
+    ///
+    /// - Complexity: O(members found), on average over all calls.
     func members(around id: ObjectID, where isNeeded: (ObjectID) -> Bool) -> [ObjectID] {
+        if members.isEmpty { return [id] }
         // Mostly the first asks, and all are needed: then no copy is made.
         var offset = 0
         if members.first == id {
@@ -166,21 +229,36 @@ final class Cohort: SharedByObjects {
             while offset < min(members.count, Self.tripSizeMax), members[offset] != id, isNeeded(members[offset]) {
                 offset += 1
             }
-            if offset == members.count { return members }
+            if offset == members.count {
+                assert(StepCount.note(offset))
+                return members
+            }
         }
         var result: [ObjectID] = []
         result.reserveCapacity(min(members.count, Self.tripSizeMax))
         if offset > 0 { result += members[..<offset] } else { result.append(id) }
-        let start = offset > 0 ? 0 : members.firstIndex(of: id) ?? 0
-        while offset < members.count, result.count < Self.tripSizeMax {
+        let start = offset > 0 ? 0 : place(of: id) ?? 0
+        let first = offset
+        var credit = max(Self.looksMin, looks)
+        while offset < members.count, result.count < Self.tripSizeMax, credit > 0 {
             let position = start + offset
             let member = members[position < members.count ? position : position - members.count]
             if member != id, isNeeded(member) { result.append(member) }
             offset += 1
+            credit -= 1
         }
+        assert(StepCount.note(offset))
+        nextPlace = (start + offset) % members.count
+        looks = min(max(0, looks - (offset - first)) + Self.looksForEach * result.count, Self.looksMax(members.count))
         assert(result.first == id && result.count <= Self.tripSizeMax, "\(result.count) members around \(id)")
         return result
     }
+
+    /// How many members a trip may look at whatever came before, how many more for each that earlier ones have found,
+    /// and how many at most.
+    private static let looksMin = 64
+    private static let looksForEach = 16
+    private static func looksMax(_ memberCount: Int) -> Int { 2 * memberCount }
 }
 
 extension [ObjectID] {

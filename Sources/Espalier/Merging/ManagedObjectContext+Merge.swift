@@ -92,7 +92,6 @@ extension ManagedObjectContext {
     /// Removes an object that both this context and another one have deleted: there is nothing left to save.
     func leave(_ object: ManagedObject) {
         memory.deleted.remove(object)
-        unpropagated.removeAll { $0 === object }
         memory.registry.remove(object)
         object.leaveContext()
     }

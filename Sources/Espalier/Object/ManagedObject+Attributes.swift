@@ -100,6 +100,9 @@ extension ManagedObject {
 
     /// Tells the context that the object has changed.
     final func noteChange() {
+        withContext { context in
+            if context.memory.pendingValues.isActive { context.memory.pendingValues.noteChange(of: storedID) }
+        }
         guard state.isDisjoint(with: .awakening) else { return }
         withContext { context in
             context.changeCount &+= 1

@@ -60,33 +60,62 @@ extension ManagedObjectContext {
         while next < unpropagated.count {
             let object = unpropagated[next]
             next += 1
-            guard object.state.isDisjoint(with: .propagated) else { continue }
+            guard object.state.contains(.deleted), object.state.isDisjoint(with: .propagated) else { continue }
             object.state.insert(.propagated)
             let shape = object.shape
             for relationship in shape.entity.relationships {
                 runRule(of: relationship, inverse: shape.inverses[relationship.slot], for: object)
             }
         }
+        let processed = unpropagated.filter { $0.state.contains(.deleted) }
         unpropagated.removeAll()
         runsRulesAgain = false
         // Rows that another context has deleted need no deletion.
-        let gone = memory.deleted.filter { $0.state.contains(.gone) }
-        for object in gone { leave(object) }
+        let gone = processed.filter { $0.state.contains(.gone) }
+        for object in gone where object.state.contains(.deleted) { leave(object) }
         forgetPairs(with: Set(gone.map(\.storedID)))
-        let unsaved = memory.deleted.filter(\.isInserted)
+        endUnsaved(processed.filter { $0.isInserted && $0.state.contains(.deleted) })
+    }
+
+    /// Lets go of deleted objects that were never saved.
+    private func endUnsaved(_ unsaved: [ManagedObject]) {
         guard !unsaved.isEmpty else { return }
         applyUnreadInverses()
         let ended = Set(unsaved.map(\.storedID))
-        replace(\.deleted, by: memory.deleted.keeping { !$0.isInserted })
-        for object in unsaved {
+        let naming = objectsNaming(unsaved)
+        for object in unsaved where object.state.contains(.registered) {
+            memory.deleted.remove(object)
             memory.registry.remove(object)
             object.leaveContext()
         }
-        // Relationships without inverse may still name them, and no store will ever know them.
-        for object in changedObjects {
+        // No store will ever know them.
+        for object in naming where object.state.contains(.registered) {
             object.replaceNewDestinations { ended.contains($0) ? nil : $0 }
             if object.changes != nil { object.changeable().forget(ended) }
         }
+    }
+
+    /// The changed objects, others among them, whose relationships may name one of `objects`.
+    ///
+    /// - Complexity: O(`objects` and what they are related to); O(all changed objects) if a relationship without
+    ///   inverse leads to their entities.
+    func objectsNaming(_ objects: [ManagedObject]) -> [ManagedObject] {
+        let isNamedFromAfar = objects.contains { object in
+            model.oneWayDestinations.contains(where: { object.entity.isKind(of: $0) })
+        }
+        if isNamedFromAfar { return changedObjects }
+        var naming = Set<ManagedObject>()
+        for object in objects {
+            for relationship in object.entity.relationships {
+                let ids =
+                    relationship.isToMany
+                    ? object.destinationIDs(at: relationship.slot)
+                    : object.destinationID(at: relationship.slot).map { [$0] } ?? []
+                assert(StepCount.note(ids.count))
+                for id in ids { if let other = memory.registry[id], other.hasChanges { naming.insert(other) } }
+            }
+        }
+        return Array(naming)
     }
 
     private func runRule(of relationship: Relationship, inverse: Relationship?, for object: ManagedObject) {

@@ -187,25 +187,39 @@ extension ManagedObjectContext {
     ///
     /// They stay inserted.
     ///
+    /// - Complexity: O(`objects` and what they are related to); O(all unsaved objects) if a relationship without
+    ///   inverse leads to their entities. Objects of one entity that follow one another take one transaction.
     /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or what the store says.
     public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
         for object in objects where object.managedObjectContext !== self {
             throw .objectOfOtherContext(object.storedID)
         }
+        var seen = Set<ObjectID>()
+        let new = objects.filter { $0.storedID.isTemporary && seen.insert($0.storedID).inserted }
         var permanentIDs: [ObjectID: ObjectID] = [:]
-        for object in objects where object.storedID.isTemporary && permanentIDs[object.storedID] == nil {
-            let part = try part(of: object)
+        var start = 0
+        while start < new.count {
+            // Objects of one entity that follow one another get theirs at once.
+            let (entity, part) = (new[start].entity, try part(of: new[start]))
+            var end = start + 1
+            while end < new.count, new[end].entity === entity, try self.part(of: new[end]).number == part.number {
+                end += 1
+            }
             do {
-                permanentIDs[object.storedID] = try source.reserveIDs(for: object.entity, count: 1, in: part).first
+                let ids = try source.reserveIDs(for: entity, count: end - start, in: part)
+                for (object, id) in zip(new[start..<end], ids) { permanentIDs[object.storedID] = id }
             } catch {
                 throw ContextError(error)
             }
+            start = end
         }
         applyUnreadInverses()
-        for object in changedObjects {
-            if let id = permanentIDs[object.storedID] {
-                memory.registry.rename(object, id)
-            }
+        let naming = objectsNaming(new)
+        for object in new {
+            if let id = permanentIDs[object.storedID] { memory.registry.rename(object, id) }
+        }
+        memory.pendingValues.removeAll()
+        for object in naming {
             object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
             if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
         }

@@ -20,17 +20,19 @@ extension ResolvedPredicate {
     }
 
     /// Whether the condition `node` of a predicate holds for `subject`: what a planner leaves over.
+    ///
+    /// - Parameter memo: what was found out about objects that subjects lead to, while none of them changes.
     package static func evaluate<Subject: PredicateSubject>(
-        _ node: Node, on subject: Subject
+        _ node: Node, on subject: Subject, memo: PredicateMemo? = nil
     ) throws(Subject.Failure) -> Bool {
-        try PredicateEvaluation(subject: subject, variables: []).holds(node)
+        try PredicateEvaluation(subject: subject, variables: [], memo: memo).holds(node)
     }
 }
 
 extension ResolvedSortKey {
     /// The value that decides the place of `subject`.
     public func value<Subject: PredicateSubject>(of subject: Subject) throws(Subject.Failure) -> AttributeValue {
-        try PredicateEvaluation(subject: subject, variables: []).value(of: path)
+        try PredicateEvaluation(subject: subject, variables: [], memo: nil).value(of: path)
     }
 }
 
@@ -38,6 +40,7 @@ extension ResolvedSortKey {
 private struct PredicateEvaluation<Subject: PredicateSubject> {
     let subject: Subject
     let variables: [Subject]
+    let memo: PredicateMemo?
 
     func holds(_ node: ResolvedPredicate.Node) throws(Subject.Failure) -> Bool {
         switch node {
@@ -57,6 +60,17 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
         if comparison.modifier == .direct {
             return try holds(comparison, for: value(of: comparison.left))
         }
+        guard let memo, comparison.right.isConstant, let (slot, path) = comparison.left.wayBeyondFirst,
+            let id = try subject.destinationID(at: slot)
+        else { return try holdsForElements(comparison) }
+        let question = PredicateMemo.Question(comparison, path)
+        if let answer = memo.truth(of: question, for: id) { return answer }
+        let answer = try holdsForElements(comparison)
+        memo.note(answer, of: question, for: id)
+        return answer
+    }
+
+    private func holdsForElements(_ comparison: ResolvedComparison) throws(Subject.Failure) -> Bool {
         for element in try values(of: comparison.left) {
             if try holds(comparison, for: element) != (comparison.modifier == .all) {
                 return comparison.modifier == .any
@@ -111,7 +125,14 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
         switch expression {
         case .value(let value): return value
         case .path(let path): return try value(of: path)
-        case .aggregate(let aggregate, let collection): return aggregate(try values(of: collection))
+        case .aggregate(let aggregate, let collection):
+            guard let memo, let (slot, path) = collection.wayBeyondFirst, let id = try subject.destinationID(at: slot)
+            else { return aggregate(try values(of: collection)) }
+            let question = PredicateMemo.Question(aggregate, path)
+            if let answer = memo.value(of: question, for: id) { return answer }
+            let answer = aggregate(try values(of: collection))
+            memo.note(answer, of: question, for: id)
+            return answer
         case .function(.element(let position), let arguments):
             guard let collection = arguments.first else { return .null }
             return ResolvedFunction.element(position)(collections: [try values(of: collection)]).first ?? .null
@@ -141,7 +162,7 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
         case .subquery(let collection, _, let condition):
             var ids: [AttributeValue] = []
             for case let element? in try objects(at: collection.steps[...], from: collection.base) {
-                let inner = PredicateEvaluation(subject: subject, variables: variables + [element])
+                let inner = PredicateEvaluation(subject: subject, variables: variables + [element], memo: memo)
                 if try inner.holds(condition.node) { ids.append(.objectID(element.objectID)) }
             }
             return ids

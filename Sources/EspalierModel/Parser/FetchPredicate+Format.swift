@@ -9,7 +9,7 @@ extension FetchPredicate {
     /// nothing is replaced. No argument can change the meaning of the text around it.
     ///
     /// - Throws: `FetchPredicateError` with the column, what was found there and what was expected.
-    /// - Complexity: O(length of the text).
+    /// - Complexity: O(length of the text); texts that were read lately are kept, and not read again.
     public init(format: String, _ arguments: (any PredicateArgument)?...) throws(FetchPredicateError) {
         try self.init(format: format, argumentArray: arguments)
     }
@@ -19,8 +19,7 @@ extension FetchPredicate {
     /// - Throws: `FetchPredicateError` with the column, what was found there and what was expected.
     public init(format: String, argumentArray: [(any PredicateArgument)?]) throws(FetchPredicateError) {
         let expressions = argumentArray.map { $0?.predicateExpression ?? .value(.null) }
-        var parser = try PredicateParser(format, arguments: expressions)
-        self = try parser.parse()
+        self = try ParsedFormats.predicate(format, expressions)
     }
 
     /// The condition with `$name` replaced by the value of `name` everywhere (Behaviour PR-03).
@@ -34,7 +33,7 @@ extension FetchPredicate {
         try substituting(values.mapValues(\.predicateExpression), bound: [])
     }
 
-    private func substituting(
+    func substituting(
         _ values: [String: FetchExpression], bound: Set<String>
     ) throws(FetchPredicateError) -> FetchPredicate {
         switch self {

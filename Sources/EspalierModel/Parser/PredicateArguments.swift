@@ -19,6 +19,7 @@ struct PredicateArguments {
         }
         let argument = arguments[used]
         used += 1
+        if placeholder.last != "K", ParsedFormats.isPlace(argument) { return argument }
         let found = PredicateArguments.description(of: argument)
         switch placeholder.last {
         case "@": return argument

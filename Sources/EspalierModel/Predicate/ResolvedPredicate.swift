@@ -100,6 +100,9 @@ package struct ResolvedComparison: Sendable {
         self.pattern = pattern
     }
 
+    /// The constant pattern of a text operator.
+    package var textPattern: TextPattern? { pattern }
+
     /// Folded text that every value of the left side begins with if it passes: of BEGINSWITH and LIKE with a constant.
     package var requiredPrefix: String? { pattern?.requiredPrefix }
 }

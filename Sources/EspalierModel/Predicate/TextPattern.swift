@@ -9,10 +9,10 @@
 //   5. CONTAINS, BEGINSWITH and ENDSWITH take time in proportion to the text, whatever they look for.
 
 /// A pattern of a text operator, ready to be tried on many texts.
-final class TextPattern: Sendable {
+package final class TextPattern: Sendable {
     typealias Options = ComparisonOptions
 
-    private enum Matcher: Sendable {
+    enum Matcher: Sendable {
         case contains(BytePattern)
         case beginsWith([UInt8])
         case endsWith([UInt8])
@@ -21,7 +21,7 @@ final class TextPattern: Sendable {
         case never
     }
 
-    private let matcher: Matcher
+    let matcher: Matcher
     private let options: Options
     /// The pattern as it was given.
     let source: String
@@ -132,6 +132,8 @@ struct LikePattern: Sendable {
 
     private let pieces: [Piece]
     private let options: TextPattern.Options
+    /// The pieces as they are compared with ASCII text.
+    let byteCodes: [UInt16]
 
     init(_ pattern: String, _ options: TextPattern.Options) {
         var pieces: [Piece] = []
@@ -159,6 +161,13 @@ struct LikePattern: Sendable {
         endRun()
         self.pieces = pieces
         self.options = options
+        byteCodes = pieces.map { piece in
+            switch piece {
+            case .one: ByteCode.one
+            case .any: ByteCode.any
+            case .literal(let scalar): scalar.isASCII ? UInt16(scalar.value) : ByteCode.never
+            }
+        }
     }
 
     /// The folded text before the first wildcard.

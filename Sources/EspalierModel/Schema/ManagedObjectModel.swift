@@ -22,6 +22,8 @@ public final class ManagedObjectModel: Sendable {
     public let fetchRequestTemplates: [FetchRequestTemplate]
     /// The class of the objects of each entity, by entity name; empty for a model that was described without classes.
     package let classes: [String: AnyClass]
+    /// The entities that relationships without inverse lead to.
+    package let oneWayDestinations: [Entity]
     private let indexByName: [String: EntityIndex]
 
     /// Checks the descriptions as a whole and resolves them.
@@ -47,6 +49,8 @@ public final class ManagedObjectModel: Sendable {
         guard problems.isEmpty else { throw ModelError(problems: problems) }
         entities = ModelResolver(descriptions).entities()
         indexByName = Dictionary(uniqueKeysWithValues: entities.enumerated().map { ($1.name, $0) })
+        let led = entities.lazy.flatMap(\.relationships).filter { $0.inverse == nil }.map(\.destination)
+        oneWayDestinations = Set(led).sorted().map { [entities] in entities[$0] }
         self.versionIdentifiers = versionIdentifiers
         self.configurations = configurations
         self.fetchRequestTemplates = fetchRequestTemplates

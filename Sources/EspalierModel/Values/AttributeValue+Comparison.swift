@@ -56,7 +56,7 @@ extension AttributeValue {
     }
 
     /// The place of the value's kind in the order.
-    private var kindRank: Int {
+    var kindRank: Int {
         switch self {
         case .null: 0
         case .boolean: 1

@@ -174,12 +174,8 @@ extension BTreeStore {
     private func readStatistics(
         _ transaction: borrowing StoreTransaction<ReadTransaction>
     ) throws(StoreError) -> PlannerStatistics {
-        var statistics = PlannerStatistics(rowCounts: [], cutGroups: [])
+        var statistics = PlannerStatistics(rowCounts: [])
         for entity in model.entities { statistics.rowCounts.append(try rowCount(of: entity.index, transaction)) }
-        for (group, tree) in catalog.groupTrees.enumerated()
-        where try transaction.counter(Counter.cutEntries(tree.id), catalog) > 0 {
-            statistics.cutGroups.insert(group)
-        }
         return statistics
     }
 }

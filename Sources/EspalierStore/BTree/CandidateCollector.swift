@@ -34,6 +34,7 @@ struct CandidateCollector {
         var found: [Candidate] = []
         let tree = catalog.groupTrees[group]
         try transaction.forEach(in: tree, beginningWith: prefix) { key, value throws(StoreError) in
+            assert(StepCount.note())
             found.append(try catalog.candidate(key, value, tree))
             return found.count <= countMax
         }
@@ -92,6 +93,7 @@ struct CandidateCollector {
         let tree = catalog.groupTrees[group]
         try session.transaction.forEach(in: tree, from: range.lower, below: range.upper) {
             key, value throws(StoreError) in
+            assert(StepCount.note())
             found.append(try catalog.candidate(key, value, tree))
             return found.count <= countMax
         }
@@ -130,6 +132,7 @@ struct CandidateCollector {
         var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
         var isOnEntry = try cursor.first()
         while isOnEntry {
+            assert(StepCount.note(rows: 1))
             let key = try cursor.key
             var number: UInt16 = 0
             try cursor.withValue { row throws(StoreError) in
@@ -140,7 +143,8 @@ struct CandidateCollector {
             if let rowEntity = catalog.numbering.entity(number), rowEntity.isKind(of: entity),
                 let id = catalog.numbering.id(entityNumber: number, key: key),
                 try ResolvedPredicate.evaluate(
-                    node, on: EvaluatedRow(objectID: id, entity: rowEntity, row: scratch, session: session))
+                    node, on: EvaluatedRow(objectID: id, entity: rowEntity, row: scratch, session: session),
+                    memo: session.memo)
             {
                 found.append(Candidate(key: key, entityNumber: number))
             }

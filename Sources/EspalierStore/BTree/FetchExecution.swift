@@ -2,19 +2,29 @@
 //
 // Invariants
 //   1. Every row's structure is checked before anything of it is used.
-//   2. A row is copied once, into the result, unless it has to be tested or sorted: then it is copied into one reused
-//      buffer (and, sorted, once more).
+//   2. A row is tested and sorted where it lies, and copied once, into the result; conditions and sort keys that need
+//      more than its own attributes (`RowTest`) get a copy in one reused buffer.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 struct FetchExecution: ~Copyable {
+    /// With a limit, so many candidates are read before it is asked whether there are more than that.
+    private static let firstCountMax = 512
+
     private let plan: FetchPlan
     private let session: ReadSession
     private let catalog: StoreCatalog
     private let reader: RowReader
     private let storeTag: UInt32
-    private var residual: [ResolvedPredicate.Node]
+    private var residual: [ResolvedPredicate.Node] { didSet { chooseTests() } }
+    /// Tests of conditions in `residual` that a row alone answers, and the conditions that are left.
+    private var tests: [RowTest] = []
+    private var untested: [ResolvedPredicate.Node] = []
+    /// Whether the order needs nothing but attributes of the row itself.
+    private var sortsByOwnValues = false
+    private var foldedText: [UInt8] = []
+    private var sortKey: [UInt8] = []
     private var sink: FetchSink
     private var sortBuffer: SortBuffer?
     private lazy var scratch = SharedBytes()
@@ -22,6 +32,11 @@ struct FetchExecution: ~Copyable {
     private var lastAlike: RowsAlike?
     /// Whether a row that is found is one that is wanted, in the order it comes.
     private var takesUntested: Bool
+    /// The primary keys of the rows that are wanted and were not looked at yet.
+    private var keys: ClosedRange<UInt64>
+    /// How many rows more a scan looks at, and where it has stopped if these were all.
+    private var rowsToScan = Int.max
+    private var next: UInt64?
 
     init(_ plan: consuming FetchPlan, _ kind: FetchKind, _ session: ReadSession) {
         self.plan = plan
@@ -36,7 +51,17 @@ struct FetchExecution: ~Copyable {
             sortBuffer = SortBuffer(keep: keep.map { $0.overflow ? Int.max : $0.partialValue })
         }
         takesUntested = residual.isEmpty && sortBuffer == nil
+        keys = self.plan.keys
+        if case .sorted(let sort) = self.plan.order { sortsByOwnValues = sort.allSatisfy(\.isOfOwnValue) }
+        chooseTests()
         assert(self.plan.checkInvariants(catalog.schema))
+    }
+
+    private mutating func chooseTests() {
+        (tests, untested) = ([], [])
+        for node in residual {
+            if let test = RowTest.make(node) { tests.append(test) } else { untested.append(node) }
+        }
     }
 
     /// Finds all rows and gives them to the sink.
@@ -45,15 +70,38 @@ struct FetchExecution: ~Copyable {
         case .nothing: return sink
         case .rows: try scan()
         case .index(let group, let range, let isReversed): try walk(group, range, isReversed: isReversed)
-        case .entries(let group, let prefix): try offer(collector.candidates(group, beginningWith: prefix))
-        case .candidates(let source): try offer(collector.candidates(source))
+        case .entries(let group, let prefix): try find(.index(group: group, [.beginning(with: prefix)]))
+        case .candidates(let source): try find(source)
         }
         return finish()
     }
 
-    private var collector: CandidateCollector {
+    /// The rows that candidates lead to, by primary key.
+    ///
+    /// - Complexity: with a limit and without an order O(square root of the rows) if there are few candidates, or many;
+    ///   else O(candidates).
+    private mutating func find(_ source: CandidateSource) throws(StoreError) {
         let isCheap = plan.isExact && sink.kind != .rows
-        return CandidateCollector(session: session, countMax: isCheap ? Int.max : plan.candidateCountMax)
+        let countMax = isCheap ? Int.max : plan.candidateCountMax
+        guard let limit = plan.limit, case .primaryKey = plan.order, limit < Self.firstCountMax,
+            source.isFoundInIndexes
+        else {
+            return try offer(CandidateCollector(session: session, countMax: countMax).candidates(source))
+        }
+        if let few = try CandidateCollector(session: session, countMax: Self.firstCountMax).candidates(source) {
+            return try offer(few)
+        }
+        // Where many rows match, the first of all rows hold as many as are wanted.
+        let wanted = Double(limit) + Double(plan.offset)
+        let count = try session.transaction.count(of: catalog.rowTree(of: plan.entity))
+        rowsToScan = max(Self.firstCountMax, Int(4 * (Double(count) * wanted).squareRoot()))
+        let asked = (residual, takesUntested)
+        try offer(nil)
+        guard rowsToScan == 0, let next else { return }
+        rowsToScan = Int.max
+        (residual, takesUntested) = asked
+        (keys, self.next) = (next...max(next, keys.upperBound), nil)
+        try offer(CandidateCollector(session: session, countMax: countMax).candidates(source))
     }
 
     /// Looks at the rows that candidates lead to, or at all rows if there are too many candidates.
@@ -88,56 +136,24 @@ struct FetchExecution: ~Copyable {
         let tree = catalog.rowTree(of: plan.entity)
         if takesUntested { sink.expect(Int(clamping: try session.transaction.count(of: tree))) }
         var cursor = try session.transaction.cursor(over: tree)
-        let (least, greatest) = (plan.keys.lowerBound, plan.keys.upperBound)
+        let (least, greatest) = (keys.lowerBound, keys.upperBound)
         guard try least == 0 ? cursor.first() : cursor.seek(least) else { return }
         try cursor.forEachValue { key, row throws(StoreError) in
             guard key <= greatest else { return false }
+            guard rowsToScan > 0 else {
+                next = key
+                return false
+            }
+            rowsToScan -= 1
             return try goesOn(look(at: row, key: key), key)
         }
     }
 
     /// The entries of an index in order, those with equal values by ascending primary key.
     private mutating func walk(_ group: Int, _ range: EntryRange, isReversed: Bool) throws(StoreError) {
-        let tree = catalog.groupTrees[group]
+        let walk = IndexWalk(session: session, group: group, range: range, entity: plan.entity)
         var rows = try rows()
-        guard isReversed else {
-            var entries = try session.transaction.lookup(in: tree)
-            return try entries.forEach(from: range.lower) { key, value throws(StoreError) in
-                if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
-                return try offer(catalog.candidate(key, value, tree), &rows)
-            }
-        }
-        var cursor = try session.transaction.cursor(over: tree)
-        var isOnEntry: Bool
-        if let upper = range.upper {
-            isOnEntry = try cursor.seek(upper) ? cursor.previous() : cursor.last()
-        } else {
-            isOnEntry = try cursor.last()
-        }
-        var equals: [Candidate] = []
-        var values: [UInt8] = []
-        while isOnEntry {
-            var candidate: Candidate?
-            var isNext = false
-            try cursor.withEntry { key, value throws(StoreError) in
-                guard !range.lower.withRawSpan({ key.precedes($0) }) else { return }
-                candidate = try catalog.candidate(key, value, tree)
-                isNext = !key.beginsWithValues(values)
-                if isNext { values = key.copy(0..<key.byteCount - 8) }
-            }
-            guard let candidate else { break }
-            if isNext {
-                for candidate in equals.reversed() {
-                    guard try offer(candidate, &rows) else { return }
-                }
-                equals.removeAll(keepingCapacity: true)
-            }
-            equals.append(candidate)
-            isOnEntry = try cursor.previous()
-        }
-        for candidate in equals.reversed() {
-            guard try offer(candidate, &rows) else { return }
-        }
+        try walk.forEach(isReversed: isReversed) { candidate throws(StoreError) in try offer(candidate, &rows) }
     }
 
     /// Where candidates lead to.
@@ -147,8 +163,8 @@ struct FetchExecution: ~Copyable {
 
     /// Looks at the row a candidate leads to, or takes it unseen if that is enough; returns whether more are wanted.
     private mutating func offer(_ candidate: Candidate, _ rows: inout StoreLookup<UInt64>) throws(StoreError) -> Bool {
-        guard plan.isWanted[Int(candidate.entityNumber)], plan.keys.contains(candidate.key) else { return true }
-        if plan.isExact, takesUntested, sink.kind != .rows,
+        guard plan.isWanted[Int(candidate.entityNumber)], keys.contains(candidate.key) else { return true }
+        if plan.isExact, takesUntested, sink.kind != .rows || sink.isSkipping,
             let id = catalog.numbering.id(entityNumber: candidate.entityNumber, key: candidate.key)
         {
             return [UInt8]().withRawSpan { sink.accept(id, $0) }
@@ -162,7 +178,7 @@ struct FetchExecution: ~Copyable {
 
     /// What a look at a row where it lies has told.
     private enum Step {
-        /// More rows are wanted, or none; or the row is in `scratch` now, to be tested.
+        /// More rows are wanted, or none; or the row is in `scratch` now, to be evaluated.
         case more, enough, test
     }
 
@@ -187,6 +203,7 @@ struct FetchExecution: ~Copyable {
     /// Checks a row where it lies and takes it, if nothing is to be tested or sorted.
     @inline(__always)
     private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Step {
+        assert(StepCount.note(rows: 1))
         let kind: RowsAlike
         if let lastAlike, key != 0, row.byteCount >= 2, row.number(at: 0) == lastAlike.head,
             reader.hasSoundFields(row, lastAlike.shape, lastAlike.offsets)
@@ -200,9 +217,33 @@ struct FetchExecution: ~Copyable {
             let id = ObjectID(storeTag: storeTag, entityTag: kind.entityTag, key: key)
             return sink.accept(id, row) ? .more : .enough
         }
+        var isUnknown = !untested.isEmpty
+        for test in tests {
+            switch reader.verdict(test, row, kind.shape, kind.offsets, &foldedText) {
+            case .passes: break
+            case .fails: return .more
+            case .unknown: isUnknown = true
+            }
+        }
+        if !isUnknown, sortBuffer == nil || sortsByOwnValues {
+            return takeTested(row, ObjectID(storeTag: storeTag, entityTag: kind.entityTag, key: key))
+        }
         scratch.bytes.removeAll(keepingCapacity: true)
         scratch.bytes.append(copying: row)
         return .test
+    }
+
+    /// Takes a row that has passed all tests.
+    private mutating func takeTested(_ row: RawSpan, _ id: ObjectID) -> Step {
+        guard case .sorted(let keys) = plan.order, sortBuffer != nil else {
+            return sink.accept(id, row) ? .more : .enough
+        }
+        SortBuffer.write(&sortKey, of: row, id, keys, reader)
+        if sortBuffer?.isWanted(sortKey) == true {
+            let bytes = sink.kind == .rows ? row.copy(0..<row.byteCount) : []
+            sortBuffer?.insert(SortBuffer.Entry(key: sortKey, id: id, row: bytes))
+        }
+        return .more
     }
 
     /// Checks a row that begins otherwise than the one before, or is damaged.
@@ -229,7 +270,7 @@ struct FetchExecution: ~Copyable {
         else { return true }
         let row = EvaluatedRow(objectID: id, entity: entity, row: scratch, session: session)
         for node in residual {
-            guard try ResolvedPredicate.evaluate(node, on: row) else { return true }
+            guard try ResolvedPredicate.evaluate(node, on: row, memo: session.memo) else { return true }
         }
         guard case .sorted(let keys) = plan.order, sortBuffer != nil else {
             return scratch.bytes.withRawSpan { sink.accept(id, $0) }
@@ -243,9 +284,11 @@ struct FetchExecution: ~Copyable {
     }
 }
 
-extension RawSpan {
-    /// Whether these bytes are `values` and a primary key.
-    fileprivate func beginsWithValues(_ values: [UInt8]) -> Bool {
-        byteCount == values.count + 8 && values.withRawSpan { begins(with: $0) }
+extension ResolvedSortKey {
+    /// Whether it is an attribute of the row that is sorted.
+    fileprivate var isOfOwnValue: Bool {
+        guard path.base == .evaluatedObject, path.steps.isEmpty, case .attribute(_, _, elements: []) = path.terminal
+        else { return false }
+        return true
     }
 }

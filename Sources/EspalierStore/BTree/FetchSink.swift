@@ -28,6 +28,9 @@ struct FetchSink: ~Copyable {
         self.limit = limit ?? Int.max
     }
 
+    /// Whether the next row is skipped.
+    var isSkipping: Bool { toSkip > 0 }
+
     /// Makes room for `count` rows, or as many of them as are wanted.
     mutating func expect(_ count: Int) {
         let taken = min(max(0, count - toSkip), limit, Self.expectedCountMax)

@@ -21,6 +21,8 @@ final class ReadSession: @unchecked Sendable {
     let transaction: StoreTransaction<ReadTransaction>
     let catalog: StoreCatalog
     let reader: RowReader
+    /// What predicates have found out about those rows.
+    let memo = PredicateMemo()
     private var rows: [ObjectID: EvaluatedRow?] = [:]
 
     init(_ transaction: consuming StoreTransaction<ReadTransaction>, _ catalog: StoreCatalog) {
@@ -40,14 +42,16 @@ final class ReadSession: @unchecked Sendable {
     }
 
     /// Whether no row is kept, as between two calls of a snapshot (invariant 2).
-    var isFresh: Bool { rows.isEmpty }
+    var isFresh: Bool { rows.isEmpty && memo.isEmpty }
 
     /// Forgets the rows that were looked at.
     func forgetRows() {
         if !rows.isEmpty { rows.removeAll() }
+        if !memo.isEmpty { memo.removeAll() }
     }
 
     private func readRow(_ id: ObjectID) throws(StoreError) -> EvaluatedRow? {
+        assert(StepCount.note(rows: 1))
         guard let entity = catalog.schema.entity(of: id) else { return nil }
         let number = catalog.numbering.entityNumbers[entity.index]
         let found = try transaction.withValue(of: id.key, in: catalog.rowTree(of: entity)) {
@@ -89,8 +93,10 @@ struct EvaluatedRow: PredicateSubject {
     }
 
     func destinationIDs(at slot: Int) throws(StoreError) -> [ObjectID] {
-        try session.transaction.links(
-            of: objectID.key, entity.relationships[slot], session.catalog)
+        let ids = try session.transaction.links(of: objectID.key, entity.relationships[slot], session.catalog)
+        assert(StepCount.note(ids.count))
+        return ids
     }
+
     func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
 }

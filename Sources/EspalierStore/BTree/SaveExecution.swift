@@ -35,7 +35,9 @@ struct SaveExecution: ~Copyable {
     var linkKey = [UInt8](repeating: 0, count: LinkKey.unorderedByteCount)
     var linkValue = [UInt8](repeating: 0, count: LinkKey.valueByteCount)
     private var oldKey = GroupKey()
-    private var newKey = GroupKey()
+    private(set) var newKey = GroupKey()
+    /// The rows whose unique values begin like those of new ones, beyond what an entry holds.
+    var cutKeys = CutKeys()
 
     init(_ transaction: consuming StoreTransaction<WriteTransaction>, store: BTreeStore) {
         self.transaction = transaction
@@ -397,16 +399,19 @@ struct SaveExecution: ~Copyable {
         }
         newKey.encode(group, source, catalog.numbering)
         if !newKey.hasNull,
-            let other = try transaction.holder(
-                of: newKey, group, catalog.groupTrees[index], group.elements.map { source.value(of: $0.property) },
-                catalog)
+            let other = try newKey.isCut
+                ? holder(ofCutKeyInGroup: index, source)
+                : transaction.holder(of: newKey, group, catalog.groupTrees[index], [], catalog)
         {
             conflicts.append(
                 ConstraintConflict(
                     entityName: catalog.model.entities[group.entity].name, properties: group.properties,
                     values: group.elements.map { source.value(of: $0.property) }, object: id, other: other))
         }
-        if newKey.isCut { cutDeltas[index] += 1 }
+        if newKey.isCut {
+            cutDeltas[index] += 1
+            cutKeys.add(id, source, group, at: index, newKey.bytes, catalog.numbering)
+        }
         newKey.append(key: id.key)
         // Rows that come later must find it.
         let value = GroupKey.entryValue(entityNumber: number, isCut: newKey.isCut)

@@ -33,6 +33,31 @@ struct SortBuffer {
         return bytes
     }
 
+    /// Makes `bytes` the normalized key of a checked row, whose own attributes decide the order.
+    static func write(
+        _ bytes: inout [UInt8], of row: RawSpan, _ id: ObjectID, _ sort: [ResolvedSortKey], _ reader: RowReader
+    ) {
+        bytes.removeAll(keepingCapacity: true)
+        for key in sort {
+            guard case .attribute(let slot, let type, _) = key.path.terminal else { continue }
+            let first = bytes.count
+            if key.options.isSubset(of: [.localeSensitive]), let range = reader.textRange(at: slot, row),
+                GroupKey.isPlain(row.extracting(range))
+            {
+                bytes.append(KeyCoding.valueMark)
+                bytes.append(copying: row.extracting(range))
+                bytes.append(0)
+                bytes.append(0)
+                if !key.isAscending { KeyCoding.invert(&bytes, from: first) }
+            } else {
+                KeyCoding.append(
+                    reader.value(at: slot, row), as: type, options: key.options, isAscending: key.isAscending,
+                    to: &bytes)
+            }
+        }
+        bytes.append(bigEndian: id.key)
+    }
+
     /// Whether a row with this key may be among the wanted ones.
     func isWanted(_ key: [UInt8]) -> Bool { worst.map { key.precedes($0) } ?? true }
 

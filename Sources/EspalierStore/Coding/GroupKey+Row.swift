@@ -76,8 +76,9 @@ extension GroupKey {
         return false
     }
 
+    /// Whether the code of a text is made of just its bytes.
     @inline(__always)
-    private static func isPlain(_ text: RawSpan) -> Bool {
+    static func isPlain(_ text: RawSpan) -> Bool {
         // SAFETY: the buffer does not leave the closure; a byte is a byte.
         unsafe text.withUnsafeBytes { unsafe TextFolding.isPlain($0.bindMemory(to: UInt8.self)) }
     }

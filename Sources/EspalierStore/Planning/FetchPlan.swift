@@ -137,6 +137,15 @@ extension FetchPlan {
 }
 
 extension CandidateSource {
+    /// Whether only entries of indexes are read.
+    var isFoundInIndexes: Bool {
+        switch self {
+        case .index: true
+        case .union(let sources): sources.allSatisfy(\.isFoundInIndexes)
+        case .keys, .scan, .back: false
+        }
+    }
+
     /// One line for each step.
     func explanation(_ schema: StoreSchema) -> [String] {
         switch self {

@@ -27,7 +27,8 @@ extension FetchPlanner {
             let estimate = estimate(found, group, rowCount: Double(hierarchyCount(of: entity)))
             return Choice(
                 source: .index(group: index, found.ranges), answered: found.answered, estimate: estimate,
-                cost: Self.indexCost(estimate), isExact: found.isExact && !statistics.cutGroups.contains(index))
+                cost: Self.indexCost(estimate), isExact: found.isExact,
+                keyOrder: found.fixedCount == group.elements.count ? found.ranges.first : nil)
         }
     }
 
@@ -39,7 +40,8 @@ extension FetchPlanner {
         }
         let estimate: Double =
             switch found.openness {
-            case .points: rowCount * share(found.answered.count) * Double(found.ranges.count)
+            // If they lead to more, the execution finds out, and reads all rows instead.
+            case .points: min(rowCount * share(found.answered.count) * Double(found.ranges.count), rowCount / 3)
             case .prefix: rowCount * share(found.fixedCount) / 40
             case .bounded: rowCount * share(found.fixedCount) / 10
             case .halfOpen: rowCount * share(found.fixedCount) / 3
@@ -61,7 +63,7 @@ extension FetchPlanner {
             guard let next = back(step, choice) else { return nil }
             choice = next
         }
-        choice.answered = [position]
+        (choice.answered, choice.keyOrder) = ([position], nil)
         return choice
     }
 
@@ -110,6 +112,10 @@ extension FetchPlanner {
             whole.isExact = whole.isExact && best.isExact && best.answered.count == conditions.count
         }
         whole.source = .union(sources)
+        if whole.source.isFoundInIndexes {
+            whole.estimate = min(whole.estimate, max(1, Double(hierarchyCount(of: entity)) / 3))
+            whole.cost = min(whole.cost, Self.indexCost(whole.estimate))
+        }
         return whole
     }
 

@@ -20,12 +20,16 @@ extension FetchPlanner {
         GroupKey.append(equality.value, group.elements[0], numbering, to: &key)
         let isCut = key.count > GroupKey.valueByteCountMax
         if isCut { key.removeLast(key.count - GroupKey.valueByteCountMax) }
-        let isExact = !isCut && !statistics.cutGroups.contains(position)
+        // All that one value of a whole index leads to comes in the order of keys: a limit ends the reading.
+        let comesInOrder = fetch.limit != nil && !isCut && group.elements.count == 1
         return FetchPlan(
             entity: fetch.entity,
             isWanted: numbering.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
-            access: .entries(group: position, beginningWith: key), residual: isExact ? [] : [predicate.root],
-            predicate: predicate.root, isExact: isExact, order: .primaryKey, keys: fetch.keys, offset: fetch.offset,
-            limit: fetch.limit, candidateCountMax: candidateCountMax(of: rowCount))
+            access: comesInOrder
+                ? .index(group: position, .beginning(with: key), isReversed: false)
+                : .entries(group: position, beginningWith: key),
+            residual: isCut ? [predicate.root] : [], predicate: predicate.root, isExact: !isCut,
+            order: comesInOrder ? .asRead : .primaryKey, keys: fetch.keys, offset: fetch.offset, limit: fetch.limit,
+            candidateCountMax: candidateCountMax(of: rowCount))
     }
 }

@@ -2,8 +2,8 @@
 //
 // Steps: take the conditions apart; find every way to get candidates for one of them; estimate; choose; see whether an
 // index gives the order for free.
-// Estimates are rough on purpose: a point of an index leads to few rows, a closed range to a tenth, an open one to a
-// third.
+// Estimates are rough on purpose: a point of an index leads to few rows, many points to a third at most, as a closed
+// range does to a tenth and an open one to a third.
 // Being wrong costs time, never correctness: what the chosen way does not answer stays in `residual`.
 
 internal import EspalierModel
@@ -12,8 +12,6 @@ internal import EspalierModel
 struct PlannerStatistics: Sendable {
     /// Rows of exactly this entity, by entity index.
     var rowCounts: [UInt64]
-    /// Groups with entries whose values were cut: their order and their equal keys mean less.
-    var cutGroups: Set<Int>
 }
 
 struct FetchPlanner {
@@ -32,6 +30,8 @@ struct FetchPlanner {
         var cost: Double
         /// Whether it finds nothing else, and only rows that exist.
         var isExact: Bool
+        /// The one range of an index that holds it all by ascending primary key, if there is such a range.
+        var keyOrder: EntryRange?
     }
 
     /// The plan for `fetch`.
@@ -63,6 +63,12 @@ struct FetchPlanner {
             plan.order = .asRead
         } else if let candidates {
             plan.access = .candidates(candidates.source)
+            if fetch.limit != nil, fetch.sort.isEmpty, candidates.isExact, let range = candidates.keyOrder,
+                case .index(let group, _) = candidates.source
+            {
+                // A limit ends the reading.
+                (plan.access, plan.order) = (.index(group: group, range, isReversed: false), .asRead)
+            }
             let answered = candidates.isExact ? candidates.answered : []
             plan.residual = conditions.indices.filter { !answered.contains($0) }.map { conditions[$0] }
             plan.isExact = candidates.isExact && plan.residual.isEmpty
@@ -101,7 +107,7 @@ struct FetchPlanner {
         _ rowCount: Double, wantsRows: Bool
     ) -> OrderedAccess? {
         guard !fetch.sort.isEmpty else { return nil }
-        for group in schema.groupsByEntity[fetch.entity.index] where !statistics.cutGroups.contains(group) {
+        for group in schema.groupsByEntity[fetch.entity.index] {
             let found = GroupRanges(schema.groups[group], terms: terms, numbering: numbering)
             let isRanged = found.ranges.count == 1 && !found.answered.isEmpty
             guard isRanged || found.answered.isEmpty,
@@ -112,7 +118,9 @@ struct FetchPlanner {
             let answersAll = answered.count == conditions.count
             // Going along the index reads each row by its key: worth it if it ends early, or if no row is read at all.
             guard fetch.limit != nil || (!wantsRows && answersAll) || (isRanged && answersAll) else { continue }
-            if !answersAll, let candidates, candidates.estimate < rowCount / 20 { continue }
+            // What the range only narrows, as BEGINSWITH does, most rows of it pass.
+            let narrowsAll = isRanged && found.answered.count == conditions.count
+            if !narrowsAll, let candidates, candidates.estimate < rowCount / 20 { continue }
             return OrderedAccess(
                 access: .index(group: group, isRanged ? found.ranges[0] : .all, isReversed: isReversed),
                 answered: answered, isExact: true)

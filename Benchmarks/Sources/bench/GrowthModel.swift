@@ -1,0 +1,96 @@
+// Shelves of papers, what `bench --growth` measures with: attributes that are indexed in all ways, relationships of all
+// kinds.
+
+import Espalier
+import Foundation
+
+@Entity final class Shelf: ManagedObject {
+    @Attribute(.indexed) var code: String = ""
+    @Relationship(inverse: \Paper.shelf) var papers: ToMany<Paper>
+    @Relationship(inverse: \Paper.list) var listed: OrderedToMany<Paper>
+}
+
+@Entity final class Topic: ManagedObject {
+    var name: String = ""
+    @Relationship(inverse: \Paper.topics) var papers: ToMany<Paper>
+}
+
+@Entity final class Paper: ManagedObject {
+    var number: Int = 0
+    var touched: Int = 0
+    var word: String = ""
+    @Attribute(.unique) var key: String = ""
+    @Attribute(.indexed) var code: String = ""
+    @Attribute(.indexed) var kind: Int = 0
+    @Attribute(.indexed) var note: String = ""
+    var shelf: Shelf?
+    var list: Shelf?
+    var topics: ToMany<Topic>
+}
+
+/// A store of papers of its own.
+final class PaperStore {
+    let coordinator: PersistentStoreCoordinator
+    let count: Int
+    private let store: any PersistentStore
+    private let folder: URL
+    private var contexts: [ManagedObjectContext] = []
+
+    /// A store of `count` shelves with one paper each; the first shelf lists all papers in order, and one topic has
+    /// them all.
+    init(_ count: Int, in parent: URL) throws {
+        let model = try ManagedObjectModel(for: [Shelf.self, Topic.self, Paper.self])
+        folder = parent.appendingPathComponent("growth-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        store = try BTreeStore.open(path: folder.path + "/papers.espalier", model: model)
+        coordinator.add(store)
+        self.count = count
+        try fill()
+    }
+
+    private func fill() throws {
+        let context = context()
+        let topic = Topic(context: context)
+        topic.name = "all"
+        var papers: [Paper] = []
+        for number in 0..<count {
+            let (shelf, paper) = (Shelf(context: context), Paper(context: context))
+            shelf.code = Self.code("s", number)
+            Self.fill(paper, number, of: count)
+            paper.shelf = shelf
+            papers.append(paper)
+        }
+        papers[0].shelf?.listed.append(contentsOf: papers)
+        topic.papers.formUnion(papers)
+        try context.save()
+        forgetContexts()
+    }
+
+    /// Gives a paper its values.
+    static func fill(_ paper: Paper, _ number: Int, of count: Int) {
+        (paper.number, paper.word, paper.kind) = (number, "word number \(number)", number % 10)
+        (paper.key, paper.code, paper.note) = (code("k", number), code("c", number), code("n", number))
+        // One value is longer than an index has room for.
+        if number == count / 2 { paper.note += String(repeating: "x", count: 1000) }
+    }
+
+    static func code(_ letter: String, _ number: Int) -> String {
+        let digits = "\(number)"
+        return letter + String(repeating: "0", count: max(0, 8 - digits.count)) + digits
+    }
+
+    /// A new context, which lives until `forgetContexts`.
+    func context() -> ManagedObjectContext {
+        contexts.append(ManagedObjectContext(coordinator))
+        return contexts[contexts.count - 1]
+    }
+
+    func forgetContexts() { contexts = [] }
+
+    func close() throws {
+        forgetContexts()
+        try store.close()
+        try FileManager.default.removeItem(at: folder)
+    }
+}

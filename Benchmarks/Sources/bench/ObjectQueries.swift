@@ -1,0 +1,84 @@
+// The queries of the object lines: the same conditions in both languages.
+
+import BenchKit
+import Espalier
+
+/// A question for people.
+struct PeopleQuery {
+    let name: String
+    let note: String
+    /// The condition in Espalier's words.
+    let format: String
+    /// The attribute that orders the people, if one does.
+    var order: String?
+    var offset = 0
+    var limit = 0
+    /// The same in SQL, behind `FROM person`.
+    let sql: String
+
+    /// The queries, for a store of so many people.
+    static func all(_ count: Int) -> [PeopleQuery] {
+        let some = (0..<30).map { "'\(People.email(17 * $0 % count))'" }.joined(separator: ", ")
+        return [
+            PeopleQuery(
+                name: "filter ==", note: "no index, one in 1000 passes", format: "score == 124.875",
+                sql: "WHERE score = 124.875"),
+            PeopleQuery(
+                name: "filter <", note: "no index, one in 125 passes", format: "score < 1", sql: "WHERE score < 1"),
+            PeopleQuery(
+                name: "filter BEGINSWITH", note: "no index", format: "name BEGINSWITH 'Person number 77'",
+                sql: "WHERE name GLOB 'Person number 77*'"),
+            PeopleQuery(
+                name: "filter LIKE", note: "no index", format: "name LIKE '*77 of*'",
+                sql: "WHERE name GLOB '*77 of*'"),
+            PeopleQuery(
+                name: "filter CONTAINS", note: "no index", format: "name CONTAINS '77 of'",
+                sql: "WHERE instr(name, '77 of') > 0"),
+            PeopleQuery(
+                name: "filter CONTAINS[c]", note: "no index; LIKE there", format: "name CONTAINS[c] '77 OF'",
+                sql: "WHERE name LIKE '%77 OF%'"),
+            PeopleQuery(
+                name: "filter, sort, limit 100", note: "no index", format: "score > 60 AND age < 60", order: "name",
+                limit: 100, sql: "WHERE score > 60 AND age < 60 ORDER BY name, pk LIMIT 100"),
+            PeopleQuery(
+                name: "IN of 30", note: "by an index", format: "email IN {\(some)}", sql: "WHERE email IN (\(some))"),
+            PeopleQuery(
+                name: "page in the middle", note: "by an index, 50 from the middle on", format: "TRUEPREDICATE",
+                order: "email", offset: count / 2, limit: 50,
+                sql: "ORDER BY email, pk LIMIT 50 OFFSET \(count / 2)"),
+            PeopleQuery(
+                name: "limit over an index", note: "the first 10 of a tenth by the index",
+                format: "email BEGINSWITH 'person1'", order: "email", limit: 10,
+                sql: "WHERE email GLOB 'person1*' ORDER BY email, pk LIMIT 10"),
+        ]
+    }
+}
+
+/// A contender that answers such questions.
+protocol QueryContender: ObjectContender {
+    /// The sum of the ages of the people that a query finds, asked so many times.
+    func ages(_ query: PeopleQuery, times: Int) throws -> Int
+}
+
+extension EspalierObjects: QueryContender {
+    func ages(_ query: PeopleQuery, times: Int) throws -> Int {
+        var sum = 0
+        for _ in 0..<times {
+            var request = FetchRequest<Person>(
+                try FetchPredicate(format: query.format), sortedBy: query.order.map { [SortKey($0)] } ?? [])
+            (request.fetchOffset, request.fetchLimit) = (query.offset, query.limit)
+            for person in try newContext().fetch(request) { sum &+= person.age }
+        }
+        return sum
+    }
+}
+
+extension SQLiteObjects: QueryContender {
+    func ages(_ query: PeopleQuery, times: Int) throws -> Int {
+        var sum = 0
+        for _ in 0..<times {
+            sum &+= try sumOfAges("SELECT pk, version, name, age, score, email, team FROM person " + query.sql)
+        }
+        return sum
+    }
+}

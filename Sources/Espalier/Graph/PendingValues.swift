@@ -1,0 +1,163 @@
+// Unsaved objects by the values of attributes: a fetch for one value does not test all that is unsaved.
+//
+// Invariants
+//   1. Whatever changed or new object has one of the asked values is listed under it, as long as what was queued is
+//      entered first. Others may be listed too: who asks tests what is found.
+//   2. Nothing here keeps an object alive.
+//   3. There is nothing here until a fetch has met `countMin` unsaved objects, nor after a save, a rollback or a merge.
+
+import EspalierModel
+
+/// The IDs of unsaved objects by attribute and value.
+struct PendingValues {
+    /// Fewer unsaved objects than this are tested one by one.
+    static let countMin = 32
+    private static let queueCountMax = 1 << 20
+
+    /// An attribute of an entity and of those that inherit from it.
+    private struct Listing {
+        let declaredBy: ManagedObjectModel.EntityIndex
+        let slot: Int
+        var ids: [AttributeValue: [ObjectID]] = [:]
+        /// What each object is listed under.
+        var values = ObjectIDTable<AttributeValue>()
+        var entryCount = 0
+    }
+
+    private var listings: [Listing] = []
+    /// Objects that were inserted or changed and are not entered yet.
+    private(set) var queue: [ObjectID] = []
+    /// Whether there is something that changes have to be told to.
+    private(set) var isActive = false
+    /// The count of the cache's changes when it was begun: rows that changed since may have other values.
+    private var stand = -1
+
+    /// Notes that an object was inserted or has changed.
+    mutating func noteChange(of id: ObjectID) {
+        if queue.last == id { return }
+        queue.append(id)
+        // Nobody asks any more.
+        if queue.count > Self.queueCountMax { removeAll() }
+    }
+
+    /// Forgets everything.
+    mutating func removeAll() { self = PendingValues() }
+
+    /// Begins anew, if rows have changed since.
+    mutating func begin(at stand: Int) {
+        if self.stand != stand { removeAll() }
+        (self.stand, isActive) = (stand, true)
+    }
+
+    /// Whether objects are listed by an attribute.
+    func has(_ attribute: Attribute) -> Bool { position(of: attribute) != nil }
+
+    private func position(of attribute: Attribute) -> Int? {
+        listings.firstIndex { $0.declaredBy == attribute.declaredBy && $0.slot == attribute.slot }
+    }
+
+    /// Enters objects, which are all that there are, by one more attribute.
+    mutating func list(
+        _ objects: [ManagedObject], by attribute: Attribute, _ model: ManagedObjectModel
+    ) throws(ContextError) {
+        listings.append(Listing(declaredBy: attribute.declaredBy, slot: attribute.slot))
+        do {
+            for object in objects { try enter(object, listings.count - 1, model) }
+        } catch {
+            listings.removeLast()
+            throw error
+        }
+    }
+
+    /// Enters the objects that were queued.
+    ///
+    /// - Complexity: O(changes since the last time).
+    mutating func enterQueued(_ registry: ObjectRegistry, _ model: ManagedObjectModel) throws(ContextError) {
+        for id in queue {
+            guard let object = registry[id], object.hasChanges else { continue }
+            for position in listings.indices { try enter(object, position, model) }
+        }
+        queue.removeAll(keepingCapacity: true)
+        // Values that went to and fro have left more behind than there is.
+        if listings.contains(where: { $0.entryCount > 4 * $0.values.count + 1024 }) { removeAll() }
+    }
+
+    private mutating func enter(
+        _ object: ManagedObject, _ position: Int, _ model: ManagedObjectModel
+    ) throws(ContextError) {
+        assert(StepCount.note())
+        let (id, slot) = (object.storedID, listings[position].slot)
+        guard object.entity.isKind(of: model.entities[listings[position].declaredBy]) else { return }
+        let value = try object.valueWithoutFiring(at: slot)
+        guard listings[position].values[id] != value else { return }
+        listings[position].values.set(value, for: id)
+        listings[position].ids[value, default: []].append(id)
+        listings[position].entryCount += 1
+    }
+
+    /// The objects that may have one of `values`.
+    func ids(having values: [AttributeValue], at attribute: Attribute) -> Set<ObjectID> {
+        guard let position = position(of: attribute) else { return [] }
+        var found = Set<ObjectID>()
+        for value in values { found.formUnion(listings[position].ids[value] ?? []) }
+        return found
+    }
+}
+
+extension ManagedObjectContext {
+    /// The new and changed objects of `entities` that a fetch has to test.
+    ///
+    /// - Complexity: O(unsaved objects); if the predicate asks for values of an attribute, O(those that have them), and
+    ///   O(changes since the last such fetch).
+    func pendingCandidates(for fetch: StoreFetch, _ entities: Set<Int>) throws(ContextError) -> [ManagedObject] {
+        let isMany = memory.inserted.count + memory.updated.count >= PendingValues.countMin
+        guard isMany, let (slot, values) = fetch.predicate?.values(ofAttributeOf: fetch.entity) else {
+            return (Array(memory.inserted) + Array(memory.updated)).filter { entities.contains($0.entity.index) }
+        }
+        let attribute = fetch.entity.attributes[slot]
+        // Reading a value may bring rows: no access to the memory lasts meanwhile.
+        var pending = PendingValues()
+        swap(&pending, &memory.pendingValues)
+        defer { swap(&pending, &memory.pendingValues) }
+        pending.begin(at: cache.changeCount)
+        try pending.enterQueued(memory.registry, model)
+        if !pending.has(attribute) {
+            pending.begin(at: cache.changeCount)
+            try pending.list(Array(memory.inserted) + Array(memory.updated), by: attribute, model)
+        }
+        return pending.ids(having: values, at: attribute).compactMap { id in
+            guard let object = memory.registry[id], object.hasChanges, entities.contains(object.entity.index) else {
+                return nil
+            }
+            return object
+        }
+    }
+}
+
+extension ResolvedPredicate {
+    /// An attribute of `entity` of which one of some values is asked for, whatever else is; `nil` if there is none.
+    fileprivate func values(ofAttributeOf entity: Entity) -> (slot: Int, values: [AttributeValue])? {
+        for case .comparison(let comparison) in root.conditions {
+            guard comparison.modifier == .direct, comparison.options.isEmpty,
+                case .path(let path) = comparison.left, path.base == .evaluatedObject, path.steps.isEmpty,
+                case .attribute(let slot, let type, elements: []) = path.terminal, type.hashesAsItCompares
+            else { continue }
+            switch (comparison.operator, comparison.right) {
+            case (.equal, .value(let value)) where type.accepts(value): return (slot, [value])
+            case (.in, .values(let values)) where values.allSatisfy(type.accepts): return (slot, values)
+            default: continue
+            }
+        }
+        return nil
+    }
+}
+
+extension AttributeType {
+    /// Whether values of the type that are equal in a predicate are equal as keys of a dictionary.
+    fileprivate var hashesAsItCompares: Bool {
+        switch self {
+        case .integer16, .integer32, .integer64, .string, .uuid, .boolean: true
+        default: false
+        }
+    }
+}

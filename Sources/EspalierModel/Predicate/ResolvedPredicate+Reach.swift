@@ -1,0 +1,96 @@
+// Which objects a predicate looks at beyond the one it tests, and the condition that leads back from those.
+
+internal import FoundationEssentials
+
+/// The ways that predicates and sort keys take from an object to others.
+package struct PredicateReach {
+    /// Each is the beginning of a path, from the object that is tested to the last of its steps.
+    package private(set) var ways: Set<[ResolvedKeyPath.Step]> = []
+    /// From the object to the elements of the SUBQUERYs around the current place, outermost first.
+    private var collections: [[ResolvedKeyPath.Step]] = []
+
+    /// No way.
+    package init() {}
+
+    /// Adds the ways of a sort key.
+    package mutating func add(_ key: ResolvedSortKey) { add(key.path) }
+
+    /// Adds the ways of a predicate.
+    package mutating func add(_ predicate: ResolvedPredicate) { add(predicate.root) }
+
+    private mutating func add(_ node: ResolvedPredicate.Node) {
+        switch node {
+        case .constant: break
+        case .comparison(let comparison):
+            add(comparison.left)
+            add(comparison.right)
+        case .and(let nodes), .or(let nodes): for node in nodes { add(node) }
+        case .not(let node): add(node)
+        }
+    }
+
+    private mutating func add(_ expression: ResolvedExpression) {
+        switch expression {
+        case .value, .values: break
+        case .list(let elements): for element in elements { add(element) }
+        case .path(let path): add(path)
+        case .aggregate(_, let element): add(element)
+        case .function(_, let arguments): for argument in arguments { add(argument) }
+        case .conditional(let condition, let first, let second):
+            add(condition.node)
+            add(first)
+            add(second)
+        case .subquery(let collection, _, let condition):
+            collections.append(add(collection))
+            add(condition.node)
+            collections.removeLast()
+        }
+    }
+
+    /// Returns the steps from the object that is tested.
+    @discardableResult
+    private mutating func add(_ path: ResolvedKeyPath) -> [ResolvedKeyPath.Step] {
+        var steps: [ResolvedKeyPath.Step] = []
+        if case .variable(let number) = path.base, number < collections.count { steps = collections[number] }
+        for step in path.steps {
+            steps.append(step)
+            ways.insert(steps)
+        }
+        return steps
+    }
+}
+
+extension ResolvedPredicate {
+    /// The condition that one of `ways` leads to one of some objects; `nil` if there is no way to any.
+    package init?(_ ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])], from entity: Entity) {
+        let nodes = ways.filter { !$0.ids.isEmpty }.map { steps, ids in
+            Node.comparison(.isOne(of: ids, at: steps))
+        }
+        guard let first = nodes.first else { return nil }
+        self.init(root: nodes.count == 1 ? first : .or(nodes), of: entity)
+    }
+
+    /// The condition that this one holds for an object that is one of `ids`.
+    package func holding(forOneOf ids: [ObjectID]) -> ResolvedPredicate {
+        let isOne = Node.comparison(.isOne(of: ids, at: []))
+        return ResolvedPredicate(root: .and(root.conditions + [isOne]), of: entity)
+    }
+
+    /// The condition to be one of `ids`.
+    package init(oneOf ids: [ObjectID], of entity: Entity) {
+        self.init(root: .comparison(.isOne(of: ids, at: [])), of: entity)
+    }
+
+    private init(root: Node, of entity: Entity) {
+        // Nobody has asked it: it has no text.
+        (source, self.entity, self.root) = (.constant(true), entity, root)
+    }
+}
+
+extension ResolvedComparison {
+    fileprivate static func isOne(of ids: [ObjectID], at steps: [ResolvedKeyPath.Step]) -> ResolvedComparison {
+        let values = ids.map(AttributeValue.objectID).sorted { $0.compare($1) == .orderedAscending }
+        let path = ResolvedKeyPath(base: .evaluatedObject, steps: steps, terminal: .object)
+        return ResolvedComparison(.path(path), .in, .values(values), path.isToMany ? .any : .direct, [])
+    }
+}

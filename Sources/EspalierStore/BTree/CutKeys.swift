@@ -1,0 +1,90 @@
+// Unique values that are longer than an entry of their index holds: which rows have them, by their whole codes.
+//
+// Invariants
+//   1. The rows whose entries begin alike are read once in a save, at the first new value that begins so; later ones
+//      are looked up by a hash. What is found is compared, and its entry must still be there.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// The rows with cut values, by group, beginning and hash of all codes.
+struct CutKeys {
+    private struct Run: Hashable {
+        let group: Int
+        let beginning: [UInt8]
+    }
+
+    private var runs: [Run: [Int: [ObjectID]]] = [:]
+
+    /// Whether the rows are known whose entries in a group begin so.
+    func knows(_ group: Int, _ beginning: [UInt8]) -> Bool { runs[Run(group: group, beginning: beginning)] != nil }
+
+    /// Notes that no row is known yet whose entries begin so.
+    mutating func begin(_ group: Int, _ beginning: [UInt8]) { runs[Run(group: group, beginning: beginning)] = [:] }
+
+    /// The rows that may have these codes.
+    func candidates(_ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) -> [ObjectID] {
+        runs[Run(group: group, beginning: beginning)]?[codes.hashValue] ?? []
+    }
+
+    /// Adds a row, if others that begin so are known.
+    mutating func add(_ id: ObjectID, _ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) {
+        runs[Run(group: group, beginning: beginning)]?[codes.hashValue, default: []].append(id)
+    }
+
+    /// Adds a row by its values, if others that begin so are known.
+    mutating func add(
+        _ id: ObjectID, _ source: ValueSource, _ keyGroup: KeyGroup, at group: Int, _ beginning: [UInt8],
+        _ numbering: StoreNumbering
+    ) {
+        guard knows(group, beginning) else { return }
+        add(id, group, beginning, Self.codes(source, keyGroup, numbering))
+    }
+
+    /// The codes of a group's values, however long they are.
+    static func codes(_ source: ValueSource, _ group: KeyGroup, _ numbering: StoreNumbering) -> [UInt8] {
+        var codes: [UInt8] = []
+        for element in group.elements {
+            GroupKey.append(source.value(of: element.property), element, numbering, to: &codes)
+        }
+        return codes
+    }
+}
+
+extension SaveExecution {
+    /// The row with the lowest key that has the values of `source` in a unique group, of which `newKey` is the key,
+    /// which was cut.
+    ///
+    /// - Complexity: O(rows that begin alike) for the first such key of a save, then O(log n).
+    mutating func holder(ofCutKeyInGroup index: Int, _ source: ValueSource) throws(StoreError) -> ObjectID? {
+        let (group, tree, beginning) = (catalog.schema.groups[index], catalog.groupTrees[index], newKey.bytes)
+        if !cutKeys.knows(index, beginning) { try readCutKeys(index, beginning) }
+        let codes = CutKeys.codes(source, group, catalog.numbering)
+        for id in cutKeys.candidates(index, beginning, codes).sorted(by: { $0.key < $1.key }) {
+            var entry = beginning
+            entry.append(bigEndian: id.key)
+            guard try transaction.get(entry, from: tree) != nil, let row = try transaction.snapshot(of: id, catalog)
+            else { continue }
+            assert(StepCount.note(rows: 1))
+            if CutKeys.codes(.snapshot(row), group, catalog.numbering) == codes { return id }
+        }
+        return nil
+    }
+
+    private mutating func readCutKeys(_ index: Int, _ beginning: [UInt8]) throws(StoreError) {
+        let (group, tree, catalog) = (catalog.schema.groups[index], catalog.groupTrees[index], catalog)
+        var ids: [ObjectID] = []
+        try transaction.forEach(in: tree, beginningWith: beginning) { entry, value throws(StoreError) in
+            let found = try catalog.candidate(entry, value, tree)
+            guard let id = catalog.numbering.id(entityNumber: found.entityNumber, key: found.key) else { return true }
+            ids.append(id)
+            return true
+        }
+        cutKeys.begin(index, beginning)
+        for id in ids {
+            assert(StepCount.note(rows: 1))
+            guard let row = try transaction.snapshot(of: id, catalog) else { continue }
+            cutKeys.add(id, index, beginning, CutKeys.codes(.snapshot(row), group, catalog.numbering))
+        }
+    }
+}

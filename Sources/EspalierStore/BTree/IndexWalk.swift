@@ -1,0 +1,151 @@
+// Goes along an index in the order of its values, and with equal values by ascending primary key.
+//
+// Invariants
+//   1. Entries come in order and one by one: a caller that has enough stops the walk, however many entries follow.
+//   2. Entries whose values were cut say only where the run of all that begin alike stands: the rows of such a run give
+//      the rest of the order.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+struct IndexWalk {
+    /// How many entries with equal values are kept going backwards, before the walk turns round for them.
+    private static let keptCountMax = 16
+
+    let session: ReadSession
+    /// The position of the index among the groups of the schema.
+    let group: Int
+    let range: EntryRange
+    let entity: Entity
+
+    private var catalog: StoreCatalog { session.catalog }
+    private var tree: Tree<[UInt8]> { catalog.groupTrees[group] }
+
+    /// Calls `body` with the candidates of the range, until it returns `false`.
+    ///
+    /// - Complexity: O(log n) and O(candidates that `body` takes), with those that share cut values with the last one.
+    func forEach(isReversed: Bool, _ body: (Candidate) throws(StoreError) -> Bool) throws(StoreError) {
+        if isReversed { try backward(body) } else { try forward(from: range.lower, whileEqual: false, body) }
+    }
+
+    /// - Parameter whileEqual: whether the walk ends with the run of entries whose values are `lower`.
+    /// - Returns: whether `body` wants more.
+    @discardableResult
+    private func forward(
+        from lower: [UInt8], whileEqual: Bool, _ body: (Candidate) throws(StoreError) -> Bool
+    ) throws(StoreError) -> Bool {
+        let (tree, catalog) = (tree, catalog)
+        var entries = try session.transaction.lookup(in: tree)
+        var run = EntryRun()
+        var goesOn = true
+        try entries.forEach(from: lower) { key, value throws(StoreError) in
+            assert(StepCount.note())
+            if whileEqual, !key.beginsWithValues(lower) { return false }
+            if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
+            let candidate = try catalog.candidate(key, value, tree)
+            if !run.candidates.isEmpty, !key.beginsWithValues(run.values) {
+                goesOn = try give(run, isReversed: false, body)
+                run.candidates.removeAll(keepingCapacity: true)
+                guard goesOn else { return false }
+            }
+            guard value.isOfCutEntry else {
+                goesOn = try body(candidate)
+                return goesOn
+            }
+            run.append(candidate, key, value)
+            return true
+        }
+        guard goesOn else { return false }
+        return try give(run, isReversed: false, body)
+    }
+
+    private func backward(_ body: (Candidate) throws(StoreError) -> Bool) throws(StoreError) {
+        let (tree, catalog) = (tree, catalog)
+        var cursor = try session.transaction.cursor(over: tree)
+        var isOnEntry: Bool
+        if let upper = range.upper {
+            isOnEntry = try cursor.seek(upper) ? cursor.previous() : cursor.last()
+        } else {
+            isOnEntry = try cursor.last()
+        }
+        var run = EntryRun()
+        while isOnEntry {
+            assert(StepCount.note())
+            var (isInRange, ended): (Bool, EntryRun?) = (false, nil)
+            try cursor.withEntry { key, value throws(StoreError) in
+                guard !range.lower.withRawSpan({ key.precedes($0) }) else { return }
+                isInRange = true
+                if !run.candidates.isEmpty, !key.beginsWithValues(run.values) {
+                    ended = run
+                    run.candidates.removeAll()
+                }
+                run.append(try catalog.candidate(key, value, tree), key, value)
+            }
+            if let ended, try !give(ended, isReversed: true, body) { return }
+            guard isInRange else { break }
+            if run.candidates.count > Self.keptCountMax, !run.isCut {
+                // Many rows have this value: the walk goes along them from the first, and then on before that.
+                run.candidates.removeAll(keepingCapacity: true)
+                guard try forward(from: run.values, whileEqual: true, body) else { return }
+                isOnEntry = try cursor.seek(run.values)
+            }
+            if isOnEntry { isOnEntry = try cursor.previous() }
+        }
+        _ = try give(run, isReversed: true, body)
+    }
+
+    /// Calls `body` with the candidates of a run, which were found backwards if the walk is; returns whether it wants
+    /// more.
+    private func give(
+        _ run: EntryRun, isReversed: Bool, _ body: (Candidate) throws(StoreError) -> Bool
+    ) throws(StoreError) -> Bool {
+        var candidates = run.candidates
+        if run.isCut, candidates.count > 1 {
+            candidates = try inOrder(candidates, isReversed: isReversed)
+        } else if isReversed {
+            candidates.reverse()
+        }
+        for candidate in candidates where try !body(candidate) { return false }
+        return true
+    }
+
+    /// Candidates with cut values by what their rows have, and equal ones by key.
+    private func inOrder(_ candidates: [Candidate], isReversed: Bool) throws(StoreError) -> [Candidate] {
+        var rows = try session.transaction.lookup(in: catalog.rowTree(of: entity))
+        var found: [(codes: [UInt8], candidate: Candidate)] = []
+        for candidate in candidates {
+            assert(StepCount.note())
+            _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in
+                _ = try catalog.check(row, in: entity, key: candidate.key)
+                found.append((GroupKey.codes(catalog.schema.groups[group], row, session.reader), candidate))
+            }
+        }
+        found.sort { left, right in
+            if left.codes == right.codes { return left.candidate.key < right.candidate.key }
+            return left.codes.precedes(right.codes) != isReversed
+        }
+        return found.map(\.candidate)
+    }
+}
+
+/// Entries that follow one another and have equal values, as far as they were not cut.
+private struct EntryRun {
+    var candidates: [Candidate] = []
+    private(set) var values: [UInt8] = []
+    private(set) var isCut = false
+
+    mutating func append(_ candidate: Candidate, _ key: RawSpan, _ value: RawSpan) {
+        if candidates.isEmpty { (values, isCut) = (key.copy(0..<key.byteCount - 8), value.isOfCutEntry) }
+        candidates.append(candidate)
+    }
+}
+
+extension RawSpan {
+    /// Whether these bytes are `values` and a primary key.
+    fileprivate func beginsWithValues(_ values: [UInt8]) -> Bool {
+        byteCount == values.count + 8 && values.withRawSpan { begins(with: $0) }
+    }
+
+    /// Whether this is the value of an entry whose values were cut.
+    fileprivate var isOfCutEntry: Bool { GroupEntryValue(self)?.isCut == true }
+}
