@@ -314,9 +314,12 @@ import Testing
                     EntityDescription("Artist", attributes: [AttributeDescription("name", .integer64)])
                 ]))
 
-            let error = contextError { try other.addPersistentStore(PersistentStoreDescription(path: file.path)) }
+            let description = PersistentStoreDescription(path: file.path, migration: .off)
+            let error = contextError { try other.addPersistentStore(description) }
 
             #expect(error?.code == 134100 && other.persistentStores.isEmpty)
+            let refused = contextError { try other.addPersistentStore(PersistentStoreDescription(path: file.path)) }
+            #expect(refused?.code == 134190 && other.persistentStores.isEmpty)
             #expect(try Data(contentsOf: file) == before)
         }
     }
