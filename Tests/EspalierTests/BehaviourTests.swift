@@ -300,6 +300,7 @@ import Testing
             (.partlySaved(underlying: .conflicts([])), 134040), (.unsupportedStore(.btree), 134000),
             (.store(.incompatibleModel(path: "", reason: "")), 134100), (.store(.closed), 134030),
             (.noStore(entity: "Artist"), 134060),
+            (.store(.migrationRefused(path: nil, MigrationRefusal(losses: [.removal(of: "Artist")]))), 134190),
         ]
         for (error, number) in numbers { #expect(error.code == number, "\(error)") }
     }

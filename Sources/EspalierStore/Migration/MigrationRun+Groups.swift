@@ -55,6 +55,9 @@ extension MigrationRun {
     func build(
         _ position: Int, _ catalog: StoreCatalog, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
+        let family = match.new.entities[schema.groups[position].entity].family
+        // Without rows that come from the older model there are no entries.
+        guard family.contains(where: { match.oldEntities[$0] != nil }) else { return }
         outcome.indexesBuilt += 1
         do throws(StoreError) {
             try catalog.build(position, in: &transaction)
