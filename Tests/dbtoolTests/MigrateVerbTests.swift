@@ -63,7 +63,10 @@ import Testing
                 }
                 request.insertions.append(
                     .init(
-                        id: id, values: entity.attributes.map { $0.isTransient ? .null : value($0.type, number + 1) },
+                        id: id,
+                        values: entity.attributes.map {
+                            $0.isTransient ? .null : value($0.type, 10 * entity.index + number + 1)
+                        },
                         destinations: destinations))
                 for relationship in entity.relationships where relationship.isToMany {
                     if let inverse = model.inverse(of: relationship), !inverse.isToMany { continue }
@@ -160,7 +163,7 @@ import Testing
 
             let difference = ToolRun("diff-models", path, newPath)
             #expect(difference.code == 1)
-            #expect(difference.output.contains("Track.mood  the attribute is gone") )
+            #expect(difference.output.contains("Track.mood  the attribute is gone"))
             #expect(difference.output.contains("removal of Track.mood"))
             let json = ToolRun("diff-models", path, newPath, "--json")
             #expect(json.output.contains(#""losses":["removal of Track.mood"]"#))

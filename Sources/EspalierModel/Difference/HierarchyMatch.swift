@@ -28,12 +28,14 @@ extension ModelMatch {
         /// Where the tree of each older hierarchy goes: with its root if that has a successor, else with the first.
         var homes: [EntityIndex: EntityIndex] = [:]
         for entity in old.entities where entity.root == entity.index {
-            if let newer = newEntities[entity.index], sources[new.entities[newer].root]?.contains(entity.index) == true {
+            if let newer = newEntities[entity.index], sources[new.entities[newer].root]?.contains(entity.index) == true
+            {
                 homes[entity.index] = new.entities[newer].root
             } else {
-                homes[entity.index] = new.entities.first {
-                    $0.root == $0.index && sources[$0.index]?.contains(entity.index) == true
-                }?.index
+                homes[entity.index] =
+                    new.entities.first {
+                        $0.root == $0.index && sources[$0.index]?.contains(entity.index) == true
+                    }?.index
             }
         }
         return new.entities.filter { $0.root == $0.index }.map { root in

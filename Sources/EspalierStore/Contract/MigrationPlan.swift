@@ -39,7 +39,7 @@ public struct MigrationPlan: Sendable {
     public let steps: [Step]
     /// Why it will not be done, as far as that is known; `nil` if nothing is known that would keep it from being done.
     public let refusal: MigrationRefusal?
-    /// What it wrote; of a dry run, what it would write. `nil` if it was not tried.
+    /// What it wrote, or would write if it was a dry run; `nil` if it was not tried.
     public let outcome: Outcome?
 
     init(difference: ModelDifference, steps: [Step], refusal: MigrationRefusal?, outcome: Outcome?) {

@@ -35,7 +35,8 @@ extension MigrationRun {
     ) throws(StoreError) {
         for entity in entities {
             let number = oldCatalog.numbering.entityNumbers[entity.index]
-            outcome.rowsRemoved += Int(clamping: try transaction.counter(Counter.rows(entityNumber: number), oldCatalog))
+            let rowCount = try transaction.counter(Counter.rows(entityNumber: number), oldCatalog)
+            outcome.rowsRemoved += Int(clamping: rowCount)
         }
     }
 

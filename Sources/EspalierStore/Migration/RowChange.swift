@@ -66,9 +66,9 @@ struct RowChange {
                 destinations.append(.none)
             }
         }
-        // References that lead nowhere any more are not left in rows: their entities may go.
-        let kept = Set(match.relationships[newer.index].compactMap(\.self))
-        if older.relationships.contains(where: { !$0.isToMany && !kept.contains($0.slot) }) { rewritesAll = true }
+        // References that nothing reads any more are not left in rows: the entities that they name may go later.
+        let read = destinations.compactMap { if case .field(let slot) = $0 { slot } else { nil } }
+        if older.relationships.contains(where: { !$0.isToMany && !read.contains($0.slot) }) { rewritesAll = true }
     }
 
     private mutating func add(_ attribute: Attribute, from former: Attribute?) {

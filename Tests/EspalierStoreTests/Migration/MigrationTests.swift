@@ -392,6 +392,30 @@ import Testing
         #expect(failure.reason == .severalDestinations && failure.subject == "Album.genres" && failure.rowCount == 12)
     }
 
+    @Test func `an entity can go after a relationship to it has become to-many and gone`() throws {
+        try withStorePath { path in
+            try makeStore(at: path)
+            let lists = try model { entities in
+                entities[1].relationships[0].cardinality = .toMany
+                entities[1].relationships[0].maxCount = 0
+                entities[1].indexes = []
+            }
+            let without = try model { entities in
+                entities[1].relationships.removeFirst()
+                entities[1].indexes = []
+                entities.removeFirst()
+            }
+            try BTreeStore.open(path: path, model: lists).close()
+            let migration = MigrationOptions(allowing: [.removal(of: "Artist"), .removal(of: "Album.artist")])
+
+            let store = try BTreeStore.open(path: path, model: without, migration: migration)
+
+            #expect(try store.check().findings.map(\.description) == [])
+            #expect(try GraphDump(store).rows(of: "Album").count == 12)
+            try store.close()
+        }
+    }
+
     @Test func `an inverse that comes is filled from the relationship that was there, and one that goes loses nothing`()
         throws
     {

@@ -167,7 +167,8 @@ extension MigrationWalk {
         _ = touch([name])
         entities.append(
             EntityDescription(
-                name, isAbstract: chance(2), attributes: [AttributeDescription(attribute, .string, isIndexed: chance(2))]))
+                name, isAbstract: chance(2),
+                attributes: [AttributeDescription(attribute, .string, isIndexed: chance(2))]))
         for entity in [first, second].compactMap(\.self) {
             entities[entity].superentity = name
             change(rowsOf: entities[entity].name) { $0.values[attribute] = .null }
