@@ -44,8 +44,8 @@ extension MigrationFailure: CustomStringConvertible {
         let list = objects.isEmpty ? "" : " (\(shown)\(rowCount > min(5, objects.count) ? ", ..." : ""))"
         switch reason {
         case .noValue:
-            return "\(subject) must have a value now, and \(count)\(list) have none: give it a default value, or "
-                + "values with the model of the file first"
+            return "\(subject) must have a value now, and \(count)\(list) have none: give it a default value, or make "
+                + "it optional in a version between, and give them values there"
         case .inexact(let type):
             return "\(subject): the values of \(count)\(list) have no exact \(type): change them with the model of "
                 + "the file first, or keep the type"

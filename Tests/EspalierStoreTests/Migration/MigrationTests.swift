@@ -336,6 +336,7 @@ import Testing
 
         let failure = try #require(refused?.failures.first)
         #expect(failure.subject == "Genre.title" && failure.reason == .noValue && failure.rowCount == 3)
+        #expect(refused?.description.contains("give it a default value") == true)
         #expect(failure.objects.map(\.key) == [1, 2, 3] && failure.objects.allSatisfy { $0.entityName == "Genre" })
     }
 
