@@ -123,6 +123,23 @@ private enum Second {
         }
     }
 
+    @Test func `a step that the library makes alone loses what it may, and no more`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            try makeStore(at: path)
+            let (first, second) = (
+                try ManagedObjectModel(for: Self.first), try ManagedObjectModel(for: Self.second)
+            )
+            let start = SchemaMigrationPlan(from: first)
+
+            #expect(throws: SchemaMigrationError.self) {
+                try start.then(.lightweight(), to: second).migrate(storeAt: path)
+            }
+            let allowed = MigrationStage.lightweight(allowing: [.removal(of: "Track.mood")])
+            #expect(try start.then(allowed, to: second).migrate(storeAt: path).first?.outcome?.rowsWritten == 3)
+        }
+    }
+
     @Test func `a plan without a path from the store's version, and work that throws, say where the store is`() throws {
         struct Stop: Error {}
         try withTemporaryFolder { folder in

@@ -94,7 +94,7 @@ public final class PersistentStoreCoordinator: Sendable {
     ///
     /// - Parameter checkingRows: whether to try the migration, which is given up in the end: the plan then names the
     ///   rows that the model forbids, and says how many would be written. Nobody may have the file open for writing.
-    /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a kind of store without a file.
+    /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a store without a file.
     public func migrationPlan(
         for description: PersistentStoreDescription, checkingRows: Bool = false
     ) throws(ContextError) -> MigrationPlan {

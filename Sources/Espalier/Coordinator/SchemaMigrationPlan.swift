@@ -86,8 +86,8 @@ public struct SchemaMigrationPlan: Sendable {
 
     /// Brings the store at `path` to the last version, from whichever of the versions it has; nobody may have it open.
     ///
-    /// Versions are told apart by their version hashes: of versions with equal ones the last counts, as there is nothing
-    /// to do between them.
+    /// Versions are told apart by their version hashes: of versions with equal ones the last counts, as there is
+    /// nothing to do between them.
     ///
     /// - Returns: what each step did; none if the store has the last version.
     /// - Throws: `SchemaMigrationError`.

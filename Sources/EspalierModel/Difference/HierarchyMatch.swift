@@ -1,4 +1,4 @@
-// Which hierarchies of an older model the rows of each hierarchy of a newer one come from, and which rows stay in place.
+// Which hierarchies of an older model the rows of each newer hierarchy come from, and which rows stay in place.
 //
 // Primary keys belong to a hierarchy. Rows of one older hierarchy keep theirs wherever they go together. Where several
 // older hierarchies become one, the first keeps its keys; those of the others go up by what was given out before them.

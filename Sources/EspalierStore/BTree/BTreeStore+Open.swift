@@ -1,5 +1,5 @@
-// Opening: a new file, a file with the same model or one that stores the same rows, a file that is to be migrated, or any
-// store file with its own model.
+// Opening: a new file, a file with the same model or one that stores the same rows, a file that is to be migrated, or
+// any store file with its own model.
 
 public import EspalierEngine
 public import EspalierModel

@@ -1,4 +1,4 @@
-// Indexes and constraints of the newer model: taken over where no entry changes, else built; and what must have a value.
+// Indexes and constraints of the newer model: kept where no entry changes, else built; and what must have a value.
 
 internal import EspalierEngine
 internal import EspalierModel

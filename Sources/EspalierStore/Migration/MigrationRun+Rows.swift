@@ -1,8 +1,9 @@
 // Writes rows anew, moves them to other hierarchies, and removes those of entities that are gone.
 //
 // Invariants
-//   1. A row that stays in place and need not be written anew is not touched; a hierarchy without any other is not read.
-//   2. The cursor reads rows of the older model only: rows that come from another hierarchy have keys above all of them.
+//   1. A row that stays in place and need not be written anew is not touched; a hierarchy of such rows is not read.
+//   2. The cursor reads rows of the older model only: rows that come from another hierarchy have keys above all of
+//      them.
 
 internal import EspalierEngine
 internal import EspalierModel

@@ -1,12 +1,13 @@
 // Takes a store from its model to another one, in one transaction.
 //
-// Order: names of trees; records; pairs of objects from the older rows and links; rows; counters; trees that go; indexes
-// and constraints; what must have a value.
+// Order: names of trees; records; pairs of objects from the older rows and links; rows; counters; trees that go;
+// indexes and constraints; what must have a value.
 //
 // Invariants
-//   1. One transaction: after a crash the file has the older model with its rows, or the newer one with all of its own.
-//   2. Memory does not follow the number of rows: rows and links are read one by one, and what a transaction writes goes
-//      to the log when it does not fit into the cache.
+//   1. One transaction: after a crash the file has the older model with its rows, or the newer one with all of its
+//      own.
+//   2. Memory does not follow the number of rows: rows and links are read one by one, and what a transaction writes
+//      goes to the log when it does not fit into the cache.
 //   3. Every row is checked before it is used. What the newer model forbids is gathered, and nothing is committed then.
 //   4. Rows whose values stay as they are, are not written. Their layouts get the new names of their fields; a field
 //      that is gone gets a name that no property can have, so that it never comes back under an old name.

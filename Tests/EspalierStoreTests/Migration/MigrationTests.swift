@@ -8,130 +8,14 @@ import TestSupport
 import Testing
 
 @Suite struct MigrationTests {
-    /// Artists with albums in order, genres on both sides, notes without a way back.
-    private static func library() -> [EntityDescription] {
-        [
-            EntityDescription(
-                "Artist",
-                attributes: [
-                    AttributeDescription("serial", .integer64), AttributeDescription("name", .string, isIndexed: true),
-                    AttributeDescription("born", .integer16),
-                ],
-                relationships: [
-                    RelationshipDescription("albums", to: "Album", inverse: "artist", .ordered),
-                    RelationshipDescription("notes", to: "Note", .toMany),
-                ]),
-            EntityDescription(
-                "Album",
-                attributes: [
-                    AttributeDescription("serial", .integer64), AttributeDescription("title", .string),
-                    AttributeDescription("price", .double),
-                ],
-                relationships: [
-                    RelationshipDescription("artist", to: "Artist", inverse: "albums"),
-                    RelationshipDescription("genres", to: "Genre", inverse: "albums", .toMany),
-                ], indexes: [.init("byArtist", on: [.init("artist"), .init("title")])]),
-            EntityDescription(
-                "Genre", attributes: [AttributeDescription("serial", .integer64)],
-                relationships: [RelationshipDescription("albums", to: "Album", inverse: "genres", .toMany)]),
-            EntityDescription(
-                "Note",
-                attributes: [AttributeDescription("serial", .integer64), AttributeDescription("text", .string)]),
-        ]
-    }
-
-    /// A closed file: artists 1 to 3, albums 11 to 22, genres 31 to 33, notes 41 to 44.
-    private func makeStore(
-        at path: String, _ entities: [EntityDescription] = Self.library(), genresPerAlbum: Int = 2
-    ) throws {
-        let model = try ManagedObjectModel(entities: entities)
-        let store = try BTreeStore.open(path: path, model: model)
-        var graph = GraphInsertion(model)
-        for serial in 1...3 as ClosedRange<Int64> {
-            try graph.add(serial, "Artist", ["name": .string("artist \(serial)"), "born": .integer(1900 + serial)])
-        }
-        for serial in 31...33 as ClosedRange<Int64> { try graph.add(serial, "Genre") }
-        for serial in 41...44 as ClosedRange<Int64> { try graph.add(serial, "Note", ["text": .string("\(serial)")]) }
-        for serial in 11...22 as ClosedRange<Int64> {
-            try graph.add(
-                serial, "Album", ["title": .string("album \(serial)"), "price": .double(Double(serial) / 2)],
-                to: ["artist": serial % 3 + 1])
-            try graph.link(serial, "genres", (0..<Int64(genresPerAlbum)).map { 31 + (serial + $0) % 3 })
-        }
-        try graph.link(1, "notes", [41, 42])
-        try graph.link(2, "notes", [42])
-        try graph.save(in: store)
-        try store.close()
-    }
-
-    private func model(_ change: (inout [EntityDescription]) -> Void) throws -> ManagedObjectModel {
-        var entities = Self.library()
-        change(&entities)
-        return try ManagedObjectModel(entities: entities)
-    }
-
-    /// Migrates a new store and looks at it; the file is checked from below and from above.
-    private func migrating(
-        _ change: (inout [EntityDescription]) -> Void, allowing: Set<MigrationLoss> = [], genresPerAlbum: Int = 2,
-        _ look: (_ before: GraphDump, _ after: GraphDump, _ plan: MigrationPlan) throws -> Void
-    ) throws {
-        try withStorePath { path in
-            try makeStore(at: path, genresPerAlbum: genresPerAlbum)
-            let old = try BTreeStore.openWithStoredModel(path: path)
-            let before = try GraphDump(old)
-            try old.close()
-            let model = try model(change)
-            let migration = MigrationOptions(allowing: allowing)
-            let tried = try BTreeStore.migrationPlan(at: path, to: model, migration: migration, checkingRows: true)
-
-            let plan = try BTreeStore.migrate(at: path, to: model, migration: migration)
-
-            #expect(tried.outcome == plan.outcome && tried.refusal == nil && tried.steps == plan.steps)
-            if plan.difference.isConstantTime { #expect(plan.outcome?.isConstantTime == true) }
-            let store = try BTreeStore.open(path: path, model: model)
-            #expect(store.model.descriptions == model.descriptions)
-            #expect(try store.check().findings.map(\.description) == [] && store.database.check().isOK)
-            #expect(try store.check().dangling.isEmpty)
-            try look(before, try GraphDump(store), plan)
-            try store.close()
-            let again = try BTreeStore.openWithStoredModel(path: path)
-            #expect(try again.check().isOK)
-            try again.close()
-        }
-    }
-
-    /// Why a store refuses a model; the file is as it was.
-    private func refusal(
-        of change: (inout [EntityDescription]) -> Void, allowing: Set<MigrationLoss> = [], genresPerAlbum: Int = 2
-    ) throws -> MigrationRefusal? {
-        try withStorePath { path in
-            try makeStore(at: path, genresPerAlbum: genresPerAlbum)
-            let bytes = try Data(contentsOf: URL(filePath: path))
-            let model = try model(change)
-            var found: MigrationRefusal?
-            let migration = MigrationOptions(allowing: allowing)
-            do throws(StoreError) {
-                try BTreeStore.open(path: path, model: model, migration: migration).close()
-            } catch {
-                if case .migrationRefused(path, let refusal) = error { found = refusal }
-            }
-            let tried = try BTreeStore.migrationPlan(at: path, to: model, migration: migration, checkingRows: true)
-            #expect(tried.refusal == found)
-            let store = try BTreeStore.openWithStoredModel(path: path)
-            #expect(store.model.descriptions == Self.library())
-            #expect(try store.check().isOK)
-            try store.close()
-            #expect(try Data(contentsOf: URL(filePath: path)).count == bytes.count)
-            return found
-        }
-    }
-
     // MARK: Steps that take no longer with more rows
 
     @Test func `a new optional attribute touches no row, and rows that are saved later have it`() throws {
         try withStorePath { path in
-            try makeStore(at: path)
-            let model = try model { $0[1].attributes.append(AttributeDescription("rating", .integer16)) }
+            try MigrationLibrary.makeStore(at: path)
+            let model = try MigrationLibrary.model {
+                $0[1].attributes.append(AttributeDescription("rating", .integer16))
+            }
 
             let store = try BTreeStore.open(path: path, model: model)
 
@@ -152,7 +36,7 @@ import Testing
     }
 
     @Test func `entities and properties that are renamed keep everything, and no row is written`() throws {
-        try migrating { entities in
+        try MigrationLibrary.migrating { entities in
             entities[0].name = "Musician"
             entities[0].renamingIdentifier = "Artist"
             entities[0].attributes[1].name = "fullName"
@@ -178,7 +62,7 @@ import Testing
     }
 
     @Test func `two entities that exchange their names exchange their rows`() throws {
-        try migrating { entities in
+        try MigrationLibrary.migrating { entities in
             (entities[2].name, entities[2].renamingIdentifier) = ("Note", "Genre")
             (entities[3].name, entities[3].renamingIdentifier) = ("Genre", "Note")
             entities[0].relationships[1].destination = "Genre"
@@ -192,12 +76,12 @@ import Testing
 
     @Test func `an attribute that is removed and comes back later does not bring old values along`() throws {
         try withStorePath { path in
-            try makeStore(at: path)
-            let without = try model { $0[3].attributes.removeLast() }
+            try MigrationLibrary.makeStore(at: path)
+            let without = try MigrationLibrary.model { $0[3].attributes.removeLast() }
             let options = MigrationOptions(allowing: [.removal(of: "Note.text")])
             try BTreeStore.open(path: path, model: without, migration: options).close()
 
-            let store = try BTreeStore.open(path: path, model: model { _ in })
+            let store = try BTreeStore.open(path: path, model: MigrationLibrary.model { _ in })
 
             #expect(try GraphDump(store).rows(of: "Note").values.allSatisfy { $0.values["text"] == .null })
             #expect(try store.check().isOK)
@@ -207,15 +91,15 @@ import Testing
 
     @Test func `an entity that is removed and comes back later is empty and takes rows`() throws {
         try withStorePath { path in
-            try makeStore(at: path)
-            let without = try model { entities in
+            try MigrationLibrary.makeStore(at: path)
+            let without = try MigrationLibrary.model { entities in
                 entities.removeLast()
                 entities[0].relationships.removeLast()
             }
             let options = MigrationOptions(allowing: [.removal(of: "Note"), .removal(of: "Artist.notes")])
             try BTreeStore.open(path: path, model: without, migration: options).close()
 
-            let model = try model { _ in }
+            let model = try MigrationLibrary.model { _ in }
             let store = try BTreeStore.open(path: path, model: model)
 
             #expect(try GraphDump(store).rows(of: "Note").isEmpty && store.check().isOK)
@@ -242,11 +126,14 @@ import Testing
             .removal(of: "Note"),
         ]
 
-        let refused = try refusal(of: change)
+        let refused = try MigrationLibrary.refusal(of: change)
         #expect(Set(refused?.losses ?? []) == Set(losses) && refused?.failures == [])
         #expect(refused?.description.contains("removal of Album.price") == true)
-        #expect(try refusal(of: change, allowing: [losses[0], losses[2]])?.losses.sorted() == [losses[1], losses[3]])
-        try migrating(change, allowing: Set(losses)) { before, after, _ in
+        #expect(
+            try MigrationLibrary.refusal(of: change, allowing: [losses[0], losses[2]])?.losses.sorted() == [
+                losses[1], losses[3],
+            ])
+        try MigrationLibrary.migrating(change, allowing: Set(losses)) { before, after, _ in
             #expect(after.rows.count == before.rows.count - 4 && after.rows(of: "Note").isEmpty)
             #expect(after.rows[11]?.values == ["title": .string("album 11")])
             #expect(after.list(1, "albums") == before.list(1, "albums").sorted())
@@ -255,14 +142,16 @@ import Testing
 
     @Test func `an older model loses nothing in silence`() throws {
         try withStorePath { path in
-            try makeStore(at: path)
-            let newer = try model { $0[3].attributes.append(AttributeDescription("colour", .string)) }
+            try MigrationLibrary.makeStore(at: path)
+            let newer = try MigrationLibrary.model { $0[3].attributes.append(AttributeDescription("colour", .string)) }
             try BTreeStore.open(path: path, model: newer).close()
 
-            let plan = try BTreeStore.migrationPlan(at: path, to: try model { _ in })
+            let plan = try BTreeStore.migrationPlan(at: path, to: try MigrationLibrary.model { _ in })
 
             #expect(plan.refusal?.losses == [.removal(of: "Note.colour")])
-            #expect(throws: StoreError.self) { try BTreeStore.open(path: path, model: try model { _ in }) }
+            #expect(throws: StoreError.self) {
+                try BTreeStore.open(path: path, model: try MigrationLibrary.model { _ in })
+            }
             let store = try BTreeStore.open(path: path, model: newer)
             #expect(try store.check().isOK)
             try store.close()
@@ -271,8 +160,8 @@ import Testing
 
     @Test func `a store that may not migrate refuses another model with a reason for each entity`() throws {
         try withStorePath { path in
-            try makeStore(at: path)
-            let newer = try model { $0[3].attributes.append(AttributeDescription("colour", .string)) }
+            try MigrationLibrary.makeStore(at: path)
+            let newer = try MigrationLibrary.model { $0[3].attributes.append(AttributeDescription("colour", .string)) }
 
             for isReadOnly in [false, true] {
                 let error = #expect(throws: StoreError.self) {
@@ -291,7 +180,7 @@ import Testing
     // MARK: Steps that write rows anew
 
     @Test func `a new attribute with a default value gives it to every row`() throws {
-        try migrating { entities in
+        try MigrationLibrary.migrating { entities in
             entities[1].attributes.append(
                 AttributeDescription("format", .string, isOptional: false, defaultValue: .string("CD"), isIndexed: true)
             )
@@ -307,14 +196,14 @@ import Testing
 
     @Test func `what must have a value now gets the default where it has none, and other rows stay`() throws {
         try withStorePath { path in
-            try makeStore(at: path)
-            let old = try model { _ in }
+            try MigrationLibrary.makeStore(at: path)
+            let old = try MigrationLibrary.model { _ in }
             let filled = try BTreeStore.open(path: path, model: old)
             var graph = GraphInsertion(old)
             try graph.add(51, "Note")
             try graph.save(in: filled)
             try filled.close()
-            let model = try model {
+            let model = try MigrationLibrary.model {
                 $0[3].attributes[1] = AttributeDescription(
                     "text", .string, isOptional: false, defaultValue: .string("empty"))
             }
@@ -330,7 +219,7 @@ import Testing
     }
 
     @Test func `a new attribute that must have a value and has no default is refused with the rows`() throws {
-        let refused = try refusal {
+        let refused = try MigrationLibrary.refusal {
             $0[2].attributes.append(AttributeDescription("title", .string, isOptional: false))
         }
 
@@ -341,7 +230,7 @@ import Testing
     }
 
     @Test func `another type takes the values over where each has an equal`() throws {
-        try migrating { entities in
+        try MigrationLibrary.migrating { entities in
             entities[0].attributes[2].type = .string
             entities[1].attributes[2].type = .decimal
             entities[3].attributes[1].type = .integer32
@@ -354,7 +243,7 @@ import Testing
     }
 
     @Test func `another type is refused with the rows whose values have no equal`() throws {
-        let refused = try refusal { $0[1].attributes[2].type = .integer32 }
+        let refused = try MigrationLibrary.refusal { $0[1].attributes[2].type = .integer32 }
 
         let failure = try #require(refused?.failures.first)
         #expect(failure.subject == "Album.price" && failure.reason == .inexact(.integer32))
@@ -368,7 +257,7 @@ import Testing
             entities[1].relationships[0].maxCount = 0
             entities[1].indexes = []
         }
-        try migrating(widen) { before, after, _ in
+        try MigrationLibrary.migrating(widen) { before, after, _ in
             for serial in 11...22 as ClosedRange<Int64> {
                 #expect(after.list(serial, "artist") == [before.reference(serial, "artist") ?? 0])
             }
@@ -380,7 +269,7 @@ import Testing
             entities[1].relationships[1].cardinality = .toOne
             entities[1].relationships[1].maxCount = 1
         }
-        try migrating(narrow, genresPerAlbum: 1) { before, after, _ in
+        try MigrationLibrary.migrating(narrow, genresPerAlbum: 1) { before, after, _ in
             for serial in 11...22 as ClosedRange<Int64> {
                 #expect(after.reference(serial, "genres") == before.list(serial, "genres").first)
             }
@@ -388,20 +277,20 @@ import Testing
                 #expect(after.list(serial, "albums") == before.list(serial, "albums"))
             }
         }
-        let refused = try refusal(of: narrow)
+        let refused = try MigrationLibrary.refusal(of: narrow)
         let failure = try #require(refused?.failures.first)
         #expect(failure.reason == .severalDestinations && failure.subject == "Album.genres" && failure.rowCount == 12)
     }
 
     @Test func `an entity can go after a relationship to it has become to-many and gone`() throws {
         try withStorePath { path in
-            try makeStore(at: path)
-            let lists = try model { entities in
+            try MigrationLibrary.makeStore(at: path)
+            let lists = try MigrationLibrary.model { entities in
                 entities[1].relationships[0].cardinality = .toMany
                 entities[1].relationships[0].maxCount = 0
                 entities[1].indexes = []
             }
-            let without = try model { entities in
+            let without = try MigrationLibrary.model { entities in
                 entities[1].relationships.removeFirst()
                 entities[1].indexes = []
                 entities.removeFirst()
@@ -420,7 +309,7 @@ import Testing
     @Test func `an inverse that comes is filled from the relationship that was there, and one that goes loses nothing`()
         throws
     {
-        try migrating { entities in
+        try MigrationLibrary.migrating { entities in
             entities[0].relationships[1].inverse = "artists"
             entities[3].relationships = [
                 RelationshipDescription("artists", to: "Artist", inverse: "notes", .toMany)
@@ -429,13 +318,13 @@ import Testing
             #expect(after.list(42, "artists") == [1, 2] && after.list(41, "artists") == [1])
             #expect(after.list(44, "artists") == [] && after.list(1, "notes") == [41, 42])
         }
-        try migrating { entities in
+        try MigrationLibrary.migrating { entities in
             entities[1].relationships[1].inverse = nil
             entities[2].relationships = []
         } _: { before, after, _ in
             #expect(after.list(12, "genres") == before.list(12, "genres"))
         }
-        let refused = try refusal { entities in
+        let refused = try MigrationLibrary.refusal { entities in
             entities[0].relationships[1].inverse = "artist"
             entities[3].relationships = [RelationshipDescription("artist", to: "Artist", inverse: "notes")]
         }
@@ -445,9 +334,9 @@ import Testing
 
     @Test func `relationships that were no inverses of each other are refused with what to do instead`() throws {
         let refused = try withStorePath { path in
-            var entities = Self.library()
+            var entities = MigrationLibrary.library()
             entities[3].relationships = [RelationshipDescription("artist", to: "Artist")]
-            try makeStore(at: path, entities)
+            try MigrationLibrary.makeStore(at: path, entities)
             entities[0].relationships[1].inverse = "artist"
             entities[3].relationships[0].inverse = "notes"
             return try BTreeStore.migrationPlan(at: path, to: try ManagedObjectModel(entities: entities)).refusal
@@ -459,7 +348,7 @@ import Testing
     // MARK: Hierarchies
 
     @Test func `entities that get a common superentity keep their rows, and what led to them leads to them`() throws {
-        try migrating { entities in
+        try MigrationLibrary.migrating { entities in
             for (index, name) in [(2, "serialOfGenre"), (3, "serialOfNote")] {
                 entities[index].superentity = "Label"
                 entities[index].attributes[0].name = name
@@ -517,8 +406,8 @@ import Testing
 
     @Test func `values that must be unique now are refused with the rows that share them`() throws {
         let refused = try withStorePath { path in
-            try makeStore(at: path)
-            let model = try model { entities in
+            try MigrationLibrary.makeStore(at: path)
+            let model = try MigrationLibrary.model { entities in
                 entities[1].attributes[1].name = "heading"
                 entities[1].attributes[1].renamingIdentifier = "title"
                 entities[1].indexes = []
@@ -533,15 +422,15 @@ import Testing
 
     @Test func `a backup that is asked for is the store as it was`() throws {
         try withStorePath { path in
-            try makeStore(at: path)
-            let model = try model { $0[0].attributes.append(AttributeDescription("died", .integer16)) }
+            try MigrationLibrary.makeStore(at: path)
+            let model = try MigrationLibrary.model { $0[0].attributes.append(AttributeDescription("died", .integer16)) }
 
             try BTreeStore.open(
                 path: path, model: model, migration: MigrationOptions(backupPath: path + ".backup")
             ).close()
 
             let backup = try BTreeStore.openWithStoredModel(path: path + ".backup")
-            #expect(backup.model.descriptions == Self.library())
+            #expect(backup.model.descriptions == MigrationLibrary.library())
             #expect(try backup.check().isOK && GraphDump(backup).rows.count == 22)
             try backup.close()
         }
