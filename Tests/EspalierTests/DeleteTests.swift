@@ -136,4 +136,38 @@ import Testing
         #expect(throws: ContextError.self) { try stack.context.delete(artist) }
         #expect(throws: ContextError.self) { try stack.context.insert(artist) }
     }
+
+    @Test func `one save carries out the rules in each of two stores, over rows that nobody has in memory`() throws {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
+        for round in 0..<2 {
+            let store: any PersistentStore =
+                round == 0
+                ? InMemoryStore(model: coordinator.managedObjectModel)
+                : try BTreeStore.inMemory(model: coordinator.managedObjectModel)
+            let alone = PersistentStoreCoordinator(managedObjectModel: coordinator.managedObjectModel)
+            alone.add(store)
+            let context = ManagedObjectContext(alone)
+            for number in 0..<3 {
+                let (artist, album, track) = (
+                    Artist(context: context), Album(context: context), Track(context: context)
+                )
+                (artist.name, album.title, track.name) = ("\(number)", "\(round)", "\(round)")
+                (album.artist, track.album) = (artist, album)
+            }
+            try context.saveAndCompare()
+            coordinator.add(store)
+        }
+        let context = ManagedObjectContext(coordinator)
+        let artists = try context.fetch(FetchRequest<Artist>(try FetchPredicate(format: "name != '1'")))
+        #expect(artists.count == 4 && Set(artists.map(\.objectID.storeTag)).count == 2)
+        for artist in artists { try context.delete(artist) }
+
+        try context.save()
+
+        let fresh = ManagedObjectContext(coordinator)
+        #expect(try fresh.fetch(FetchRequest<Artist>()).map(\.name) == ["1", "1"])
+        #expect(try Set(fresh.fetch(FetchRequest<Album>()).map(\.title)) == ["0", "1"])
+        let tracks = try fresh.fetch(FetchRequest<Track>())
+        #expect(tracks.count == 2 && tracks.allSatisfy { $0.album?.artist != nil })
+    }
 }

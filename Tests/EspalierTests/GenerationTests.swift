@@ -60,6 +60,31 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a value of 30 MB that another context replaces or deletes is read whole where it was`(
+        _ kind: StoreKind
+    ) throws {
+        let stack = try Stack(kind)
+        let maker = stack.newContext()
+        for letter in ["a", "b"] { Listener(context: maker).name = String(repeating: letter, count: 30_000_000) }
+        try maker.save()
+        let ids = try stack.context.fetchIDs(FetchRequest<Listener>(sortedBy: [SortKey("name")]))
+        let faults = try ids.compactMap { id in try stack.context.object(with: id) as? Listener }
+        let other = stack.newContext()
+        let theirs = try ids.compactMap { id in try other.object(with: id) as? Listener }
+        theirs[0].name = String(repeating: "c", count: 31_000_000)
+        try other.delete(theirs[1])
+        try other.save()
+
+        #expect(faults.map(\.name.utf8.count) == [30_000_000, 30_000_000])
+        #expect(faults.map { Set($0.name.utf8) } == [Set("a".utf8), Set("b".utf8)])
+        #expect(stack.context.recordedViolations.isEmpty)
+        try stack.context.setQueryGeneration(from: nil)
+        stack.context.refreshAllObjects()
+        #expect(faults[0].name.utf8.count == 31_000_000 && Set(faults[0].name.utf8) == Set("c".utf8))
+        #expect(faults[1].name.isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `events that take in nothing leave a context where it is`(_ kind: StoreKind) throws {
         let scene = try Scene(kind)
         scene.context.processPendingChanges()

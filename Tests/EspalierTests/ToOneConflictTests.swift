@@ -194,6 +194,32 @@ final class Knot: ManagedObject {
     }
 
     @Test(arguments: StoreKind.allCases, resolving)
+    func `of two pairs that exclude each other the preferred side's one stays, whichever end is first`(
+        _ kind: StoreKind, _ policy: MergePolicy
+    ) throws {
+        let isMine = policy == .objectTrump || policy == .overwrite
+        for name in ["mate", "mateOf", "partner"] {
+            for numbers in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+                let (owner, here, there) = (numbers[0], numbers[1], numbers[2])
+                let web = try Web(kind, count: 3)
+                web.mine.mergePolicy = policy
+                let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
+                try lead(theirs, owner, name, to: there)
+                // Then both ends of the pair that is made here are in conflict, and decide for themselves.
+                theirs[here].number = 7
+                try web.theirs.save()
+                try lead(mine, owner, name, to: here)
+
+                try web.mine.save()
+
+                let comment: Comment = "\(name) of \(owner): here \(here), there \(there)"
+                try web.expectAgreement(comment)
+                #expect(try web.destination(of: owner, name, web.mine) == "\(isMine ? here : there)", comment)
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases, resolving)
     func `a to-one relationship that only the store changed follows the store, unless the object overwrites it`(
         _ kind: StoreKind, _ policy: MergePolicy
     ) throws {

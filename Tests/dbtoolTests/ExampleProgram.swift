@@ -28,8 +28,8 @@ struct ExampleProgram {
         for module in modules {
             let build = products.appending(path: "\(module).build")
             // A build leaves the objects of files that were renamed since.
-            let folder = Checkout.root.appending(path: "Sources/\(module)")
-            let sources = FileManager.default.enumerator(atPath: folder.path)
+            let sources = FileManager.default.enumerator(
+                atPath: Checkout.root.appending(path: "Sources/\(module)").path)
             let names = try #require(sources).compactMap { ($0 as? String)?.split(separator: "/").last }
             objects += names.filter { $0.hasSuffix(".swift") }.map { build.appending(path: "\($0).o").path }
         }

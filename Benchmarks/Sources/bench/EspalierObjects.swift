@@ -21,6 +21,8 @@ final class EspalierObjects: ObjectContender {
     private let coordinator: PersistentStoreCoordinator
     private let store: any PersistentStore
     private var ids: [ObjectID?] = []
+    private var kept: [Person] = []
+    private var keeper: ManagedObjectContext?
 
     init(folder: String) throws {
         let model = try ManagedObjectModel(for: [Team.self, Person.self])
@@ -125,6 +127,20 @@ final class EspalierObjects: ObjectContender {
         let context = ManagedObjectContext(coordinator)
         for person in try context.fetch(FetchRequest<Person>()) { person.age += 1 }
         try context.save()
+    }
+
+    func keepPeople() throws {
+        let context = ManagedObjectContext(coordinator)
+        kept = try context.fetch(FetchRequest<Person>())
+        for person in kept { blackHole(person.name.utf8.count &+ person.age &+ person.email.utf8.count) }
+        keeper = context
+    }
+
+    func updateEach(of numbers: [Int]) throws {
+        for number in numbers {
+            kept[number].age += 1
+            try keeper?.save()
+        }
     }
 
     func delete() throws {

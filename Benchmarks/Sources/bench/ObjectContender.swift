@@ -41,6 +41,10 @@ protocol ObjectContender: AnyObject {
     func walkToTeam(keeping: Bool) throws -> Int
     /// Makes every person a year older, in one transaction.
     func update() throws
+    /// Fetches all people and keeps them, every attribute read, outside the clock.
+    func keepPeople() throws
+    /// Makes some of the people that are kept a year older, each in a transaction of its own.
+    func updateEach(of numbers: [Int]) throws
     /// Deletes all people, in one transaction.
     func delete() throws
     /// Looks at every person's row without keeping anything, so that the cache is filled.

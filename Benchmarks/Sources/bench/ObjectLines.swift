@@ -18,6 +18,9 @@ struct ObjectLines {
         return (0..<min(count, 20_000)).map { _ in Int.random(in: 0..<count, using: &generator) }
     }
 
+    /// As many as are saved one by one: a durable transaction takes as long as the disk.
+    private var few: [Int] { Array(some.prefix(200)) }
+
     /// All lines.
     func all() -> [() -> Line] {
         [
@@ -38,7 +41,10 @@ struct ObjectLines {
                 }
             },
             {
-                line("objects fault in", some.count, "by identity, one by one", needsIdentities: true) {
+                line(
+                    "objects fault in", some.count, "by identity, one by one",
+                    preparation: { try $0.learnIdentities(people) }
+                ) {
                     try $0.faultIn(some)
                 }
             },
@@ -69,6 +75,7 @@ struct ObjectLines {
                     return 0
                 }
             },
+            saveOne,
             {
                 line("objects delete", count, "every person, one save, durable") {
                     try $0.delete()
@@ -77,6 +84,17 @@ struct ObjectLines {
             },
             memory, start,
         ]
+    }
+
+    /// Saves of one object each, of a context that has all of them in memory.
+    private func saveOne() -> Line {
+        line(
+            "objects save one", few.count, "one person of all that are kept, one save each, durable",
+            preparation: { try $0.keepPeople() }
+        ) {
+            try $0.updateEach(of: few)
+            return 0
+        }
     }
 
     /// What objects take in memory that a program fetches and keeps.
@@ -145,7 +163,7 @@ struct ObjectLines {
 
     private func line(
         _ name: String, _ operations: Int, _ note: String, isLoaded: Bool = true,
-        needsIdentities: Bool = false,
+        preparation: @escaping (any ObjectContender) throws -> Void = { _ in },
         _ body: @escaping (any ObjectContender) throws -> Int
     ) -> Line {
         let agreement = Agreement()
@@ -156,7 +174,7 @@ struct ObjectLines {
             contenders: types.map { type in
                 Line.Contender(type.name) {
                     let store = isLoaded ? try loaded(type) : try empty(type)
-                    if needsIdentities { try store.learnIdentities(people) }
+                    try preparation(store)
                     var sum = 0
                     let time = try nanoseconds { sum = try body(store) }
                     try store.close()

@@ -8,9 +8,9 @@ import Peers
 /// A person as a program by hand over SQLite holds one.
 private final class PersonRecord {
     let key: Int64
-    let version: Int64
+    var version: Int64
     let name: String
-    let age: Int
+    var age: Int
     let score: Double
     let email: String
     let team: Int64
@@ -31,6 +31,7 @@ private final class TeamRecord {
 
 final class SQLiteObjects: SQLiteTables, ObjectContender {
     static let name = "sqlite"
+    private var kept: [PersonRecord] = []
 
     required init(folder: String) throws {
         try super.init(path: folder + "/objects.sqlite")
@@ -201,6 +202,23 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
             try connection.run(update)
         }
         try connection.execute("COMMIT")
+    }
+
+    func keepPeople() throws { kept = try people() }
+
+    func updateEach(of numbers: [Int]) throws {
+        let update = try statement("UPDATE person SET age = ?, version = version + 1 WHERE pk = ? AND version = ?")
+        for number in numbers {
+            let person = kept[number]
+            try connection.execute("BEGIN IMMEDIATE")
+            _ = library.bindInt64(update, 1, Int64(person.age + 1))
+            _ = library.bindInt64(update, 2, person.key)
+            _ = library.bindInt64(update, 3, person.version)
+            try connection.run(update)
+            try connection.execute("COMMIT")
+            person.age += 1
+            person.version += 1
+        }
     }
 
     func delete() throws {

@@ -150,7 +150,7 @@ import Testing
 
     // MARK: What cannot be the place of a store
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `a path that can be no store's is refused at once, with what is wrong with it`() throws {
         try withTemporaryFolder { folder in
             let path = folder.path + "/x.esp"

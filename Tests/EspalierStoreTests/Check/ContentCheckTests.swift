@@ -67,6 +67,7 @@ import Testing
         let key = Array("the key of an entry".utf8)
         let hashes = (0..<64).map { _ in EntryHash() }
 
+        // SAFETY: the key outlives its span, here and below.
         let marks = hashes.map { unsafe $0.mark(key.span.bytes, 7) }
 
         #expect(Set(marks.map(\.low)).count == 64 && Set(marks.map(\.high)).count == 64)
