@@ -12,6 +12,7 @@ internal import FoundationEssentials
 extension BTreeStore {
     /// Whether rows of a store with `stored` have to be read in another way, or written anew, for `model`.
     static func needsMigration(from stored: ManagedObjectModel, to model: ManagedObjectModel) -> Bool {
+        guard stored.descriptions != model.storedDescriptions else { return false }
         let differences = ModelComparison.differences(stored: stored.descriptions, given: model.descriptions)
         guard differences.isEmpty else { return true }
         // Names may have been exchanged, and rows may lack what has a default value now.

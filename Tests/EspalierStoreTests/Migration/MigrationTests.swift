@@ -369,6 +369,48 @@ import Testing
         }
     }
 
+    @Test func `pairs of a relationship that is its own inverse, and of one to one, go along with their rows`() throws {
+        try withStorePath { path in
+            func model(_ change: (inout [EntityDescription]) -> Void = { _ in }) throws -> ManagedObjectModel {
+                var entities = ["Cat", "Dog"].map { name in
+                    EntityDescription(
+                        name, attributes: [AttributeDescription("serial\(name)", .integer64)],
+                        relationships: [
+                            RelationshipDescription("friends\(name)", to: name, inverse: "friends\(name)", .toMany),
+                            RelationshipDescription("mate\(name)", to: name, inverse: "mate\(name)"),
+                        ])
+                }
+                change(&entities)
+                return try ManagedObjectModel(entities: entities)
+            }
+            let old = try model()
+            let store = try BTreeStore.open(path: path, model: old)
+            var graph = GraphInsertion(old)
+            for (name, first) in [("Cat", 1), ("Dog", 11)] as [(String, Int64)] {
+                for serial in first...(first + 3) { graph.announce(serial, name) }
+                for serial in first...(first + 3) {
+                    let mate = first + ((serial - first) ^ 1)
+                    try graph.add(serial, name, to: ["mate\(name)": mate])
+                }
+                try graph.link(first, "friends\(name)", [first + 1, first + 2])
+            }
+            try graph.save(in: store)
+            let before = try GraphDump(store)
+            #expect(before.list(12, "friendsDog") == [11] && before.reference(11, "mateDog") == 12)
+            try store.close()
+
+            let united = try model { entities in
+                for index in entities.indices { entities[index].superentity = "Animal" }
+                entities.append(EntityDescription("Animal", isAbstract: true))
+            }
+            let after = try BTreeStore.open(path: path, model: united)
+
+            #expect(try GraphDump(after).differences(from: before) == [])
+            #expect(try after.check().isOK && after.check().dangling.isEmpty)
+            try after.close()
+        }
+    }
+
     @Test func `properties move up and down in a hierarchy without a row being written`() throws {
         try withStorePath { path in
             func model(onParent: Bool) throws -> ManagedObjectModel {
