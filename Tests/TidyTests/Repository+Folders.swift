@@ -4,19 +4,10 @@
 // whole module, and the folder itself does not.
 
 extension Repository {
-    /// Modules whose folders still depend on each other both ways.
-    static let unlayeredModules: Set = ["Espalier"]
-
-    /// Each folder of a module that is part of a circle, with a name by which it leads on; and each module that is
-    /// excepted without need.
-    func folderCircleFindings(excepting unlayered: Set<String> = Self.unlayeredModules) -> [Finding] {
+    /// Each folder of a module that is part of a circle, with a name by which it leads on.
+    func folderCircleFindings() -> [Finding] {
         let modules = Dictionary(grouping: swiftFiles.filter { $0.path.hasPrefix("Sources/") }, by: \.target)
-        return modules.sorted { $0.key < $1.key }.flatMap { module, files in
-            let circles = FolderGraph(files).circles()
-            guard unlayered.contains(module) else { return circles }
-            let text = "the folders of \(module) are layers: take it out of the exceptions"
-            return circles.isEmpty ? [Finding("Sources/\(module)", 0, text)] : []
-        }
+        return modules.sorted { $0.key < $1.key }.flatMap { FolderGraph($0.value).circles() }
     }
 }
 

@@ -9,7 +9,7 @@ extension SourceFile {
     static let machineFolders = ["work", "root", "home", "Users", "opt", "tmp"]
 
     /// The one file that may stop the program: what a property getter cannot throw, and `nil` would hide.
-    static let stoppingFile = "Sources/Espalier/Object/EndedContext.swift"
+    static let stoppingFile = "Sources/Espalier/Graph/EndedContext.swift"
 
     /// No `fatalError`, `try!`, `as!`; in product code other than dbtool no `print` either.
     func trapFindings() -> [Finding] {

@@ -40,18 +40,9 @@ import Testing
         ].map { SourceFile(path: $0, text: $1) }
         let repository = Repository(paths: [], swiftFiles: files)
 
-        let findings = repository.folderCircleFindings(excepting: [])
+        let findings = repository.folderCircleFindings()
         #expect(findings.map(\.path) == ["Sources/M/A/One.swift", "Sources/M/B/Two.swift", "Sources/M/C/Three.swift"])
         #expect(findings.first?.message == "uses Two of Sources/M/B, which leads back to Sources/M/A")
-        #expect(repository.folderCircleFindings(excepting: ["M"]) == [])
-    }
-
-    @Test func `a module is no exception once its folders are layers`() {
-        let files = [
-            ("Sources/M/A/One.swift", "struct One { let two: Two }"), ("Sources/M/B/Two.swift", "struct Two {}"),
-        ].map { SourceFile(path: $0, text: $1) }
-
-        #expect(Repository(paths: [], swiftFiles: files).folderCircleFindings(excepting: ["M"]).count == 1)
     }
 
     @Test func `a stray file at the top is found, a dot file is not`() {

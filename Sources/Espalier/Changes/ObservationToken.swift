@@ -1,7 +1,8 @@
-// Who is told of a message, and for how long.
+// The observers of a message, and how long each observes.
 //
 // Invariants
-//   1. An observer is called as long as its token is kept and was not cancelled. The observed one holds tokens weakly.
+//   1. An observer is called as long as its token is retained and not cancelled. The observed object refers to tokens
+//      weakly.
 
 import Synchronization
 

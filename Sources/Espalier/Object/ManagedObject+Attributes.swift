@@ -134,7 +134,7 @@ extension ManagedObject {
 }
 
 extension AttributeType {
-    /// Whether a value may stand in an attribute of this type.
+    /// Whether an attribute of this type can hold a value.
     ///
     /// Ranges are checked when saving, types at once.
     func canHold(_ value: AttributeValue) -> Bool {

@@ -162,7 +162,7 @@ extension ManagedObject {
     /// added and removed, an order that was restored. Loads no list of destinations.
     /// - Complexity: O(changes), and O(destinations) for each ordered relationship that was touched.
     public final var hasPersistentChangedValues: Bool {
-        takeInInverses()
+        applyUnreadInverses()
         if !changedValues().isEmpty { return true }
         guard let toMany = changes?.values.toMany else { return false }
         return toMany.pairs.contains { slot, change in

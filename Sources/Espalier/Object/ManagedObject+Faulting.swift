@@ -16,7 +16,7 @@ extension ManagedObject {
             }
             return
         }
-        if !hasRow && !bringRow() { return }
+        if !hasRow && !loadRow() { return }
         guard hasRow else {
             state.insert(.inaccessible)
             return
@@ -30,7 +30,7 @@ extension ManagedObject {
     ///
     /// - Returns: whether the store could be asked: it may have no such row.
     @discardableResult
-    final func bringRow() -> Bool {
+    final func loadRow() -> Bool {
         guard let context = managedObjectContext else { return false }
         do {
             try context.loadRow(of: self)
@@ -51,6 +51,7 @@ extension ManagedObject {
 
     /// Makes the object a fault without values and without unsaved changes.
     final func turnIntoFault() {
+        assert(!isInserted, "a new object has no row to be read again")
         willTurnIntoFault()
         row = nil
         changes = nil

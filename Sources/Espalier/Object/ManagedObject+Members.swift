@@ -1,9 +1,9 @@
-// To-many relationships one destination at a time: what live collections ask and do, by slot.
+// To-many relationships one destination at a time: the questions and changes of live collections, by slot.
 //
 // Invariants
 //   1. Each answer is what `destinationIDs` would give, and none reads a list that is not in memory, unless it is about
 //      places in an order.
-//   2. What a store refuses to tell reads as empty, and the next save reports why.
+//   2. If a store cannot answer, the relationship reads as empty, and the next save reports why.
 
 import EspalierModel
 import EspalierStore
@@ -16,15 +16,15 @@ extension ManagedObject {
     /// - Complexity: O(1) if that is known; else the store counts, which is O(n / entries of a page), and asks for each
     ///   unsaved addition and removal once.
     final func destinationCount(at slot: Int) -> Int {
-        takeInInverses()
+        applyUnreadInverses()
         guard let changes, changes.values.toMany.contains(slot) else { return storedCount(at: slot) }
-        let stand = withContext { $0.cache.changeCount } ?? 0
+        let changeCount = withContext { $0.cache.changeCount } ?? 0
         guard let change = changes.values.toMany[slot] else { return 0 }
-        if let count = change.count(at: stand) { return count }
+        if let count = change.count(at: changeCount) { return count }
         var count = storedCount(at: slot)
         for id in change.added where !isStored(id, at: slot) { count += 1 }
         for id in change.removed where isStored(id, at: slot) { count -= 1 }
-        changes.values.toMany.modify(slot) { $0.note(count: count, at: stand) }
+        changes.values.toMany.modify(slot) { $0.note(count: count, at: changeCount) }
         return count
     }
 
@@ -32,7 +32,7 @@ extension ManagedObject {
     ///
     /// - Complexity: O(log n) if the store is asked, and as `destinationCount` after removals of all that it holds.
     final func hasNoDestinations(at slot: Int) -> Bool {
-        takeInInverses()
+        applyUnreadInverses()
         guard let change = changes?.values.toMany[slot] else { return !storesMore(than: 0, at: slot) }
         if change.isWhole { return change.id(at: 0) == nil }
         guard change.added.isEmpty else { return false }
@@ -44,7 +44,7 @@ extension ManagedObject {
     /// - Complexity: O(log n), a look-up in the store among others; O(n) for an ordered relationship whose list is in
     ///   memory and not changed, or whose inverse is ordered too.
     final func hasDestination(_ id: ObjectID, at slot: Int) -> Bool {
-        takeInInverses()
+        applyUnreadInverses()
         var known: Bool?
         changes?.values.toMany.modify(slot) { known = $0.contains(id) }
         return known ?? isStored(id, at: slot)
@@ -54,18 +54,18 @@ extension ManagedObject {
     ///
     /// - Complexity: O(log n) once the list of IDs is in memory.
     final func destinationID(at index: Int, inOrder slot: Int) -> ObjectID? {
-        takeInInverses()
+        applyUnreadInverses()
         guard index >= 0 else { return nil }
         if let change = changes?.values.toMany[slot] { return change.id(at: index) }
         let list = storedDestinationIDs(at: slot)
         return index < list.count ? list[index] : nil
     }
 
-    /// Where `id` stands in an ordered relationship.
+    /// The index of `id` in an ordered relationship.
     ///
     /// - Complexity: O(log n) if the order has unsaved changes, and O(n) the first time; else O(n).
     final func destinationIndex(of id: ObjectID, inOrder slot: Int) -> Int? {
-        takeInInverses()
+        applyUnreadInverses()
         var place: Int?
         var isKnown = false
         changes?.values.toMany.modify(slot) { (place, isKnown) = ($0.index(of: id), true) }
@@ -90,7 +90,7 @@ extension ManagedObject {
         }
     }
 
-    /// What `question` finds out; `otherwise` if there is nobody to ask or the store refuses, which is recorded.
+    /// The answer to `question`; `otherwise` if there is no context, or if the store fails, which is recorded.
     private func askStore<Answer>(
         at slot: Int, otherwise: Answer,
         _ question: (ManagedObjectContext, Relationship) throws(ContextError) -> Answer
@@ -124,7 +124,7 @@ extension ManagedObject {
         return nil
     }
 
-    /// Makes the destination at `source` of an ordered relationship stand at `target`, or refuses with the reason.
+    /// Moves the destination at `source` of an ordered relationship to `target`, or refuses with the reason.
     final func moveDestination(from source: Int, to target: Int, inOrder slot: Int) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
         if !isFulfilled { fireFault() }

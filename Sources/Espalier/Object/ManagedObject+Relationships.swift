@@ -31,6 +31,7 @@ extension ManagedObject {
 
     /// Sets the destination of a to-one relationship on this side only.
     final func setRawDestination(_ id: ObjectID?, at slot: Int) {
+        assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is to-many")
         if let newValues = changeableNewValues() {
             newValues.setDestination(id, at: slot)
         } else {
@@ -61,7 +62,7 @@ extension ManagedObject {
         guard let id = destinationID(at: slot) else { return nil }
         let known = withContext { $0.memory.registry[id] } ?? nil
         if let known, !known.wantsCohort { return known }
-        // Retained: what the class of a new object does in `init`, and those that end do, may let go of the context.
+        // Retained: the `init` of a new object and the `deinit` of others may release the context.
         guard let context = managedObjectContext else {
             requireContext()
             return nil
@@ -74,7 +75,7 @@ extension ManagedObject {
 
     /// The destinations of a to-many relationship: in the kept order, or stored ones by key and then new ones.
     final func destinationIDs(at slot: Int) -> [ObjectID] {
-        takeInInverses()
+        applyUnreadInverses()
         guard let change = changes?.values.toMany[slot] else { return storedDestinationIDs(at: slot) }
         return change.list ?? change.applied(to: storedDestinationIDs(at: slot))
     }
@@ -123,8 +124,12 @@ extension ManagedObject {
             noteChange()
             return nil
         }
-        if let old { unlink(old, across: relationship) }
-        if let destination { linkFree(destination, across: relationship) }
+        if let destination {
+            if let old { leave(old, across: relationship) }
+            linkFree(destination, across: relationship)
+        } else if let old {
+            unlink(old, across: relationship)
+        }
         return nil
     }
 
@@ -222,17 +227,18 @@ extension ManagedObject {
     /// Relates both sides; whom a to-one side was related to before is unrelated first.
     final func link(_ other: ManagedObject, across relationship: Relationship) {
         if !relationship.isToMany, let old = destinationID(at: relationship.slot), old != other.storedID {
-            unlink(old, across: relationship)
+            leave(old, across: relationship)
         }
         linkFree(other, across: relationship)
     }
 
-    /// Relates both sides, if this one has no destination yet or may have several.
+    /// Relates both sides, if this one has left its destination or may have several.
     private func linkFree(_ other: ManagedObject, across relationship: Relationship) {
+        assert(isInContext(of: other), "objects of two contexts are related")
         let inverse = withShape { $0.inverses[relationship.slot] }
         alignMerges(with: other, across: relationship)
         if let inverse, !inverse.isToMany, let old = other.destinationID(at: inverse.slot), old != storedID {
-            other.unlink(old, across: inverse)
+            other.leave(old, across: inverse)
         }
         addRaw(other.storedID, to: relationship)
         guard let inverse, !(other === self && inverse === relationship) else { return }
@@ -244,13 +250,13 @@ extension ManagedObject {
         }
     }
 
-    /// Makes the to-many relationships of a new object what they have become by the to-one sides of others.
-    final func takeInInverses() {
-        if state.contains(.inserted) { withContext { $0.takeInInverses() } }
+    /// Applies the additions that the to-one sides of other objects have made to relationships of a new object.
+    final func applyUnreadInverses() {
+        if state.contains(.inserted) { withContext { $0.applyUnreadInverses() } }
     }
 
-    /// Adds what a to-one side leads here from.
-    final func takeIn(_ id: ObjectID, at slot: Int) {
+    /// Adds an object whose to-one side leads here.
+    final func applyUnreadInverse(_ id: ObjectID, at slot: Int) {
         beginChange(of: entity.relationships[slot]).add(id, toMany: slot)
     }
 
@@ -258,6 +264,12 @@ extension ManagedObject {
     final func unlink(_ id: ObjectID, across relationship: Relationship) {
         if let other = withContext({ $0.memory.registry[id] }) ?? nil { alignMerges(with: other, across: relationship) }
         removeRaw(id, from: relationship)
+        leave(id, across: relationship)
+    }
+
+    /// Takes this object out of the other side only: of a to-one relationship that leads elsewhere next, and is not
+    /// empty in between, which would count as a change that was taken back.
+    private func leave(_ id: ObjectID, across relationship: Relationship) {
         guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
             return
         }
@@ -338,8 +350,8 @@ extension ManagedObject {
         noteChange()
     }
 
-    /// Whether the store holds `id` in a set that somebody else may have changed below the changes made here; `nil` if
-    /// nobody has, or if that cannot be read.
+    /// Whether the store holds `id` in a set that another context may have changed below the changes made here; `nil`
+    /// if none has, or if the set cannot be read.
     private func isStoredBelowMerge(_ id: ObjectID, _ relationship: Relationship) -> Bool? {
         guard changes?.values.toMany[relationship.slot]?.isMerged == true, let context = managedObjectContext else {
             return nil
@@ -353,12 +365,13 @@ extension ManagedObject {
     /// that it belongs to; a set does not.
     @discardableResult
     final func beginChange(of relationship: Relationship) -> ObjectChanges {
-        takeInInverses()
+        assert(relationship.isToMany, "\(relationship.name) is to-one")
+        applyUnreadInverses()
         if let changes, changes.values.toMany.contains(relationship.slot) { return changeable() }
         var start = ToManyChange()
         if relationship.isOrdered {
             // First the row: a list that is newer than its row is noticed when saving, one that is older is not.
-            if !hasRow { bringRow() }
+            if !hasRow { loadRow() }
             let stored = storedDestinationIDs(at: relationship.slot)
             start = ToManyChange(list: stored, base: stored)
         }

@@ -4,8 +4,8 @@
 //   1. Reading never traps: no value, an unknown name or a value of another type reads as `nil`, empty or `unsetValue`.
 //      A stored value that the type does not have, such as the raw value of no case, is recorded as a violation.
 //   2. Writing never traps: what is refused is recorded and reported by the context's next save.
-//   3. Generic functions are thin and inlinable, so that an application's compiler knows the type: asking for the type
-//      at run time took a sixth of the time that fetching and reading whole objects took.
+//   3. Generic functions are thin and inlinable, so that the compiler of an application knows the type (see Decisions,
+//      "Typed access").
 
 public import EspalierModel
 
@@ -34,8 +34,8 @@ extension ManagedObject {
         return nil
     }
 
-    // The types that most attributes have: what is asked for is read from the row at once. By way of an
-    // `AttributeValue` reading whole objects took a tenth longer.
+    // The types that most attributes have are read from the row at once, without an `AttributeValue` (see Decisions,
+    // "Typed access").
 
     /// A text that must have a value.
     ///

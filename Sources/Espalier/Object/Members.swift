@@ -1,10 +1,9 @@
-// What both kinds of live collection are made of: a to-many relationship of an object, or objects that have no owner
-// yet.
+// The storage of both kinds of live collection: a to-many relationship of an object, or objects that have no owner yet.
 //
 // Invariants
-//   1. Of a relationship nothing is kept but its owner and its slot: each question is answered anew, so all copies
-//      always agree. Copies of objects without owner share them.
-//   2. Objects without owner stand once each.
+//   1. For a relationship only its owner and its slot are stored. Each question is answered anew, so all copies agree.
+//      Copies of a collection without owner share its objects.
+//   2. A collection without owner has each object once.
 
 import EspalierModel
 

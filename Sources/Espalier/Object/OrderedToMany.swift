@@ -2,8 +2,8 @@
 //
 // Invariants
 //   1. It keeps no member of a relationship: it asks the object and the store, one question at a time.
-//   2. It is no `Collection`, as the store may answer the count and later give a list that somebody else has changed in
-//      between: an algorithm of the standard library that asks for both would stop the program.
+//   2. It is no `Collection`: the store may answer the count and later return a list that another context has changed
+//      in between, and an algorithm of the standard library that asks for both would then stop the program.
 
 public import EspalierModel
 
@@ -27,7 +27,7 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
 
     init(of owner: ManagedObject, slot: Int) { members = Members(of: owner, slot: slot) }
 
-    /// These objects, to be assigned to a relationship; one that comes twice stands where it comes first.
+    /// These objects, to be assigned to a relationship; an object that occurs twice has its first place.
     ///
     /// - Complexity: O(n).
     public init(_ objects: some Sequence<Destination>) { members = Members(objects.lazy.map { $0 }) }
@@ -90,17 +90,17 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
 
     // MARK: Changing
 
-    /// Puts `object` behind all others, unless it is a member.
+    /// Puts `object` after all others, unless it is a member.
     ///
     /// - Complexity: O(log n); O(n) for the first change.
     public nonmutating func append(_ object: Destination) { members.add([object]) }
 
-    /// Puts those of `objects` that are no members behind all others; all, or none if one of them is refused.
+    /// Puts those of `objects` that are no members after all others; all, or none if one of them is refused.
     ///
     /// - Complexity: O(k log n) for k objects; O(n) for the first change.
     public nonmutating func append(contentsOf objects: some Sequence<Destination>) { members.add(Array(objects)) }
 
-    /// Puts `object` before the member at `index`, or behind all others if that is `count`, unless it is a member.
+    /// Puts `object` before the member at `index`, or after all others if that is `count`, unless it is a member.
     ///
     /// - Complexity: O(log n); O(n) for the first change.
     public nonmutating func insert(_ object: Destination, at index: Int) { members.insert([object], at: index) }
@@ -112,7 +112,7 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
         members.insert(Array(objects), at: index)
     }
 
-    /// Moves the member at `source` so that it stands at `target` afterwards.
+    /// Moves the member at `source` so that it is at `target` afterwards.
     ///
     /// - Complexity: O(log n); O(n) for the first change.
     public nonmutating func move(from source: Int, to target: Int) { members.move(from: source, to: target) }

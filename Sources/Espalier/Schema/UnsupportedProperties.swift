@@ -1,4 +1,5 @@
-// What the compiler says of a stored property that no entity can have: overloads that no supported type chooses.
+// Overloads for stored properties that no entity can have: the compiler chooses them for unsupported types only, and
+// says what to do.
 //
 // Invariants
 //   1. Each is unavailable, so none of these bodies ever runs; a supported type always has a better overload.

@@ -26,20 +26,18 @@ package struct BTree<Source: PageSource> {
     /// - Complexity: O(log n): one page per level.
     @inline(__always)
     package func locate(_ key: TreeKey, in record: TreeRecord) throws(StorageError) -> LeafPosition {
-        var page = record.root
-        var expectedLevel = -1
-        while true {
-            let pin = try source.pin(page)
-            let view = pin.view
-            if expectedLevel == 0 { view.expectSearch() }
-            try check(view, page, record, expectedLevel)
-            let position =
-                record.kind == .integer
-                ? view.position(ofInteger: key.integer) : view.position(ofBytes: key.bytes)
-            if view.isLeaf { return LeafPosition(pin: pin, position: position) }
-            page = view.child(position.childIndex)
-            expectedLevel = view.level &- 1
+        let end = try descend(from: record.root, in: record) { _, view in
+            position(of: key, in: view, record).childIndex
         }
+        let pin = try pinLeaf(end, in: record)
+        let view = pin.view
+        return LeafPosition(pin: pin, position: position(of: key, in: view, record))
+    }
+
+    /// The place of `key` in a page of `record`'s tree, whose kind of keys is known without asking the page.
+    @inline(__always)
+    func position(of key: TreeKey, in view: PageView, _ record: TreeRecord) -> SlotPosition {
+        record.kind == .integer ? view.position(ofInteger: key.integer) : view.position(ofBytes: key.bytes)
     }
 
     /// A copy of the value of `key`, or `nil`.
@@ -130,27 +128,57 @@ package struct BTree<Source: PageSource> {
         return .corrupt(rule, page: page, tree: record.treeID)
     }
 
-    /// Descends to the leaf of `key` and writes the way into `path`.
+    /// Descends from `start` to a leaf: the one descent of the engine.
     ///
-    /// The leaf itself is pinned only if it is the root.
+    /// The leaf is not pinned, except to find out that `start` is one: `pinLeaf` pins it.
+    ///
+    /// - Parameters:
+    ///   - expectedLevel: the level that `start` must have; -1 for the root, which may have any.
+    ///   - choose: says of each interior page which child to follow.
+    @inline(__always)
+    func descend(
+        from start: PageNumber, expectedLevel: Int = -1, in record: TreeRecord,
+        _ choose: (PageNumber, PageView) -> Int
+    ) throws(StorageError) -> DescentEnd {
+        var end = DescentEnd(page: start, expectedLevel: expectedLevel)
+        while end.expectedLevel != 0 {
+            let pin = try source.pin(end.page)
+            let view = pin.view
+            try check(view, end.page, record, end.expectedLevel)
+            guard !view.isLeaf else { break }
+            let index = choose(end.page, view)
+            end = DescentEnd(page: view.child(index), expectedLevel: view.level &- 1)
+        }
+        return end
+    }
+
+    /// Pins the leaf at which a descent ended.
+    @inline(__always)
+    func pinLeaf(_ end: DescentEnd, in record: TreeRecord) throws(StorageError) -> PagePin {
+        let pin = try source.pin(end.page)
+        pin.view.expectSearch()
+        try check(pin.view, end.page, record, end.expectedLevel)
+        return pin
+    }
+
+    /// Descends to the leaf of `key` and writes the way into `path`.
     func descend(to key: TreeKey, in record: TreeRecord, _ path: inout TreePath) throws(StorageError) {
         assert(path.count == 0, "a descent begins at the root")
-        var page = record.root
-        var expectedLevel = -1
-        while true {
-            let pin = try source.pin(page)
-            let view = pin.view
-            try check(view, page, record, expectedLevel)
-            guard !view.isLeaf else { break }
+        let end = try descend(from: record.root, in: record) { page, view in
             let index = view.position(of: key).childIndex
             path.push(page, index)
-            page = view.child(index)
-            expectedLevel = view.level &- 1
-            if expectedLevel == 0 { break }
+            return index
         }
-        path.push(page, 0)
-        assert(path.page(0) == record.root && expectedLevel <= 0, "the way leads from the root to a leaf")
+        path.push(end.page, 0)
+        assert(path.page(0) == record.root && end.expectedLevel <= 0, "the way leads from the root to a leaf")
     }
+}
+
+/// Where a descent has ended: a leaf that is not pinned yet.
+struct DescentEnd {
+    let page: PageNumber
+    /// 0; or -1 for a root, which may turn out to have any level.
+    let expectedLevel: Int
 }
 
 /// A pinned leaf and a place in it.

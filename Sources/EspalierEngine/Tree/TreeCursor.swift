@@ -27,18 +27,24 @@ package final class TreeCursor<Source: PageSource> {
     private var record: TreeRecord
     /// What the keys are.
     package let kind: KeyKind
-    private var path: TreePath {
-        // SAFETY: no access lasts while another begins: its entries are plain numbers.
-        _read { yield unsafe storedPath }
-        _modify { yield &(unsafe storedPath) }
-    }
-    private var leaf: PagePin? {
-        // SAFETY: no access lasts while another begins: a pin that goes calls nobody.
-        _read { yield unsafe storedLeaf }
-        _modify { yield &(unsafe storedLeaf) }
-    }
-    @exclusivity(unchecked) private var storedPath = TreePath()
-    @exclusivity(unchecked) private var storedLeaf: PagePin?
+    // Debug builds check that no access to these two lasts while another one begins; release builds take it on trust.
+    #if DEBUG
+        private var path = TreePath()
+        private var leaf: PagePin?
+    #else
+        private var path: TreePath {
+            // SAFETY: no access lasts while another begins: its entries are plain numbers.
+            _read { yield unsafe storedPath }
+            _modify { yield &(unsafe storedPath) }
+        }
+        private var leaf: PagePin? {
+            // SAFETY: no access lasts while another begins: the release of a pin calls no code of a cursor.
+            _read { yield unsafe storedLeaf }
+            _modify { yield &(unsafe storedLeaf) }
+        }
+        @exclusivity(unchecked) private var storedPath = TreePath()
+        @exclusivity(unchecked) private var storedLeaf: PagePin?
+    #endif
     /// The view of `leaf`, at hand without unwrapping it.
     private var view: PageView
     private var index = 0
@@ -316,22 +322,13 @@ package final class TreeCursor<Source: PageSource> {
         place = .beforeFirst  // should a page be damaged
         path.removeAll()
         let tree = tree
-        var page = record.root
-        var expectedLevel = -1
-        while true {
-            let pin = try tree.source.pin(page)
-            if expectedLevel == 0 { pin.view.expectSearch() }
-            try tree.check(pin.view, page, record, expectedLevel)
-            let position =
-                kind == .integer ? pin.view.position(ofInteger: key.integer) : pin.view.position(ofBytes: key.bytes)
-            if pin.view.isLeaf {
-                hold(pin)
-                return position
-            }
-            path.push(page, position.childIndex)
-            page = pin.view.child(position.childIndex)
-            expectedLevel = pin.view.level - 1
+        let end = try tree.descend(from: record.root, in: record) { page, view in
+            let index = tree.position(of: key, in: view, record).childIndex
+            path.push(page, index)
+            return index
         }
+        hold(try tree.pinLeaf(end, in: record))
+        return tree.position(of: key, in: view, record)
     }
 
     /// Descends from `start`, the root or a child of the last page of `path`, along its first or last children.
@@ -342,17 +339,12 @@ package final class TreeCursor<Source: PageSource> {
         assert(startLevel >= 0 || start == record.root, "a descent begins at the root, or below the last page")
         if startLevel < 0 { path.removeAll() }
         let tree = tree
-        var page = start
-        var expectedLevel = startLevel
-        while true {
-            let pin = try tree.source.pin(page)
-            try tree.check(pin.view, page, record, expectedLevel)
-            if pin.view.isLeaf { return hold(pin) }
-            let index = toLast ? pin.view.cellCount : 0
+        let end = try tree.descend(from: start, expectedLevel: startLevel, in: record) { page, view in
+            let index = toLast ? view.cellCount : 0
             path.push(page, index)
-            page = pin.view.child(index)
-            expectedLevel = pin.view.level - 1
+            return index
         }
+        hold(try tree.pinLeaf(end, in: record))
     }
 
     private func crossToNextLeaf() throws(StorageError) -> Bool {

@@ -100,7 +100,8 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
         do {
             return try pattern.matches(text)
         } catch {
-            try subject.giveUp(FetchPredicateError(.patternTooSlow(pattern.source, stepCountMax: error.stepCountMax)))
+            try subject.stopEvaluation(
+                FetchPredicateError(.patternTooSlow(pattern.source, stepCountMax: error.stepCountMax)))
             return false
         }
     }

@@ -66,7 +66,7 @@ extension FetchPredicate {
             if bound.contains(name) { return expression }
             guard let value = values[name] else {
                 throw FetchPredicateError(
-                    .unboundVariable(name), suggestion: NearMiss.nearest(to: name, among: values.keys.sorted()))
+                    .unboundVariable(name), suggestion: NameSuggestion.nearest(to: name, among: values.keys.sorted()))
             }
             return value
         case .list(let elements): return .list(try substituting(elements, values, bound))

@@ -21,7 +21,7 @@ extension PredicateParser {
         guard let known = GrammarFunction.byName[function] else {
             throw lexer.error(
                 .unknownFunction(name), at: nameToken.start,
-                suggestion: NearMiss.nearest(to: name, among: GrammarFunction.byName.keys.sorted()))
+                suggestion: NameSuggestion.nearest(to: name, among: GrammarFunction.byName.keys.sorted()))
         }
         if case .refused(let instead) = known {
             throw lexer.error(.unsupported("function '\(name)'", instead: instead), at: nameToken.start)
@@ -49,7 +49,7 @@ extension PredicateParser {
             throw lexer.error(
                 .unexpected(found: "type '\(typeName)'", expected: "a type such as 'NSDate', 'NSNumber' or 'NSString'"),
                 at: typeToken.start,
-                suggestion: NearMiss.nearest(to: typeName, among: GrammarFunction.castTypes.keys.sorted()))
+                suggestion: NameSuggestion.nearest(to: typeName, among: GrammarFunction.castTypes.keys.sorted()))
         }
         try advance()
         try expect(")")

@@ -224,7 +224,7 @@ extension PredicateParser {
         if case .word(let word) = token.kind {
             let keywords =
                 ["AND", "OR"] + PredicateParser.operators.keys.filter { $0.count > 1 && $0 != "IN" }.sorted()
-            suggestion = NearMiss.nearest(to: word, among: keywords.filter { $0.first?.isLetter == true })
+            suggestion = NameSuggestion.nearest(to: word, among: keywords.filter { $0.first?.isLetter == true })
         }
         let found = token.kind == .end ? "the end of the text" : "'\(token.text)'"
         return lexer.error(.unexpected(found: found, expected: expected), at: token.start, suggestion: suggestion)

@@ -27,11 +27,11 @@ extension PatternMatch {
         var (place, position) = (start, origin)
         while true {
             try count()
-            var goesOn = true
+            var isOnWay = true
             switch program.instructions[place] {
             case .match:
                 if end == nil || end == position { return position }
-                goesOn = false
+                isOnWay = false
             case .jump(let target):
                 place = target
                 continue
@@ -43,32 +43,32 @@ extension PatternMatch {
             case .save(let register):
                 later.append(.register(register, value: registers[register]))
                 registers[register] = position
-            case .advanced(let register): goesOn = registers[register] != position
-            case .assertion(let assertion): goesOn = holds(assertion, at: position)
+            case .advanced(let register): isOnWay = registers[register] != position
+            case .assertion(let assertion): isOnWay = holds(assertion, at: position)
             case .look(let isAhead, let isNegative, _):
                 let former = registers
                 let isThere = try looks(place + 2, at: position, isAhead: isAhead, &registers)
-                goesOn = isThere != isNegative
-                note(former, &registers, keeps: goesOn && isThere, &later)
+                isOnWay = isThere != isNegative
+                note(former, &registers, keeps: isOnWay && isThere, &later)
             case .atomic:
                 let former = registers
                 if let ended = try tryWays(place + 2, from: position, end: nil, &registers) {
                     note(former, &registers, keeps: true, &later)
                     position = ended
                 } else {
-                    goesOn = false
+                    isOnWay = false
                 }
             case .backReference(let number, let ignoresCase):
                 if let ended = try repeated(number, ignoresCase, at: position, registers) {
                     position = ended
                 } else {
-                    goesOn = false
+                    isOnWay = false
                 }
             case let instruction:
-                goesOn = position < scalars.count && takes(instruction, scalars[position])
-                if goesOn { position += 1 }
+                isOnWay = position < scalars.count && takes(instruction, scalars[position])
+                if isOnWay { position += 1 }
             }
-            if goesOn {
+            if isOnWay {
                 place += 1
                 continue
             }

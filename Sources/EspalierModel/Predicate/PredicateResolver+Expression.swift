@@ -73,7 +73,7 @@ extension PredicateResolver {
         guard let function = GrammarFunction.byName[GrammarFunction.normalized(name)] else {
             throw FetchPredicateError(
                 .unknownFunction(name),
-                suggestion: NearMiss.nearest(to: name, among: GrammarFunction.byName.keys.sorted()))
+                suggestion: NameSuggestion.nearest(to: name, among: GrammarFunction.byName.keys.sorted()))
         }
         var operands: [Operand] = []
         for argument in arguments { operands.append(try resolve(argument)) }
@@ -217,7 +217,7 @@ extension PredicateResolver {
             let names = GrammarFunction.castTypes.keys.sorted()
             throw FetchPredicateError(
                 .typeMismatch(found: "the type '\(name)'", expected: "one of " + names.joined(separator: ", ")),
-                suggestion: NearMiss.nearest(to: name, among: names))
+                suggestion: NameSuggestion.nearest(to: name, among: names))
         }
         if case .value(let value) = operand.expression {
             return Operand(expression: .value(ResolvedFunction.cast(value, to: type)), family: Family(type), type: type)

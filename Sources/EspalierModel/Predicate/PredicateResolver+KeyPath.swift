@@ -33,7 +33,7 @@ extension PredicateResolver {
         guard let aggregate = PredicateResolver.operators[name] else {
             throw located(
                 .collectionOperator(name, problem: "there is no such operator"), at: keyPath, component: position,
-                suggestion: NearMiss.nearest(to: name, among: PredicateResolver.operators.keys.sorted()))
+                suggestion: NameSuggestion.nearest(to: name, among: PredicateResolver.operators.keys.sorted()))
         }
         let remaining = keyPath.components.indices.filter { $0 != position }
         guard !remaining.contains(where: { keyPath.components[$0].isOperator }) else {
@@ -156,7 +156,7 @@ extension PredicateResolver {
             guard let element = description.elements.first(where: { $0.name == name }) else {
                 throw located(
                     .pathBeyondAttribute(description.name, next: name), at: keyPath, component: next,
-                    suggestion: NearMiss.nearest(to: name, among: description.elements.map(\.name)))
+                    suggestion: NameSuggestion.nearest(to: name, among: description.elements.map(\.name)))
             }
             description = element
         }
@@ -175,7 +175,7 @@ extension PredicateResolver {
         let names = entity.attributes.map(\.name) + entity.relationships.map(\.name)
         return located(
             .unknownProperty(name, entity: entity.name), at: keyPath, component: position,
-            suggestion: NearMiss.nearest(to: name, among: names))
+            suggestion: NameSuggestion.nearest(to: name, among: names))
     }
 }
 

@@ -22,7 +22,7 @@ public protocol PredicateSubject {
     /// Ends an evaluation that takes longer than it may, by throwing what this kind of subject throws.
     ///
     /// Only a subject that cannot fail may return: the pattern then counts as not matched.
-    func giveUp(_ error: FetchPredicateError) throws(Failure)
+    func stopEvaluation(_ error: FetchPredicateError) throws(Failure)
 
     /// The ID of the destination of the to-one relationship in `slot`; to be given if it is cheaper than the object.
     func destinationID(at slot: Int) throws(Failure) -> ObjectID?
@@ -41,5 +41,5 @@ extension PredicateSubject {
 
 extension PredicateSubject where Failure == Never {
     /// Nothing: evaluation goes on.
-    public func giveUp(_ error: FetchPredicateError) {}
+    public func stopEvaluation(_ error: FetchPredicateError) {}
 }

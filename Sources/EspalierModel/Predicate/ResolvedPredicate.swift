@@ -19,6 +19,8 @@ public struct ResolvedPredicate: Sendable {
     public let entity: Entity
     /// The condition in slots.
     package let root: Node
+    /// What the condition comes down to if it says nothing but that an attribute of the object has a value.
+    package let equality: AttributeEquality?
 
     /// A condition, resolved.
     package indirect enum Node: Sendable {
@@ -50,6 +52,7 @@ public struct ResolvedPredicate: Sendable {
             var resolver = PredicateResolver(entity: entity, model: model)
             root = try resolver.resolve(predicate)
         }
+        equality = AttributeEquality(root)
     }
 
     /// The conditions that must all be true: the children of a topmost AND, or the predicate itself.

@@ -66,7 +66,7 @@ struct ModelChecker {
     /// `; did you mean 'x'?` if a name is near; after many problems there are no hints, whose cost grows with names.
     func hint(_ name: String, among names: [String]) -> String {
         guard found.count < Self.hintedProblemCountMax else { return "" }
-        return NearMiss.nearest(to: name, among: names).map { "; did you mean '\($0)'?" } ?? ""
+        return NameSuggestion.nearest(to: name, among: names).map { "; did you mean '\($0)'?" } ?? ""
     }
 
     private mutating func checkEntity(at index: Int) {

@@ -50,7 +50,9 @@ extension ModelConverter {
         }
         guard let name = element["composite"], let composite = composites[name] else {
             let name = element["composite"] ?? ""
-            let hint = NearMiss.nearest(to: name, among: composites.keys.sorted()).map { "; did you mean '\($0)'?" }
+            let hint = NameSuggestion.nearest(to: name, among: composites.keys.sorted()).map {
+                "; did you mean '\($0)'?"
+            }
             report(
                 .invalidModel, element, in: path,
                 "names the composite '\(name)', which does not exist\(hint ?? "; add it")")

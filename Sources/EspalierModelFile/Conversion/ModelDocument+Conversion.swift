@@ -152,7 +152,7 @@ struct ModelConverter {
     private mutating func noteUnknownAttributes(of element: ModelElement, path: [ModelElement]) {
         let known = element.kind.rule.attributes
         for attribute in element.attributes where known[attribute.name] == nil {
-            let hint = NearMiss.nearest(to: attribute.name, among: known.keys.sorted()).map {
+            let hint = NameSuggestion.nearest(to: attribute.name, among: known.keys.sorted()).map {
                 "; did you mean '\($0)'?"
             }
             note(

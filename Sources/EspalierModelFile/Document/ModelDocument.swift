@@ -109,7 +109,7 @@ private struct ModelElementReader {
                 result.children.append(read(child, as: childKind))
             } else {
                 let names = kind.rule.children.map(\.rawValue).sorted()
-                let hint = NearMiss.nearest(to: child.name, among: names).map { ": did you mean '\($0)'?" } ?? ""
+                let hint = NameSuggestion.nearest(to: child.name, among: names).map { ": did you mean '\($0)'?" } ?? ""
                 let right = names.isEmpty ? "nothing can be in it" : "in it can be \(names.joined(separator: ", "))"
                 report(
                     child.line, result.label, "the element '\(child.name.shortened)' is unknown\(hint); \(right)")

@@ -44,7 +44,7 @@ struct ModelElementChecker {
     {
         guard let word = rule.attributes[attribute.name], !word.allows(attribute.value) else { return }
         var hint = ""
-        if case .choice(let values) = word, let near = NearMiss.nearest(to: attribute.value, among: values) {
+        if case .choice(let values) = word, let near = NameSuggestion.nearest(to: attribute.value, among: values) {
             hint = "did you mean '\(near)'? "
         }
         let text = "\(attribute.name)=\"\(attribute.value.shortened)\""

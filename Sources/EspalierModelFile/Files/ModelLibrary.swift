@@ -49,7 +49,7 @@ public struct ModelLibrary: Sendable {
     ) throws(ModelFileError) -> ManagedObjectModel {
         guard let url = urls[name] else {
             let path = folders.map(\.path).joined(separator: ", ")
-            let hint = NearMiss.nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
+            let hint = NameSuggestion.nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
             let list = names.isEmpty ? "no model" : names.map { "'\($0)'" }.joined(separator: ", ")
             throw ModelFileError(path: path, .notFound, "there is no model '\(name)': \(hint)there are \(list)")
         }

@@ -10,30 +10,29 @@ extension BTreeSnapshot {
         try check(fetch)
         return try reading(fetch) { state, fetch throws(StoreError) in
             let (session, planner) = (state.session, try state.planner(store))
-            if let rows = try rowsOfPoint(fetch, planner, session.transaction) { return rows }
             let plan = planner.plan(fetch, wantsRows: true)
+            if let rows = try rowsOfEntries(plan, session.transaction) { return rows }
             return try FetchExecution(plan, .rows, session).run().snapshots()
         }
     }
 
-    /// The rows with one value of an index, if nothing else is asked for, and nothing is left to be tested or cut;
-    /// `nil` otherwise, and if they are too many to be read one by one.
+    /// The rows of a plan that reads the entries of one value and leaves nothing to test or to cut.
     ///
-    /// An application that looks objects up by name asks for nothing else; all that the execution of any plan has to
-    /// keep in mind costs a tenth of that.
-    private func rowsOfPoint(
-        _ fetch: StoreFetch, _ planner: FetchPlanner, _ transaction: borrowing StoreTransaction<ReadTransaction>
+    /// - Returns: `nil` for every other plan, and if the rows are too many to be read one by one: then `FetchExecution`
+    ///   carries the plan out.
+    private func rowsOfEntries(
+        _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<ReadTransaction>
     ) throws(StoreError) -> SnapshotList? {
-        guard fetch.offset == 0, fetch.limit == nil, fetch.keys == StoreFetch.allKeys,
-            let point = planner.point(fetch), point.isExact
+        guard case .entries(let group, let prefix) = plan.access, plan.isExact, plan.offset == 0, plan.limit == nil,
+            plan.keys == StoreFetch.allKeys
         else { return nil }
+        assert(plan.residual.isEmpty, "an exact plan leaves nothing to test")
         let found = try CandidateCollector.candidates(
-            point.group, beginningWith: point.prefix, atMost: point.countMax, transaction, catalog)
+            group, beginningWith: prefix, atMost: plan.candidateCountMax, transaction, catalog)
         guard let candidates = found else { return nil }
         var builder = SnapshotBuilder(numbering: catalog.numbering)
         builder.reserveCapacity(candidates.count)
-        let entity = fetch.entity
-        let isWanted = catalog.numbering.isWanted(entity, includesSubentities: fetch.includesSubentities)
+        let (entity, isWanted) = (plan.entity, plan.isWanted)
         var rows = try transaction.lookup(in: catalog.rowTree(of: entity))
         for candidate in candidates where isWanted[Int(candidate.entityNumber)] {
             _ = try rows.withValue(of: candidate.key) { row throws(StoreError) in

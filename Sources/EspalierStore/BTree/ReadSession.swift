@@ -92,5 +92,5 @@ struct EvaluatedRow: PredicateSubject {
         try session.transaction.links(
             of: objectID.key, entity.relationships[slot], session.catalog)
     }
-    func giveUp(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
+    func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
 }

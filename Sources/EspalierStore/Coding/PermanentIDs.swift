@@ -13,18 +13,8 @@ internal import EspalierModel
 final class PermanentIDs {
     private let first: UInt64
     private let nobody = ObjectID(storeTag: 0, entityTag: 0, key: 1)
-    private var array: [ObjectID] {
-        // SAFETY: no access lasts while another begins: IDs call nobody.
-        _read { yield unsafe storedArray }
-        _modify { yield &(unsafe storedArray) }
-    }
-    private var table: ObjectIDTable<ObjectID> {
-        // SAFETY: as with `array`.
-        _read { yield unsafe storedTable }
-        _modify { yield &(unsafe storedTable) }
-    }
-    @exclusivity(unchecked) private var storedArray: [ObjectID] = []
-    @exclusivity(unchecked) private var storedTable = ObjectIDTable<ObjectID>()
+    private var array: [ObjectID] = []
+    private var table = ObjectIDTable<ObjectID>()
 
     /// Room for the temporary ones among `ids`.
     init(for ids: some Sequence<ObjectID>) {

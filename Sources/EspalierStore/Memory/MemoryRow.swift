@@ -24,7 +24,7 @@ struct MemoryRow: PredicateSubject {
         state.links(of: row.id, entity.relationships[slot])
     }
 
-    func giveUp(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
+    func stopEvaluation(_ error: FetchPredicateError) throws(StoreError) { throw .invalidPredicate(error) }
 
     private func subject(_ id: ObjectID) -> MemoryRow? {
         state.row(id).map { MemoryRow(row: $0, state: state, schema: schema) }

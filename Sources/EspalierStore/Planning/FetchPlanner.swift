@@ -39,7 +39,7 @@ struct FetchPlanner {
     /// - Parameter wantsRows: whether the values of the rows are asked for, not only their IDs or number.
     /// - Complexity: O(conditions x indexes).
     func plan(_ fetch: StoreFetch, wantsRows: Bool) -> FetchPlan {
-        if let plan = pointPlan(fetch) { return plan }
+        if let plan = equalityPlan(fetch) { return plan }
         let conditions = fetch.predicate?.root.conditions ?? []
         let hierarchyCount = hierarchyCount(of: fetch.entity)
         let rowCount = Double(hierarchyCount)

@@ -6,7 +6,7 @@ import EspalierModel
 enum Suggestion {
     /// The candidate that `word` is a near miss of, else the first one that it begins.
     static func closest(to word: String, among candidates: [String]) -> String? {
-        if let nearest = NearMiss.nearest(to: word, among: candidates) { return nearest }
+        if let nearest = NameSuggestion.nearest(to: word, among: candidates) { return nearest }
         let beginning = word.lowercased()
         guard beginning.count >= 3 else { return nil }
         return candidates.first { $0.lowercased().hasPrefix(beginning) }

@@ -30,7 +30,7 @@ enum CheckVerb: Verb {
         let page0 = try page0Findings(path)
         var outcome: Outcome
         do throws(ToolError) {
-            outcome = try unlessOutrun { () throws(ToolError) in try check(path, console) }
+            outcome = try repeatingRead { () throws(ToolError) in try check(path, console) }
         } catch {
             // A store too damaged to open is a finding as well.
             guard case .storage(let cause, _) = error, !page0.isEmpty || error.exitCode == .difference else {

@@ -41,7 +41,7 @@ enum FetchVerb: Verb {
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         // Each question is asked before anything is printed.
-        try unlessOutrun { () throws(ToolError) in try answer(arguments, console) }
+        try repeatingRead { () throws(ToolError) in try answer(arguments, console) }
         return .ok
     }
 

@@ -19,7 +19,7 @@ enum InfoVerb: Verb {
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         let path = arguments.required("FILE")
-        let (database, trees) = try unlessOutrun { () throws(ToolError) in
+        let (database, trees) = try repeatingRead { () throws(ToolError) in
             let database = try openForReading(path)
             return (database, try naming(path) { () throws(StorageError) in try database.beginRead().trees() })
         }

@@ -28,7 +28,7 @@ enum RebuildVerb: Verb {
         let isDryRun = arguments.flag("--dry-run")
         let report =
             isDryRun
-            ? try unlessOutrun { () throws(ToolError) in try rebuild(path, isDryRun: true, console) }
+            ? try repeatingRead { () throws(ToolError) in try rebuild(path, isDryRun: true, console) }
             : try rebuild(path, isDryRun: false, console)
         if arguments.wantsJSON {
             console.print(json(report, path))

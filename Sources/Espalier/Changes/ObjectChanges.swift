@@ -1,0 +1,273 @@
+// The unsaved changes of an object: new values, new destinations, changes of to-many relationships.
+//
+// Invariants
+//   1. A clean object has no `ObjectChanges` at all, unless a transient attribute has a value. A new object has its
+//      values and to-one destinations in `ManagedObject.newValues`.
+//   2. Destinations are IDs, never references to objects: changed objects form no reference cycles.
+//   3. A change is based on the committed row, unless `bases` says otherwise: a newer row came below it (+NewerRows).
+
+import EspalierModel
+import EspalierStore
+
+/// The unsaved values of one object.
+final class ObjectChanges {
+    /// All of it as one value, so that copying it is one assignment.
+    struct Values {
+        /// New attribute values.
+        var attributes = SlotValues<AttributeValue>()
+        /// New destinations of to-one relationships.
+        var destinations = SlotValues<ObjectID?>()
+        /// Changes of to-many relationships.
+        var toMany = SlotValues<ToManyChange>()
+        /// To-one relationships that a merge has emptied, as what the row leads to is related to another object here.
+        ///
+        /// The application has not changed them: they follow the next newer row.
+        var yielded: [Int] = []
+        /// What changes were based on, where the store has something else since; mostly there is none.
+        var bases: ChangeBases?
+
+        var isEmpty: Bool { attributes.isEmpty && destinations.isEmpty && toMany.isEmpty }
+    }
+
+    /// What has changed.
+    var values: Values
+    /// Whether a checkpoint keeps it too: then it must not change any more (`ManagedObject.changeable`).
+    ///
+    /// Counting references would tell it as well, at each change.
+    var isShared = false
+
+    init(_ values: consuming Values) { self.values = values }
+
+    /// Adds a destination to a to-many relationship whose change has begun.
+    func add(_ id: ObjectID, toMany slot: Int) { values.toMany.modify(slot) { $0.add(id) } }
+
+    /// Removes a destination from a to-many relationship whose change has begun.
+    func remove(_ id: ObjectID, fromMany slot: Int) { values.toMany.modify(slot) { $0.remove(id) } }
+
+    /// Makes a destination one, or none, of a to-many relationship without order whose stored list is known.
+    func settle(_ id: ObjectID, toMany slot: Int, isMember: Bool, isStored: Bool) {
+        values.toMany.modify(slot) { $0.settle(id, isMember: isMember, isStored: isStored) }
+    }
+
+    /// Forgets the values that another object keeps from now on.
+    func keepOnlyToMany() {
+        (values.attributes, values.destinations, values.bases) = (SlotValues(), SlotValues(), nil)
+        values.yielded = []
+    }
+
+    /// Takes out IDs of objects that are no more.
+    func forget(_ gone: Set<ObjectID>) {
+        for (slot, destination) in values.destinations.pairs {
+            if let destination, gone.contains(destination) { values.destinations.set(nil, at: slot) }
+        }
+        for (slot, _) in values.toMany.pairs { values.toMany.modify(slot) { $0.forget(gone) } }
+    }
+}
+
+/// The committed values that changes of one object were made on, of slots in which the store has another value by now.
+///
+/// Immutable: objects and checkpoints share it.
+final class ChangeBases {
+    /// The version of the row that the first of these changes was made on.
+    let version: UInt64
+    let attributes: SlotValues<AttributeValue>
+    let destinations: SlotValues<ObjectID?>
+    /// Of ordered relationships.
+    let lists: SlotValues<[ObjectID]>
+
+    init(
+        version: UInt64, attributes: SlotValues<AttributeValue>, destinations: SlotValues<ObjectID?>,
+        lists: SlotValues<[ObjectID]>
+    ) {
+        (self.version, self.attributes, self.destinations, self.lists) = (version, attributes, destinations, lists)
+    }
+}
+
+/// How a to-many relationship differs from what the store holds.
+struct ToManyChange {
+    /// The whole new order; `nil` if only `added` and `removed` say what changed.
+    ///
+    /// - Complexity: O(destinations), if there is one.
+    var list: [ObjectID]? { order?.ids.ids }
+    /// The whole new order, apart: most changes have none.
+    private var order: Order?
+    /// The stored order that `list` was made from; empty if there is no `list`.
+    private(set) var base: [ObjectID] = []
+    /// Destinations that came, for which the store's own list is not needed.
+    private(set) var added = ObjectIDSet()
+    /// Destinations that went.
+    private(set) var removed = ObjectIDSet()
+    /// How many destinations there are, and the `RowCache.changeCount` for which that was found out; -1: it was not.
+    private var counted = (count: 0, changeCount: -1)
+
+    private final class Order {
+        var ids: OrderedIDs
+
+        init(_ ids: OrderedIDs) { self.ids = ids }
+    }
+
+    /// Whether another context may have changed the stored list since: an addition may be stored by now, and a removed
+    /// destination may not be.
+    private(set) var isMerged = false
+
+    /// No change yet, of a relationship without order.
+    init() {}
+
+    /// A new order, made from a stored one.
+    init(list: [ObjectID], base: [ObjectID]) {
+        order = Order(OrderedIDs(list))
+        self.base = base
+    }
+
+    /// Whether the whole new order is known.
+    var isWhole: Bool { order != nil }
+
+    /// Adds a destination that is not there, as the object at the other end sees it: a list that was read at another
+    /// time may have it.
+    mutating func add(_ id: ObjectID) {
+        if isWhole {
+            withOrder { if !$0.contains(id) { $0.append(id) } }
+        } else {
+            if !removed.remove(id) || isMerged { added.insert(id) }
+            counted.count += 1
+        }
+        assert(checkInvariants())
+    }
+
+    /// Puts a destination back after those that it followed in the order that this was made from.
+    ///
+    /// - Complexity: O(destinations).
+    mutating func restore(_ id: ObjectID) {
+        guard var list, let place = base.firstIndex(of: id) else { return add(id) }
+        let before = Set(base[..<place])
+        list.insert(id, at: list.lastIndex(where: before.contains).map { $0 + 1 } ?? 0)
+        order = Order(OrderedIDs(list))
+    }
+
+    /// Removes a destination that is there.
+    mutating func remove(_ id: ObjectID) {
+        if isWhole {
+            withOrder { _ = $0.remove(id) }
+        } else {
+            if !added.remove(id) || isMerged { removed.insert(id) }
+            counted.count -= 1
+        }
+        assert(checkInvariants())
+    }
+
+    /// Takes note of a merge.
+    mutating func noteMerge() {
+        isMerged = !isWhole
+        counted.changeCount = -1
+    }
+
+    /// Leaves it to the store whether a destination is there, if the relationship has no order.
+    mutating func follow(_ id: ObjectID) {
+        added.remove(id)
+        removed.remove(id)
+        counted.changeCount = -1
+    }
+
+    /// Puts another destination in the place of one that no store knows; if it is there already, at the first of both.
+    mutating func replace(_ former: ObjectID, by id: ObjectID) {
+        if isWhole {
+            withOrder { ids in
+                guard let index = ids.index(of: former) else { return }
+                let place = min(index, ids.index(of: id) ?? index)
+                for id in [former, id] { ids.remove(id) }
+                ids.insert(id, at: place)
+            }
+        } else if added.remove(former) {
+            noteMerge()
+            removed.remove(id)
+            added.insert(id)
+        }
+    }
+
+    /// Makes a destination one here, or none, whatever was changed before, if the relationship has no order.
+    mutating func settle(_ id: ObjectID, isMember: Bool, isStored: Bool) {
+        assert(!isWhole, "an ordered relationship is changed as a whole")
+        follow(id)
+        if isMember && !isStored { added.insert(id) }
+        if !isMember && isStored { removed.insert(id) }
+    }
+
+    /// Whether `id` is a destination; `nil` if only the store knows.
+    mutating func contains(_ id: ObjectID) -> Bool? {
+        if isWhole { return withOrder { $0.contains(id) } }
+        return added.contains(id) ? true : removed.contains(id) ? false : nil
+    }
+
+    /// How many destinations there are; `nil` if the store has to be asked.
+    func count(at changeCount: Int) -> Int? {
+        order?.ids.count ?? (counted.changeCount == changeCount ? counted.count : nil)
+    }
+
+    /// Notes how many destinations there are.
+    mutating func note(count: Int, at changeCount: Int) { counted = (count, changeCount) }
+
+    /// The destination at `index` of a relationship whose whole order is known.
+    func id(at index: Int) -> ObjectID? { order.flatMap { index < $0.ids.count ? $0.ids[index] : nil } }
+
+    /// Where a destination stands, in a relationship whose whole order is known.
+    mutating func index(of id: ObjectID) -> Int? { withOrder { $0.index(of: id) } ?? nil }
+
+    /// Moves a destination in a relationship whose whole order is known.
+    mutating func move(from source: Int, to target: Int) { withOrder { $0.move(from: source, to: target) } }
+
+    /// Calls `body` with the whole order, if it is known: this value's own.
+    @discardableResult
+    private mutating func withOrder<R>(_ body: (inout OrderedIDs) -> R) -> R? {
+        if isWhole, !isKnownUniquelyReferenced(&order) { order = order.map { Order($0.ids) } }
+        return order.map { body(&$0.ids) }
+    }
+
+    /// The destinations, given what the store holds.
+    ///
+    /// Added ones come last, in the order they were inserted.
+    func applied(to stored: [ObjectID]) -> [ObjectID] {
+        if let list { return list }
+        // Another context may meanwhile have added the same destinations.
+        return stored.filter { !removed.contains($0) && !added.contains($0) }
+            + (added.count < 2 ? added.ids : added.sorted(by: ObjectID.inOrderOfCreation))
+    }
+
+    /// Takes out IDs of objects that are no more.
+    mutating func forget(_ gone: Set<ObjectID>) {
+        if let list, list.contains(where: gone.contains) {
+            order = Order(OrderedIDs(list.filter { !gone.contains($0) }))
+        }
+        base.removeAll(where: gone.contains)
+        counted.changeCount = -1
+        added = ObjectIDSet(added.lazy.filter { !gone.contains($0) })
+        removed = ObjectIDSet(removed.lazy.filter { !gone.contains($0) })
+    }
+
+    /// Asserts that no destination both came and went; to be called in `assert`.
+    func checkInvariants() -> Bool {
+        assert(isWhole || base.isEmpty, "a relationship without order has no former order")
+        assert(!isWhole || added.isEmpty && removed.isEmpty, "the whole order says what came and went")
+        if added.count + removed.count <= 32 {
+            assert(!added.contains { removed.contains($0) }, "a destination came and went")
+        }
+        return true
+    }
+
+    /// The same change with other IDs.
+    func mapped(_ id: (ObjectID) -> ObjectID) -> ToManyChange {
+        var mapped = ToManyChange()
+        mapped.order = list.map { Order(OrderedIDs($0.map(id))) }
+        mapped.base = base
+        mapped.added = ObjectIDSet(added.map(id))
+        mapped.removed = ObjectIDSet(removed.map(id))
+        mapped.isMerged = isMerged
+        return mapped
+    }
+}
+
+extension ObjectID {
+    /// Stored rows by key, then unsaved objects by the order of their insertion: the order that saving keeps.
+    static func inOrderOfCreation(_ left: ObjectID, _ right: ObjectID) -> Bool {
+        left.isTemporary == right.isTemporary ? left.key < right.key : right.isTemporary
+    }
+}

@@ -1,0 +1,102 @@
+// Everything an application needs in one place: model, stores, the main actor's context, background contexts.
+//
+// Invariants
+//   1. The container owns its main context; the context does not need the container, only the coordinator.
+
+public import EspalierModel
+import EspalierStore
+
+/// A stack of model, coordinator and contexts (Behaviour PS-24).
+public final class PersistentContainer: Sendable {
+    /// The stores and their model.
+    public let persistentStoreCoordinator: PersistentStoreCoordinator
+
+    @MainActor private var madeViewContext: ManagedObjectContext?
+
+    /// The main actor's context.
+    ///
+    /// When the main actor is free, it merges what other contexts have saved and tells its observers what has changed.
+    /// Unsaved changes stay on top; where both sides have changed a property, its next save asks the merge policy,
+    /// which is `error` unless you set it.
+    @MainActor public var viewContext: ManagedObjectContext {
+        if let context = madeViewContext { return context }
+        let context = ManagedObjectContext(persistentStoreCoordinator)
+        context.name = "view"
+        // Not by way of the container: an application may keep the context alone.
+        let follower = ViewContextFollower(context: context)
+        let notice = { @Sendable in
+            _ = Task { @MainActor in follower.context?.processPendingChanges() }
+        }
+        context.mergeNotice = notice
+        context.eventNotice = notice
+        context.automaticallyMergesChangesFromParent = true
+        madeViewContext = context
+        return context
+    }
+
+    /// Opens all stores.
+    ///
+    /// - Throws: `ContextError` of the first store that cannot be opened; those before it are closed again.
+    public init(model: ManagedObjectModel, stores: [PersistentStoreDescription]) throws(ContextError) {
+        persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model)
+        do {
+            for description in stores { _ = try persistentStoreCoordinator.addPersistentStore(description) }
+        } catch {
+            // The error that stopped us is the one to report; these stores have nothing unsaved.
+            for store in persistentStoreCoordinator.persistentStores { try? store.close() }
+            throw error
+        }
+    }
+
+    /// Opens the file at `path`, made if it does not exist, for objects of these classes.
+    ///
+    /// A file that was made with other classes is migrated, by default whenever nothing is lost.
+    ///
+    /// - Throws: `ModelError` if the classes make no valid model; `ContextError` if the file cannot be opened.
+    public convenience init(
+        for classes: [ManagedObject.Type], at path: String, migration: MigrationOptions = .automatic
+    ) throws {
+        try self.init(
+            model: ManagedObjectModel(for: classes),
+            stores: [PersistentStoreDescription(path: path, migration: migration)])
+    }
+
+    /// The model.
+    public var managedObjectModel: ManagedObjectModel { persistentStoreCoordinator.managedObjectModel }
+
+    /// A context for work off the main actor.
+    public func newBackgroundContext() -> BackgroundContext { BackgroundContext(persistentStoreCoordinator) }
+
+    /// Runs `body` with a context of its own, off the main actor.
+    ///
+    /// - Throws: what `body` throws.
+    public func performBackgroundTask<Result: Sendable, Failure: Error>(
+        _ body: @Sendable (ManagedObjectContext) throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        try await newBackgroundContext().perform(body)
+    }
+
+    /// Closes all stores; contexts can load and save nothing any more.
+    ///
+    /// What they are asked for then, they answer with `ContextError.noStore`; values that are in memory can be read.
+    ///
+    /// - Throws: `ContextError.store` of the first store that fails; the others are closed nevertheless.
+    public func close() throws(ContextError) {
+        var failure: ContextError?
+        for store in persistentStoreCoordinator.persistentStores {
+            do throws(ContextError) {
+                try persistentStoreCoordinator.remove(store)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+    }
+}
+
+/// What leads from a save of another context to the main actor's context, without keeping that alive.
+@MainActor private final class ViewContextFollower {
+    private(set) weak var context: ManagedObjectContext?
+
+    init(context: ManagedObjectContext) { self.context = context }
+}

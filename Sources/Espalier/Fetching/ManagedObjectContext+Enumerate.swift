@@ -1,0 +1,110 @@
+// Visiting the objects of a fetch one by one, without holding all of them: rows are read in batches.
+//
+// Invariants
+//   1. If a store can read rows in their order, the walk holds one batch of rows, and only the objects that the
+//      application retains: its memory does not depend on the number of objects. Sorted rows are one batch. If unsaved
+//      changes join, the objects are one array.
+//   2. The objects of one batch are one cohort (F-2), although they are not all in memory at the same time.
+//   3. An object never gets a row older than what this context last read or wrote: `RowCache.changeCount` tells.
+
+public import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// Calls `body` with each object that matches, in the request's order (SD-15 `enumerate`, FR-04).
+    ///
+    /// It visits what `fetch(_:)` returns, once each: an object that `body` does not retain, and that was not changed,
+    /// ends when `body` returns. Unless the rows have to be sorted, an index leads to them, or unsaved changes join,
+    /// they are read from the store in batches, each from the generation that the context reads then.
+    ///
+    /// `body` may change, insert, delete and save. Objects that are deleted before their turn are left out; new ones
+    /// do not come.
+    ///
+    /// ```swift
+    /// try context.enumerate(FetchRequest<Person>()) { person in
+    ///     if person.age >= 18 { adultCount += 1 }
+    /// }
+    /// ```
+    /// - Parameter batchSize: how many rows are read at once, 0 for all; the faults of a batch fire together.
+    /// - Throws: what `fetch(_:)` throws; what `body` throws, which ends it.
+    @inlinable
+    public func enumerate<Object: ManagedObject>(
+        _ request: FetchRequest<Object>, batchSize: Int = 1000, _ body: (Object) throws -> Void
+    ) throws {
+        var known: ManagedObject.Type?
+        try forEachObject(request.terms, batchSize: batchSize) { object in
+            if type(of: object) != known {
+                guard object is Object else {
+                    throw ContextError.wrongResultType(
+                        entity: object.entity.name, found: "\(type(of: object))", expected: "\(Object.self)")
+                }
+                known = type(of: object)
+            }
+            // SAFETY: it or one of its class was asked.
+            try body(unsafe unsafeDowncast(object, to: Object.self))
+        }
+    }
+
+    @usableFromInline
+    func forEachObject(_ terms: FetchTerms, batchSize: Int, _ body: (ManagedObject) throws -> Void) throws {
+        let fetch = try resolve(terms)
+        guard case .none = pendingChanges(for: fetch, terms.includesPendingChanges),
+            terms.relationshipKeyPathsForPrefetching.isEmpty,
+            let position = generation.onlyPosition(taking: fetch.entity)
+        else {
+            // Unsaved changes, rows of several stores and what relationships lead to are brought together first.
+            let objects = try objects(fetch, includesPendingChanges: terms.includesPendingChanges)
+            try loadRequestedContents(objects, terms)
+            for object in objects where !object.isDeleted { try body(object) }
+            return
+        }
+        var rest: StoreFetch? = fetch
+        while let next = rest {
+            let batch = try read(position, next) { snapshot, next throws(StoreError) in
+                try snapshot.fetchBatch(next, of: batchSize > 0 ? batchSize : .max)
+            }
+            memory.rowsFetched += batch.rows.count
+            try forEachObject(of: batch.rows, firesFaults: !terms.returnsObjectsAsFaults, body)
+            rest = batch.rest
+        }
+    }
+
+    /// Calls `body` with the object of each row, as long as the row is there.
+    private func forEachObject(
+        of rows: SnapshotList, firesFaults: Bool, _ body: (ManagedObject) throws -> Void
+    ) throws {
+        let cohort = rows.count > 1 ? Cohort(rows.ids, fetchedRows: rows, cache: cache) : nil
+        // The walk counts as an object, so that the count does not end and begin again with each.
+        cohort?.addObject()
+        defer { cohort?.removeObject() }
+        let changeCount = cache.changeCount
+        let ids = rows.ids
+        guard let first = ids.first else { return }
+        var (maker, changed) = (RowObjects(self, cohort: cohort, first: first), ids.endIndex)
+        try rows.forEachRow { row, content, place in
+            guard changed == ids.endIndex else { return }
+            guard cache.changeCount == changeCount else {
+                changed = row
+                return
+            }
+            let object = maker.object(ids[row], content, place)
+            if firesFaults { object.fireFault() }
+            if !object.isDeleted { try body(object) }
+        }
+        try forEachObject(withIDs: ids[changed...], cohort, firesFaults: firesFaults, body)
+    }
+
+    /// Calls `body` with the objects of rows that may have changed since they were fetched.
+    private func forEachObject(
+        withIDs ids: ArraySlice<ObjectID>, _ cohort: Cohort?, firesFaults: Bool, _ body: (ManagedObject) throws -> Void
+    ) throws {
+        for id in ids {
+            let object = memory.registry[id] ?? makeFault(id, cohort: cohort)
+            if object.isFault, !object.hasRow { try loadRow(of: object) }
+            // One whose row is gone is a fault without a row.
+            if object.isDeleted || (object.isFault && !object.hasRow) { continue }
+            if firesFaults { object.fireFault() }
+            try body(object)
+        }
+    }
+}

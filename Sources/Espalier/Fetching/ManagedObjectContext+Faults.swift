@@ -1,0 +1,200 @@
+// How faults get their rows and lists: one trip to the store for the whole cohort (F-2).
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The object for `id`, which `source` refers to across `relationship`.
+    func object(for id: ObjectID, from source: ManagedObject, across relationship: Relationship) -> ManagedObject {
+        object(for: id, memory.registry[id], from: source, across: relationship)
+    }
+
+    /// The object for `id`, of which `known` is in memory, and which `source` refers to across `relationship`.
+    func object(
+        for id: ObjectID, _ known: ManagedObject?, from source: ManagedObject, across relationship: Relationship
+    ) -> ManagedObject {
+        if let known {
+            if known.wantsCohort { known.cohort = step(from: source, across: relationship).object }
+            return known
+        }
+        return makeFault(id, cohort: step(from: source, across: relationship).object)
+    }
+
+    /// The objects for `ids`, which `source` refers to across `relationship`.
+    func objects(
+        for ids: [ObjectID], from source: ManagedObject, across relationship: Relationship
+    ) -> [ManagedObject] {
+        guard let first = ids.first else { return [] }
+        if ids.count == 1 { return [object(for: first, from: source, across: relationship)] }
+        var objects: [ManagedObject] = []
+        objects.reserveCapacity(ids.count)
+        // The step is taken when the first object asks for it, and not asked for again: it is the same for all.
+        var maker: (objects: RowObjects, cohort: Cohort?)?
+        for id in ids {
+            let known = memory.registry[id]
+            if let known, !known.wantsCohort {
+                objects.append(known)
+                continue
+            }
+            if maker == nil {
+                let cohort = step(from: source, across: relationship).object
+                maker = (RowObjects(self, cohort: cohort, first: first), cohort)
+            }
+            if let known {
+                known.cohort = maker?.cohort
+                objects.append(known)
+            } else if let made = maker?.objects.makeFault(id) {
+                objects.append(made)
+            }
+        }
+        return objects
+    }
+
+    /// Brings the row of a fault into memory, with those of its cohort; `row` stays `nil` if the store has none.
+    func loadRow(of object: ManagedObject) throws(ContextError) {
+        let id = object.storedID
+        guard !id.isTemporary, !object.isInserted else { return }
+        if let row = cache.row(of: id) {
+            object.row = row
+            return
+        }
+        let cohort = object.cohort
+        let wanted =
+            cohort?.members(around: id) { member in
+                member.storeTag == id.storeTag && memory.registry.withObject(member, \.lacksStoredRow) != false
+                    && cache.row(of: member) == nil
+            } ?? [id]
+        memory.faultTrips += 1
+        var found = try storedRows(of: wanted)
+        assert(found.count == wanted.count && wanted.first == id, "\(found.count) rows of \(wanted.count)")
+        cohort?.keepRows(of: wanted)
+        var rowCount = 0
+        // Each is moved out: copying it counts a reference, and to end an array of them asks the runtime for each.
+        while let next = found.popLast() {
+            guard let row = next else { continue }
+            rowCount += 1
+            memory.registry.withObject(row.id) { member in
+                guard member.lacksStoredRow else { return }
+                member.setRow(row.content, row.place)
+                // It was not found in an older generation.
+                member.state.remove(.inaccessible)
+            }
+            if cohort != nil { cache.add(row) }
+        }
+        memory.rowsFetched += rowCount
+    }
+
+    /// What the store holds for a to-many relationship of an object; loads it for the whole cohort.
+    func storedDestinations(
+        of relationship: Relationship, for object: ManagedObject
+    ) throws(ContextError) -> [ObjectID] {
+        let (id, slot) = (object.storedID, relationship.slot)
+        if let list = cache.list(of: id, at: slot) { return list }
+        let cohort = cohort(of: object)
+        let owners = cohort.members(around: id) { member in
+            member.storeTag == id.storeTag && mayBeStored(member) && canHave(relationship, member)
+                && cache.list(of: member, at: slot) == nil
+        }
+        memory.faultTrips += 1
+        let lists = try read(holding: id, owners) { snapshot, owners throws(StoreError) in
+            try snapshot.destinations(of: relationship, for: owners)
+        }
+        assert(lists.count == owners.count && owners.first == id, "\(lists.count) lists of \(owners.count)")
+        cohort.keep(lists, of: owners, at: slot)
+        return lists.first ?? []
+    }
+
+    /// Whether a store may hold a row with this ID.
+    ///
+    /// Not each permanent ID is of a row: a new object may have its own before it is saved (MC-37).
+    func mayBeStored(_ id: ObjectID) -> Bool { !id.isTemporary && memory.registry.withObject(id, \.isInserted) != true }
+
+    /// Whether the entity of `id` has `relationship`, itself or from an entity it inherits from.
+    private func canHave(_ relationship: Relationship, _ id: ObjectID) -> Bool {
+        shape(ofTag: id.entityTag).withObject { $0.entity.isKind(of: model.entities[relationship.declaredBy]) } == true
+    }
+
+    func cohort(of object: ManagedObject) -> Cohort {
+        if let cohort = object.cohort { return cohort }
+        let cohort = Cohort([object.storedID], cache: cache)
+        object.cohort = cohort
+        return cohort
+    }
+
+    /// The cohort of everything that the cohort of `source` refers to across `relationship`, which keeps it.
+    @inline(__always)
+    private func step(from source: ManagedObject, across relationship: Relationship) -> Unretained<Cohort> {
+        guard !source.isInserted else { return Unretained(nil) }
+        if let step = source.withCohort({ $0.step(across: relationship) }), !step.isNil { return step }
+        return newStep(from: source, across: relationship)
+    }
+
+    @inline(never)
+    private func newStep(from source: ManagedObject, across relationship: Relationship) -> Unretained<Cohort> {
+        let cohort = cohort(of: source)
+        let destinations =
+            relationship.isToMany
+            ? listedDestinations(of: cohort.members, across: relationship)
+            : rowDestinations(of: cohort, across: relationship)
+        return cohort.addStep(across: relationship, to: destinations)
+    }
+
+    /// The destinations in all lists of a to-many relationship that were loaded.
+    private func listedDestinations(of owners: [ObjectID], across relationship: Relationship) -> [ObjectID] {
+        if owners.count == 1 { return cache.list(of: owners[0], at: relationship.slot) ?? [] }
+        var found: [ObjectID] = []
+        for owner in owners {
+            guard let list = cache.list(of: owner, at: relationship.slot) else { continue }
+            if found.isEmpty { found = list } else { found += list }
+        }
+        // Where each destination has one owner, no two lists have the same.
+        return model.inverse(of: relationship)?.isToMany == false ? found : ObjectIDSet(found).ids
+    }
+
+    /// The destinations of a to-one relationship in all rows that are in memory.
+    private func rowDestinations(of cohort: Cohort, across relationship: Relationship) -> [ObjectID] {
+        let (members, slot) = (cohort.members, relationship.slot)
+        if members.count == 1, cohort.fetchedRows == nil {
+            guard canHave(relationship, members[0]) else { return [] }
+            return loadedDestination(of: members[0], at: slot).map { [$0] } ?? []
+        }
+        var found = ObjectIDSet()
+        if let rows = cohort.fetchedRows {
+            // Rows that have changed since then are loaded when they are read.
+            for row in rows where canHave(relationship, row.id) {
+                if let id = row.destination(at: slot) { found.insert(id) }
+            }
+            return found.ids
+        }
+        found.reserveCapacity(min(members.count, 64))
+        var (tag, isOwner) = (UInt32.max, false)
+        for member in members {
+            if member.entityTag != tag { (tag, isOwner) = (member.entityTag, canHave(relationship, member)) }
+            guard isOwner else { continue }
+            if let id = loadedDestination(of: member, at: slot) { found.insert(id) }
+        }
+        return found.ids
+    }
+
+    /// The destination of a to-one relationship in the row of `id`, if that is in memory.
+    @inline(__always)
+    private func loadedDestination(of id: ObjectID, at slot: Int) -> ObjectID? {
+        let known = memory.registry.withObject(id) { $0.storedDestinationID(at: slot) } ?? nil
+        return known ?? cache.destination(of: id, at: slot)
+    }
+}
+
+extension ManagedObject {
+    /// Whether a store may hold its row and its lists: it is in a context and not new, and its row was not found gone.
+    ///
+    /// That its ID is permanent says less: a new object may have its own before it is saved (MC-37).
+    final var mayBeStored: Bool {
+        !storedID.isTemporary && state.isDisjoint(with: [.inserted, .inaccessible])
+    }
+
+    /// Whether a store may hold its row, which is not in memory.
+    final var lacksStoredRow: Bool { !hasRow && !isInserted }
+
+    /// Whether it is a fault without a row and came alone.
+    final var wantsCohort: Bool { cohort == nil && !hasRow && isFault }
+}

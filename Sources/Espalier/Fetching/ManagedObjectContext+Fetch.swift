@@ -1,0 +1,157 @@
+// Fetching: a request becomes one question per store, rows become the context's objects (steps: README).
+//
+// Invariants
+//   1. Objects of one fetch are one cohort: their faults fire together (F-2).
+//   2. A fetch never changes what an object in use shows: a registered object keeps its values (MC-20); only a fault
+//      takes the newer row.
+// Not here: how unsaved changes join (PendingFetch).
+
+public import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The objects that match (MC-18): stored ones as if everything unsaved were saved.
+    ///
+    /// - Throws: `ContextError.unknownEntity`, `.invalidPredicate`, `.wrongResultType` for a request that does not fit
+    ///   the model; `.noStore` if no open store could hold such objects; `.store` if a store fails.
+    @inlinable
+    public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
+        let terms = request.terms
+        let found = try objects(terms)
+        // The runtime is asked once for each run of objects of one class: most fetches have one class.
+        var known: ManagedObject.Type?
+        for object in found where type(of: object) != known {
+            guard object is Object else {
+                throw .wrongResultType(
+                    entity: object.entity.name, found: "\(type(of: object))", expected: "\(Object.self)")
+            }
+            known = type(of: object)
+        }
+        try loadRequestedContents(found, terms)
+        // SAFETY: the class of every element was checked, and arrays of references have one layout whatever their
+        // class. A new array would retain each object once more, and release it when the old array is freed.
+        return unsafe unsafeBitCast(found, to: [Object].self)
+    }
+
+    /// The objects that match, in order, within offset and limit.
+    @usableFromInline
+    func objects(_ terms: FetchTerms) throws(ContextError) -> [ManagedObject] {
+        try objects(try resolve(terms), includesPendingChanges: terms.includesPendingChanges)
+    }
+
+    /// Loads what is asked for besides the objects that were found.
+    @usableFromInline
+    func loadRequestedContents(_ found: [ManagedObject], _ terms: FetchTerms) throws(ContextError) {
+        if !terms.returnsObjectsAsFaults { for object in found { object.fireFault() } }
+        for path in terms.relationshipKeyPathsForPrefetching { try prefetch(path, of: found) }
+    }
+
+    /// The IDs of the objects that match, in the request's order; unsaved objects have temporary ones (FR-02).
+    ///
+    /// - Throws: as `fetch(_:)`.
+    public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
+        let fetch = try resolve(request.terms)
+        let pending = pendingChanges(for: fetch, request.includesPendingChanges)
+        if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
+            return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetchIDs(fetch) }
+        }
+        return try objects(fetch, includesPendingChanges: request.includesPendingChanges).map(\.storedID)
+    }
+
+    /// How many objects `fetch` would give (MC-21).
+    ///
+    /// - Throws: as `fetch(_:)`.
+    public func count<Result>(for request: FetchRequest<Result>) throws(ContextError) -> Int {
+        var fetch = try resolve(request.terms)
+        fetch.sort = []
+        let pending = pendingChanges(for: fetch, request.includesPendingChanges)
+        if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
+            return try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.count(fetch) }
+        }
+        return try objects(fetch, includesPendingChanges: request.includesPendingChanges).count
+    }
+
+    /// How the stores answer a request: one line for each step.
+    ///
+    /// - Throws: as `fetch(_:)`.
+    public func explain<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [String] {
+        try storedExplanation(resolve(request.terms))
+    }
+
+    /// The request in terms of the model.
+    func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
+        processPendingChanges()
+        guard let entity = model.entity(named: request.entityName) else {
+            throw .unknownEntity(request.entityName, known: model.entities.map(\.name))
+        }
+        do {
+            var sort: [ResolvedSortKey] = []
+            for key in request.sortKeys { sort.append(try ResolvedSortKey(key, for: entity, in: model)) }
+            return StoreFetch(
+                entity: entity, includesSubentities: request.includesSubentities,
+                predicate: try request.predicate.map { predicate throws(FetchPredicateError) in
+                    try ResolvedPredicate(predicate, for: entity, in: model)
+                },
+                sort: sort, offset: max(0, request.fetchOffset),
+                limit: request.fetchLimit > 0 ? request.fetchLimit : nil)
+        } catch {
+            throw .invalidPredicate(error)
+        }
+    }
+
+    /// The objects that match, in order, within offset and limit.
+    func objects(
+        _ fetch: StoreFetch, includesPendingChanges: Bool
+    ) throws(ContextError) -> [ManagedObject] {
+        let pending = pendingChanges(for: fetch, includesPendingChanges)
+        if case .none = pending, let position = generation.onlyPosition(taking: fetch.entity) {
+            let rows = try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) }
+            return materialized(rows)
+        }
+        return try merged(fetch, pending)
+    }
+
+    /// The objects of rows, as one cohort.
+    func materialized(_ rows: SnapshotList) -> [ManagedObject] {
+        let ids = rows.ids
+        guard let first = ids.first else { return [] }
+        memory.rowsFetched += ids.count
+        // One object alone needs no cohort: it gets one when a fault of it asks for more than its row.
+        let cohort = ids.count > 1 ? Cohort(ids, cache: cache) : nil
+        if ids.count > 1 { memory.registry.reserveCapacity(ids.count) }
+        var objects: [ManagedObject] = []
+        objects.reserveCapacity(ids.count)
+        var maker = RowObjects(self, cohort: cohort, first: first)
+        rows.forEachRow { row, content, place in objects.append(maker.object(ids[row], content, place)) }
+        return objects
+    }
+
+    /// Loads what the relationships of a dotted path lead to (FR-10): one trip for each step and kind of content.
+    private func prefetch(_ path: String, of objects: [ManagedObject]) throws(ContextError) {
+        var level = objects
+        for name in path.split(separator: ".").map(String.init) {
+            var next: [ManagedObject] = []
+            var seen = Set<ObjectID>()
+            for object in level {
+                guard let relationship = object.entity.relationship(named: name) else {
+                    throw .unknownRelationship(name, entity: object.entity.name)
+                }
+                let found =
+                    relationship.isToMany
+                    ? object.destinations(at: relationship.slot)
+                    : object.destination(at: relationship.slot).map { [$0] } ?? []
+                next += found.filter { seen.insert($0.storedID).inserted }
+            }
+            for object in next where object.isFault && !object.hasRow { try loadRow(of: object) }
+            level = next
+        }
+    }
+}
+
+extension FetchRequest where Result: ManagedObject {
+    /// A request for the objects of a class.
+    @inlinable
+    public init(_ predicate: FetchPredicate? = nil, sortedBy sortKeys: [SortKey] = []) {
+        self.init(entityName: Result.entityName, predicate: predicate, sortKeys: sortKeys)
+    }
+}

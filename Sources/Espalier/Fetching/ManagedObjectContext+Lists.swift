@@ -1,0 +1,45 @@
+// Questions about a to-many relationship that stores answer without its list: its length, and whether it has an object.
+//
+// Invariants
+//   1. A list that is in memory answers, so both agree with what reading it gives.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// How many destinations the store holds for a to-many relationship of an object.
+    func storedCount(of relationship: Relationship, for object: ManagedObject) throws(ContextError) -> Int {
+        let (id, slot) = (object.storedID, relationship.slot)
+        if let count = cache.count(of: id, at: slot) { return count }
+        let count = try read(holding: id, id) { snapshot, id throws(StoreError) in
+            try snapshot.destinationCount(of: relationship, for: id, limit: .max)
+        }
+        cohort(of: object).keep(count: count, of: id, at: slot)
+        return count
+    }
+
+    /// Whether the store holds more than `limit` destinations for a to-many relationship of an object.
+    func storesMore(
+        than limit: Int, of relationship: Relationship, for object: ManagedObject
+    ) throws(ContextError) -> Bool {
+        let id = object.storedID
+        if let count = cache.count(of: id, at: relationship.slot) { return count > limit }
+        return try read(holding: id, id) { snapshot, id throws(StoreError) in
+            try snapshot.destinationCount(of: relationship, for: id, limit: limit + 1) > limit
+        }
+    }
+
+    /// Whether the store holds `destination` as one of the destinations of a to-many relationship of an object.
+    func stores(
+        _ destination: ObjectID, in relationship: Relationship, of object: ManagedObject
+    ) throws(ContextError) -> Bool {
+        let id = object.storedID
+        guard mayBeStored(destination), destination.storeTag == id.storeTag else { return false }
+        if let list = cache.list(of: id, at: relationship.slot) {
+            return relationship.isOrdered ? list.contains(destination) : list.hasInKeyOrder(destination)
+        }
+        return try read(holding: id, id) { snapshot, id throws(StoreError) in
+            try snapshot.hasDestination(destination, of: relationship, for: id)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// The questions of a context to its source: all are of the generation that it reads, and errors of stores become its
+// own. The one seam for reading: every fetch, fault and list passes through `read`.
+//
+// Invariants
+//   1. Without an open store that could answer, the answer is an error and never empty.
+//   2. If a store has given up the generation, the context moves to the newest one and asks again, once. A context that
+//      the application has pinned to that generation gets an error instead.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The rows that match in every store that may hold some, one list for each.
+    func storedRows(_ fetch: StoreFetch) throws(ContextError) -> [SnapshotList] {
+        var lists: [SnapshotList] = []
+        for position in try positions(taking: fetch.entity) {
+            lists.append(try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.fetch(fetch) })
+        }
+        return lists
+    }
+
+    /// How the stores answer a fetch, line by line.
+    func storedExplanation(_ fetch: StoreFetch) throws(ContextError) -> [String] {
+        var lines: [String] = []
+        for position in try positions(taking: fetch.entity) {
+            lines += try read(position, fetch) { snapshot, fetch throws(StoreError) in try snapshot.explain(fetch) }
+        }
+        return lines
+    }
+
+    /// Rows by ID, all of one store; `nil` where there is none.
+    func storedRows(of ids: [ObjectID]) throws(ContextError) -> [ObjectSnapshot?] {
+        guard let first = ids.first else { return [] }
+        return try read(holding: first, ids) { snapshot, ids throws(StoreError) in try snapshot.snapshots(of: ids) }
+    }
+
+    /// Calls `question` with the snapshot of the store that holds the object, and what is asked for.
+    func read<Wanted, Answer>(
+        holding id: ObjectID, _ wanted: Wanted,
+        _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
+    ) throws(ContextError) -> Answer {
+        guard let position = generation.position(holding: id) else { throw .noStore(entity: id.entityName) }
+        return try read(position, wanted, question)
+    }
+
+    /// Calls `question` with the snapshot of the store at `position`, and what is asked for, which would be copied if a
+    /// closure took it along.
+    func read<Wanted, Answer>(
+        _ position: Int, _ wanted: Wanted, _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
+    ) throws(ContextError) -> Answer {
+        do {
+            return try question(generation.snapshot(at: position), wanted)
+        } catch {
+            guard error.isSnapshotExpired else { throw ContextError(error) }
+        }
+        guard !generation.isPinned else {
+            throw .queryGenerationExpired(path: generation.parts[position].part.path)
+        }
+        leaveLostGeneration()
+        do { return try question(generation.snapshot(at: position), wanted) } catch { throw ContextError(error) }
+    }
+
+    /// The stores that may hold objects of `entity`.
+    ///
+    /// - Throws: `ContextError.noStore` if there are none. An empty list would mean that a store was asked.
+    private func positions(taking entity: Entity) throws(ContextError) -> [Int] {
+        let positions = generation.positions(taking: entity)
+        guard !positions.isEmpty else { throw .noStore(entity: entity.name) }
+        return positions
+    }
+
+    /// Moves to the newest generation, because a store has given up the one that was read.
+    ///
+    /// Unchanged objects become faults. Changed ones keep their changes and the rows these were made on: the next save
+    /// finds out whether another context or process has changed them.
+    private func leaveLostGeneration() {
+        generation.end()
+        forgetReads()
+        for object in memory.registry.objects where object.isClean && object.hasRow {
+            noteRefreshed(object)
+            object.turnIntoFault()
+        }
+        noteLostGeneration()
+    }
+}

@@ -1,0 +1,75 @@
+// How rows become objects: the only place that makes the object of a stored row.
+//
+// Invariants
+//   1. A row that has an object in memory gets no other one (MO-18).
+//   2. Shape and cohort of an object that is being made are retained here, because its initializer may do anything.
+//   3. An object enters the registry only if its initializer has neither reset the context, which detaches the shape,
+//      nor made another object for the row.
+
+import EspalierModel
+import EspalierStore
+
+/// Makes the objects of rows that come one after the other, mostly of one entity and of one cohort.
+struct RowObjects {
+    private let context: ManagedObjectContext
+    private let cohort: Cohort?
+    private var tag: UInt32
+    private var shape: EntityShape
+
+    /// - Parameter first: the ID of the first row, whose entity the others mostly have.
+    @inline(__always)
+    init(_ context: ManagedObjectContext, cohort: Cohort?, first: ObjectID) {
+        (self.context, self.cohort, tag) = (context, cohort, first.entityTag)
+        shape = context.shapeOfRow(first)
+    }
+
+    /// The object of a fetched row; one that is in memory adopts row and cohort, if it can use them.
+    @inline(__always)
+    mutating func object(_ id: ObjectID, _ content: RowContent, _ place: RowPlace) -> ManagedObject {
+        guard let known = context.memory.registry[id] else { return make(id, content, place) }
+        if known.isFault { known.setRow(content, place) }
+        if let cohort, known.cohort.map({ $0.members.count < cohort.members.count }) ?? true { known.cohort = cohort }
+        return known
+    }
+
+    /// A new object for a row that no object stands for yet, with its values if the cache has them.
+    mutating func makeFault(_ id: ObjectID) -> ManagedObject {
+        let row = context.cache.row(of: id)
+        return make(id, row?.content, row?.place ?? .none)
+    }
+
+    @inline(__always)
+    private mutating func make(_ id: ObjectID, _ content: RowContent?, _ place: RowPlace) -> ManagedObject {
+        if id.entityTag != tag { (tag, shape) = (id.entityTag, context.shapeOfRow(id)) }
+        let object = shape.objectClass.init(ObjectSeed(id, shape, cohort, content, place))
+        guard !shape.context.isNil else { return object }
+        guard context.memory.registry.insertIfAbsent(object) else {
+            object.leaveContext()
+            return context.memory.registry[id] ?? object
+        }
+        return object
+    }
+}
+
+extension ManagedObjectContext {
+    /// A new object for a row that no object stands for yet, with its values if the cache has them.
+    func makeFault(_ id: ObjectID, cohort: Cohort? = nil) -> ManagedObject {
+        var objects = RowObjects(self, cohort: cohort, first: id)
+        return objects.makeFault(id)
+    }
+}
+
+extension SnapshotList {
+    /// Calls `body` with position, content and place of each row.
+    @inline(__always)
+    func forEachRow(_ body: (Int, RowContent, RowPlace) throws -> Void) rethrows {
+        var position = 0
+        for index in 0..<partCount {
+            let part = part(index)
+            while position < part.end {
+                try body(position, part.content, places[position])
+                position += 1
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// The objects that a context keeps because they are new, changed or deleted: one list for each.
+//
+// Invariants
+//   1. An object is in at most one list of its context, and its `changePosition` is its place there. Inserting and
+//      removing are O(1) and hash nothing (see Decisions, "Changed objects").
+//   2. The order is that of insertion. At most half of the places are empty, unless there are fewer than 32.
+
+/// Changed objects of one kind, in the order in which they changed.
+struct ChangedObjects: Sequence {
+    private var places: [ManagedObject?] = []
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Enters an object that is in no list.
+    mutating func insert(_ object: ManagedObject) {
+        object.changePosition = UInt32(places.count)
+        places.append(object)
+        count += 1
+    }
+
+    /// Removes an object, if it is in this list.
+    mutating func remove(_ object: ManagedObject) {
+        let position = Int(object.changePosition)
+        guard position < places.count, places[position] === object else { return }
+        places[position] = nil
+        count -= 1
+        if count * 2 < places.count, places.count >= 32 { self = keeping { _ in true } }
+    }
+
+    /// The objects that fulfil `isWanted`; their `changePosition` is that of the new list from then on.
+    func keeping(_ isWanted: (ManagedObject) -> Bool) -> ChangedObjects {
+        var kept = ChangedObjects()
+        for object in self where isWanted(object) { kept.insert(object) }
+        return kept
+    }
+
+    /// Tells the objects their places in this list, of which another copy was changed meanwhile.
+    func renumber() {
+        for (position, object) in places.enumerated() { object?.changePosition = UInt32(position) }
+    }
+
+    /// Asserts the invariants; to be called in `assert`.
+    func checkInvariants() -> Bool {
+        assert(places.count { $0 != nil } == count, "invariant 2: \(count) objects are counted")
+        assert(count * 2 >= places.count || places.count < 32, "invariant 2: \(count) of \(places.count) places")
+        for case (let position, let object?) in places.enumerated() {
+            assert(object.changePosition == position, "invariant 1: \(object.storedID) stands at \(position)")
+        }
+        return true
+    }
+
+    func makeIterator() -> Iterator { Iterator(rest: places.makeIterator()) }
+
+    struct Iterator: IteratorProtocol {
+        fileprivate var rest: IndexingIterator<[ManagedObject?]>
+
+        mutating func next() -> ManagedObject? {
+            while let place = rest.next() {
+                if let object = place { return object }
+            }
+            return nil
+        }
+    }
+}

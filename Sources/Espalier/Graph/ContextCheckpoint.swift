@@ -1,0 +1,127 @@
+// The unsaved state of a context, so that a call that fails can put everything back (F-5).
+//
+// Invariants
+//   1. After `restore`, sets, registry, the generation that is read, and every object's row, changes, ID and flags are
+//      as they were at `init`.
+//   2. Making one costs O(changed objects); values are shared, not copied.
+
+import EspalierModel
+import EspalierStore
+
+/// An unchanged object, as it was before a save made it take a newer row.
+struct RefreshedObject {
+    private let object: ManagedObject
+    private let row: ObjectSnapshot?
+    private let changes: ObjectChanges?
+    private let state: ManagedObject.State
+
+    init(_ object: ManagedObject) {
+        object.changes?.isShared = true
+        (self.object, row, changes, state) = (object, object.row, object.changes, object.state)
+    }
+
+    fileprivate func restore() {
+        guard object.state.contains(.registered) else { return }
+        (object.row, object.changes, object.state) = (row, changes, state)
+    }
+}
+
+/// What a context held unsaved at one moment.
+struct ContextCheckpoint {
+    private struct ObjectState {
+        let object: ManagedObject
+        let id: ObjectID
+        /// Shared with the object until it changes (`ManagedObject.changeable`, `changeableNewValues`).
+        let changes: ObjectChanges?
+        let newValues: RowValues?
+        let state: ManagedObject.State
+    }
+
+    private let objects: [ObjectState]
+    /// The rows of those that are not new, which come last: an import has as many objects without.
+    private let rows: [ObjectSnapshot?]
+    private let inserted: ChangedObjects
+    private let updated: ChangedObjects
+    private let deleted: ChangedObjects
+    private let unpropagated: [ManagedObject]
+    private let leavesCascadesToStore: Bool
+    private let unreadInverses: UnreadInverses
+    private let recorded: [Violation]
+    private let locked: [ManagedObject: UInt64]
+    private let generation: [ReadGeneration.Part]
+
+    init(_ context: ManagedObjectContext) {
+        var objects: [ObjectState] = []
+        objects.reserveCapacity(
+            context.memory.inserted.count + context.memory.updated.count + context.memory.deleted.count)
+        func note(_ object: ManagedObject) {
+            object.changes?.isShared = true
+            object.newValues?.share()
+            objects.append(
+                ObjectState(
+                    object: object, id: object.storedID, changes: object.changes,
+                    newValues: object.newValues, state: object.state))
+        }
+        for object in context.memory.inserted { note(object) }
+        var rows: [ObjectSnapshot?] = []
+        rows.reserveCapacity(context.memory.updated.count + context.memory.deleted.count)
+        for part in [context.memory.updated, context.memory.deleted] {
+            for object in part {
+                note(object)
+                rows.append(object.row)
+            }
+        }
+        (self.objects, self.rows) = (objects, rows)
+        inserted = context.memory.inserted
+        updated = context.memory.updated
+        deleted = context.memory.deleted
+        unpropagated = context.unpropagated
+        leavesCascadesToStore = context.leavesCascadesToStore
+        unreadInverses = context.memory.unreadInverses
+        recorded = context.recorded
+        locked = context.locked
+        generation = context.generation.parts
+    }
+
+    /// Puts everything back.
+    func restore(_ context: ManagedObjectContext) {
+        let known = Set(objects.map(\.object))
+        for object in context.changedObjects where !known.contains(object) {
+            object.discardPersistentChanges()
+            if object.isInserted {
+                context.memory.registry.remove(object)
+                object.leaveContext()
+            } else {
+                object.state.subtract([.updated, .deleted, .propagated])
+            }
+        }
+        for former in context.refreshedBySave?.reversed() ?? [] { former.restore() }
+        for (position, saved) in objects.enumerated() {
+            let object = saved.object
+            if object.state.contains(.registered) { context.memory.registry.remove(object) }
+            if let other = context.memory.registry[saved.id], other !== object {
+                // Made for the row when the object had left.
+                context.memory.registry.remove(other)
+                other.leaveContext()
+            }
+            object.storedID = saved.id
+            object.row = position < inserted.count ? nil : rows[position - inserted.count]
+            (object.changes, object.newValues) = (saved.changes, saved.newValues)
+            object.state = saved.state
+            // A hook may have made the context forget its objects, and with them their shapes.
+            if let shape = context.shape(of: object.entity) { object.shape = shape }
+            context.memory.registry.insert(object)
+        }
+        context.replace(\.inserted, by: inserted)
+        context.replace(\.updated, by: updated)
+        context.replace(\.deleted, by: deleted)
+        for list in [inserted, updated, deleted] { list.renumber() }
+        context.unpropagated = unpropagated
+        context.leavesCascadesToStore = leavesCascadesToStore
+        context.memory.unreadInverses = unreadInverses
+        context.recorded = recorded
+        context.locked = locked
+        context.goBackToGeneration(generation)
+        assert(context.checkInvariants())
+    }
+}

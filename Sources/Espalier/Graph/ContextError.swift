@@ -1,0 +1,238 @@
+// Everything that can go wrong above the store contract: facts in cases, text in one place.
+
+public import EspalierModel
+public import EspalierStore
+
+/// Why a context, coordinator or container could not do what it was asked.
+///
+/// The context is as it was before.
+public enum ContextError: Error, Sendable {
+    /// Rules that unsaved objects break and changes that were refused; all of them (1550 ... 1600).
+    case violations([Violation])
+    /// Rows that another context or process has changed since they were read; all of them, with both values (133020).
+    case conflicts([MergeConflict])
+    /// Values that must be unique and are not; all of them (133021).
+    case constraints([ConstraintConflict])
+    /// Relationships that would lead to rows that somebody else has deleted, or that a deletion would leave behind; all
+    /// of them (133000).
+    case references([ReferenceConflict])
+    /// `willSave` or a validation hook of some object keeps on changing or inserting objects.
+    case unsettledSave(rounds: Int)
+    /// `save()` was called in a hook of a save that the same context runs; the running save goes on.
+    case alreadySaving(hook: String, object: ObjectID?)
+    /// The model has no entity of this name.
+    case unknownEntity(String, known: [String])
+    /// No object may be of exactly this entity.
+    case abstractEntity(String)
+    /// The object belongs to another context.
+    case objectOfOtherContext(ObjectID)
+    /// The object belongs to no context: it was never inserted, or is deleted, or was merged into another object, or
+    /// its context was reset.
+    case objectWithoutContext(ObjectID)
+    /// The object's context has ended before the object did.
+    case contextEnded(ObjectID)
+    /// No store holds such a row (133000).
+    case objectNotFound(ObjectID)
+    /// The objects of the entity are not of the class that the request promises.
+    case wrongResultType(entity: String, found: String, expected: String)
+    /// The predicate or a sort key does not fit the entity.
+    case invalidPredicate(FetchPredicateError)
+    /// A relationship named for prefetching does not exist.
+    case unknownRelationship(String, entity: String)
+    /// No open store takes or holds objects of this entity: none was added, or it was closed.
+    case noStore(entity: String)
+    /// There is no built-in store of this kind.
+    case unsupportedStore(StoreType)
+    /// The store takes no writes (513).
+    case readOnlyStore(path: String?)
+    /// A relationship leads to an object of another store.
+    case relationshipAcrossStores(owner: ObjectID, property: String, destination: ObjectID)
+    /// Some stores have saved and then one failed; saving again writes the rest.
+    indirect case partlySaved(underlying: ContextError)
+    /// The store has given up the generation that the context is pinned to (MC-51).
+    case queryGenerationExpired(path: String?)
+    /// The generation is of stores that are not open here.
+    case queryGenerationOfOtherStores
+    /// The text is no URI of an object, or of none of the coordinator's stores.
+    case invalidURI(String)
+    /// The store could not do its part.
+    case store(StoreError)
+
+    /// Core Data's number for it; the article Behaviour lists them.
+    public var code: Int {
+        switch self {
+        case .violations(let violations): violations.count == 1 ? violations[0].code : 1560
+        case .conflicts: 133020
+        case .constraints: 133021
+        case .objectNotFound, .references: 133000
+        case .readOnlyStore: 513
+        case .partlySaved: 134040
+        case .store(.incompatibleModel), .store(.otherFormat): 134100
+        case .store(.migrationRefused): 134190
+        case .unsupportedStore: 134000
+        case .store, .queryGenerationExpired: 134030
+        case .unsettledSave, .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext,
+            .objectWithoutContext, .contextEnded, .wrongResultType, .invalidPredicate, .unknownRelationship, .noStore,
+            .relationshipAcrossStores,
+            .queryGenerationOfOtherStores, .invalidURI:
+            134060
+        }
+    }
+}
+
+extension ContextError: CustomStringConvertible {
+    /// What was wrong, where, and what would be right.
+    public var description: String {
+        switch self {
+        case .violations(let violations): Self.list("the changes break these rules", violations)
+        case .conflicts(let conflicts): Self.list("these objects were changed by somebody else meanwhile", conflicts)
+        case .constraints(let conflicts):
+            Self.list("these values must be unique and are not", conflicts.map(Self.text))
+        case .references(let conflicts): Self.list("these relationships would be broken", conflicts)
+        case .unsettledSave(let rounds):
+            "after \(rounds) rounds hooks of the save still change objects; they must not set values that are set "
+                + "already, and not insert an object each time they are called"
+        case .alreadySaving(let hook, let object):
+            "save() was called in \(hook)\(object.map { " of \($0)" } ?? "") while the context was saving; leave the "
+                + "call out: what hooks change before the save writes is part of it, the rest can be saved afterwards"
+        case .unknownEntity(let name, let known):
+            "the model has no entity \"\(name)\"; it has \(known.joined(separator: ", "))"
+        case .abstractEntity(let name): "\(name) is abstract; use one of the entities that inherit from it"
+        case .objectOfOtherContext(let id):
+            "\(id) belongs to another context; get it in this one with existingObject(with:)"
+        case .objectWithoutContext(let id):
+            "\(id) is in no context: it was never inserted, or is deleted, or was merged into another object, or its "
+                + "context was reset"
+        case .contextEnded(let id):
+            "the context of \(id) has ended; keep a reference to the ManagedObjectContext, or to the "
+                + "PersistentContainer that owns it, for as long as its objects are used"
+        case .objectNotFound(let id): "no store holds \(id)"
+        case .wrongResultType(let entity, let found, let expected):
+            "objects of \(entity) are \(found), but the request asks for \(expected)"
+        case .invalidPredicate(let error): "\(error)"
+        case .unknownRelationship(let name, let entity): "\(entity) has no relationship \"\(name)\""
+        case .noStore(let entity):
+            "no open store takes objects of \(entity): add one to the coordinator first, or open the container again "
+                + "if it was closed"
+        case .unsupportedStore(let type):
+            "there is no built-in store of type \(type.rawValue); open it and add it to the coordinator"
+        case .readOnlyStore(let path): "the store \(path ?? "in memory") is open for reading only"
+        case .relationshipAcrossStores(let owner, let property, let destination):
+            "\(property) of \(owner) leads to \(destination) in another store; both must be in one store"
+        case .partlySaved(let error): "other stores have saved, but one has not: \(error)"
+        case .queryGenerationExpired(let path):
+            (path.map { "\($0): " } ?? "")
+                + "the generation that the context is pinned to was given up, because the store's log has reached its "
+                + "cap; move on with setQueryGeneration(from: nil), or let the log have more bytes"
+        case .queryGenerationOfOtherStores:
+            "the generation is of stores that are not open here; take it from a context of the same coordinator"
+        case .invalidURI(let text):
+            "\"\(text)\" names no object; a URI looks like x-espalier://<store UUID>/<Entity>/p<key>, of an open store"
+        case .store(let error): "\(error)"
+        }
+    }
+
+    private static func list(_ title: String, _ items: [some CustomStringConvertible]) -> String {
+        let shownCountMax = 50
+        let more = items.count > shownCountMax ? ["  and \(items.count - shownCountMax) more"] : []
+        return title + ":\n" + (items.prefix(shownCountMax).map { "  \($0)" } + more).joined(separator: "\n")
+    }
+
+    private static func text(_ conflict: ConstraintConflict) -> String {
+        "\(conflict.entityName) (\(conflict.properties.joined(separator: ", "))) = "
+            + "(\(conflict.values.map(\.text).joined(separator: ", "))): \(conflict.object) and \(conflict.other)"
+    }
+}
+
+extension ContextError {
+    /// A store's error as the context's callers see it.
+    init(_ error: StoreError) {
+        switch error {
+        case .readOnly(let path): self = .readOnlyStore(path: path)
+        case .constraint(let conflicts): self = .constraints(conflicts)
+        case .references(let conflicts): self.init(conflicts)
+        case .invalidPredicate(let error): self = .invalidPredicate(error)
+        case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .otherFormat, .damagedContent,
+            .invalidRequest:
+            self = .store(error)
+        }
+    }
+}
+
+extension ContextError {
+    /// What a store says about relationships: a rule that is broken, if that is all there is.
+    private init(_ conflicts: [ReferenceConflict]) {
+        let violations = conflicts.compactMap(Violation.init)
+        self = violations.count == conflicts.count ? .violations(violations) : .references(conflicts)
+    }
+}
+
+extension Violation {
+    /// The rule of the model that a deletion would break; `nil` if the relationship leads to a row that is gone.
+    fileprivate init?(_ conflict: ReferenceConflict) {
+        let reason: Reason
+        switch conflict.kind {
+        case .denied: reason = .deniedDelete(destinations: conflict.destinations)
+        case .required: reason = .missingValue
+        case .missing, .abandoned: return nil
+        }
+        self.init(
+            conflict.owner, entityName: conflict.owner.entityName, property: conflict.relationship, reason)
+    }
+}
+
+/// An object that two sides have changed.
+public struct MergeConflict: Sendable, CustomStringConvertible {
+    /// One property that differs.
+    public struct Property: Sendable {
+        /// The name.
+        public let name: String
+        /// The value both sides began with; `nil` if it is not known.
+        public let base: AttributeValue?
+        /// The value in the context.
+        public let mine: AttributeValue
+        /// The value in the store; `nil` if the row is deleted.
+        public let stored: AttributeValue?
+        /// The orders of an ordered relationship, if both sides have moved destinations; then there are no values.
+        public let order: Order?
+
+        init(
+            name: String, base: AttributeValue?, mine: AttributeValue, stored: AttributeValue?, order: Order? = nil
+        ) {
+            (self.name, self.base, self.mine, self.stored, self.order) = (name, base, mine, stored, order)
+        }
+    }
+    /// The destinations of an ordered relationship on both sides.
+    public struct Order: Sendable {
+        /// Those both sides began with.
+        public let base: [ObjectID]
+        /// Those in the context.
+        public let mine: [ObjectID]
+        /// Those in the store.
+        public let stored: [ObjectID]
+    }
+    /// Which object.
+    public let object: ObjectID
+    /// Whether this context deletes the object.
+    public let isDeletedHere: Bool
+    /// The version the context has read.
+    public let oldVersion: UInt64
+    /// The version in the store; `nil` if the row is deleted.
+    public let newVersion: UInt64?
+    /// Properties that differ between context and store, to-one relationships as object IDs.
+    public let properties: [Property]
+
+    /// One line with all values.
+    public var description: String {
+        guard let newVersion else { return "\(object): read at version \(oldVersion), deleted in the store" }
+        let values = properties.map { property in
+            if let order = property.order {
+                return "\(property.name): \(order.mine.count) destinations, moved here and in the store"
+            }
+            return "\(property.name): here \(property.mine.text), in the store \(property.stored?.text ?? "nothing"), "
+                + "both began with \(property.base?.text ?? "an unknown value")"
+        }
+        return "\(object): read at version \(oldVersion), \(isDeletedHere ? "deleted here, " : "")"
+            + "version \(newVersion) in the store" + (values.isEmpty ? "" : "; " + values.joined(separator: "; "))
+    }
+}

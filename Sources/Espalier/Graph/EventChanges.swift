@@ -1,0 +1,56 @@
+// The objects that have changed since observers were told last: one event (MC-36).
+//
+// Invariants
+//   1. An object that was inserted and went in one event is in no set.
+//   2. A deleted or invalidated object is in no other set.
+
+import EspalierModel
+
+/// Changed objects of one event, which it keeps alive.
+struct EventChanges {
+    private(set) var inserted: Set<ManagedObject> = []
+    private(set) var updated: Set<ManagedObject> = []
+    private(set) var refreshed: Set<ManagedObject> = []
+    private(set) var deleted: Set<ManagedObject> = []
+    private(set) var invalidated: Set<ManagedObject> = []
+    /// All objects that a reset made the context forget.
+    private(set) var invalidatedAll: [ObjectID] = []
+
+    init() {}
+
+    /// The event that a reset begins anew.
+    init(afterResetOf ids: [ObjectID]) { invalidatedAll = ids }
+
+    var isEmpty: Bool {
+        inserted.isEmpty && updated.isEmpty && refreshed.isEmpty && deleted.isEmpty && invalidated.isEmpty
+            && invalidatedAll.isEmpty
+    }
+
+    mutating func noteInserted(_ object: ManagedObject) {
+        deleted.remove(object)
+        inserted.insert(object)
+        assert(!updated.contains(object) && !refreshed.contains(object), "a new object was changed before it came")
+    }
+
+    mutating func noteUpdated(_ object: ManagedObject) {
+        if !inserted.contains(object), !deleted.contains(object) { updated.insert(object) }
+    }
+
+    mutating func noteRefreshed(_ object: ManagedObject) {
+        // One that was deleted here comes back by a refresh.
+        deleted.remove(object)
+        if !inserted.contains(object) { refreshed.insert(object) }
+    }
+
+    mutating func noteDeleted(_ object: ManagedObject) { if !forget(object) { deleted.insert(object) } }
+
+    mutating func noteInvalidated(_ object: ManagedObject) { if !forget(object) { invalidated.insert(object) } }
+
+    /// Removes an object from all sets; returns whether this event had inserted it.
+    private mutating func forget(_ object: ManagedObject) -> Bool {
+        updated.remove(object)
+        refreshed.remove(object)
+        deleted.remove(object)
+        return inserted.remove(object) != nil
+    }
+}

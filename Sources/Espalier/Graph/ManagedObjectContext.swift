@@ -1,0 +1,309 @@
+// A context: a set of objects in which an application reads, changes and saves a graph.
+//
+// Invariants
+//   1. There is one object per row. The context retains its changed objects (MO-43) and, until its next fetch or save,
+//      some that relationships have reached (`RecentDestinations`).
+//   2. A call that throws leaves context, objects and store as they were (F-5).
+//   3. A context is not Sendable: it and its objects stay in one isolation region (F-1).
+// Not here: fetching (+Fetch), faults (+Faults), deleting (+Delete), saving (+Save), going back (+Rollback).
+
+public import EspalierModel
+package import EspalierStore
+
+/// Where objects live (Behaviour MC-01 to MC-64).
+public final class ManagedObjectContext {
+    /// The stores of the objects.
+    public let persistentStoreCoordinator: PersistentStoreCoordinator
+    /// The model of the coordinator.
+    public let model: ManagedObjectModel
+    /// A name for messages and for the history of changes.
+    public var name: String?
+    /// What a save does when another context or process has changed a row that it writes (MC-42).
+    public var mergePolicy = MergePolicy.error
+    /// What saves do with new objects whose unique values a row has already: they are refused unless this says more.
+    package var constraintActions: [ConstraintName: ConstraintAction] = [:]
+    /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
+    public var faultTrips: Int { memory.faultTrips }
+    /// How many rows have come from stores, by fetches and by faults.
+    public var rowsFetched: Int { memory.rowsFetched }
+    /// Whether saves of other contexts are merged at the next `processPendingChanges`, fetch or save (MC-47).
+    ///
+    /// Unsaved changes stay on top; where both sides have changed a property, the save asks `mergePolicy`.
+    public var automaticallyMergesChangesFromParent = false {
+        didSet {
+            mailbox =
+                automaticallyMergesChangesFromParent
+                ? source.subscribe(notice: mergeNotice) : nil
+        }
+    }
+
+    /// What it has in memory.
+    #if DEBUG
+        var memory = ContextMemory()
+    #else
+        // SAFETY: no access lasts while another begins, by the second invariant of `ContextMemory`.
+        @inline(__always)
+        final var memory: ContextMemory {
+            _read { yield unsafe storedMemory }
+            _modify { yield &(unsafe storedMemory) }
+        }
+        @exclusivity(unchecked) private var storedMemory = ContextMemory()
+    #endif
+    let cache: RowCache
+    /// Where the objects come from and go to.
+    let source: any ObjectSource
+    /// What is read of it.
+    let generation: ReadGeneration
+    /// Deleted objects whose delete rules have not run.
+    var unpropagated: [ManagedObject] = []
+    /// Whether some of `unpropagated` have taken newer rows: what rules change then takes the newest row first.
+    var runsRulesAgain = false
+    /// Whether cascades have met rows that are not in memory: which rows will go is known to the store alone.
+    var leavesCascadesToStore = false
+    /// Objects that the next save holds to the version they had (MC-35).
+    var locked: [ManagedObject: UInt64] = [:]
+    /// Whether some change may have a base that is kept (`ChangeBases`).
+    var hasBases = false
+    /// Whether some change of an unordered relationship may be marked as merged (`ToManyChange.isMerged`).
+    var hasMergedSets = false
+    /// The objects in conflict that the last save has told of, and the versions in the store.
+    var reportedConflicts: [ObjectID: UInt64] = [:]
+    /// Refused changes and unreadable values, for the next save to report.
+    var recorded: [Violation] = []
+    /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
+    var changeCount = 0
+    /// Unchanged objects that the running save has made take newer rows; `nil` if no save runs.
+    var refreshedBySave: [RefreshedObject]?
+    /// What the running save asks of the application; `nil` if no save runs.
+    var stage: SaveStage?
+    var mailbox: SaveMailbox?
+    /// The closures that observe the context; `nil` if there never was one.
+    var observers: ContextObservers?
+    /// How many calls that are events run inside of one another.
+    var eventDepth = 0
+    /// Called when an event has begun of which no call knows the end.
+    var eventNotice: (() -> Void)?
+    /// Called when a save of another context has arrived, on that context's thread.
+    var mergeNotice: (@Sendable () -> Void)?
+    private var shapes: [EntityShape?]
+    private var shapesByClass: [ObjectIdentifier: EntityShape] = [:]
+    /// The last one found in `shapesByClass`: objects of one class are made one after the other.
+    private var lastShape: (objectClass: ObjectIdentifier, shape: EntityShape)?
+
+    /// A context on a coordinator's stores.
+    public init(_ coordinator: PersistentStoreCoordinator) {
+        (persistentStoreCoordinator, source, model) = (coordinator, coordinator, coordinator.managedObjectModel)
+        cache = RowCache()
+        generation = ReadGeneration(source, cache: cache)
+        shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
+    }
+
+    deinit { detachObjects() }
+
+    // MARK: What it holds
+
+    /// New objects (MC-31).
+    public var insertedObjects: Set<ManagedObject> { Set(memory.inserted) }
+    /// Stored objects with changes (MC-31).
+    public var updatedObjects: Set<ManagedObject> { Set(memory.updated) }
+    /// Stored objects that will be deleted (MC-31); those that delete rules reach, after `processPendingChanges`.
+    public var deletedObjects: Set<ManagedObject> { Set(memory.deleted.lazy.filter { !$0.isInserted }) }
+    /// New, changed and deleted objects.
+    var changedObjects: [ManagedObject] { Array(memory.inserted) + Array(memory.updated) + Array(memory.deleted) }
+    /// All objects in memory (MC-31).
+    public var registeredObjects: Set<ManagedObject> { Set(memory.registry.objects) }
+    /// Whether there is something to save (MC-32).
+    public var hasChanges: Bool { !(memory.inserted.isEmpty && memory.updated.isEmpty && memory.deleted.isEmpty) }
+    /// What the next save will report besides broken rules: refused changes and values that could not be read.
+    public var recordedViolations: [Violation] { recorded }
+
+    /// The object with this ID if it is in memory (MC-23).
+    public func registeredObject(for id: ObjectID) -> ManagedObject? { memory.registry[id] }
+
+    /// The object with this ID, as a fault if it is not in memory; never asks a store (MC-24).
+    ///
+    /// - Throws: `ContextError.unknownEntity` if the ID is of an entity that the model does not have.
+    public func object(with id: ObjectID) throws(ContextError) -> ManagedObject {
+        if let object = memory.registry[id] { return object }
+        guard !shape(ofTag: id.entityTag).isNil, !id.isTemporary else {
+            if id.isTemporary { throw .objectNotFound(id) }
+            throw .unknownEntity(id.entityName, known: model.entities.map(\.name))
+        }
+        return makeFault(id)
+    }
+
+    /// The object with this ID, with its values in memory (MC-25).
+    ///
+    /// What the generation that the context reads does not have is not found, though it may be stored by now; a context
+    /// that merges by itself merges what others have saved and looks again.
+    ///
+    /// - Throws: `ContextError.objectNotFound` if its store does not hold the row; `.noStore` if its store is not open
+    ///   here; `.store` if it could not be read.
+    public func existingObject(with id: ObjectID) throws(ContextError) -> ManagedObject {
+        let object = try object(with: id)
+        if object.isFault && !object.hasRow {
+            try loadRow(of: object)
+            if !object.hasRow, mailbox != nil {
+                mergeWaitingSaves()
+                try loadRow(of: object)
+            }
+        }
+        object.fireFault()
+        if object.isDeleted || object.isFault { throw .objectNotFound(id) }
+        return object
+    }
+
+    // MARK: New objects
+
+    /// Takes in an object that was made without a context (MC-08).
+    ///
+    /// - Throws: `ContextError` if the object is in another context, its entity is abstract or not of this model, or
+    ///   it was deleted before. An object that is in this context already is left as it is.
+    public func insert(_ object: ManagedObject) throws(ContextError) {
+        if let context = object.managedObjectContext {
+            guard context === self else { throw .objectOfOtherContext(object.storedID) }
+            return
+        }
+        guard object.state.isDisjoint(with: .ended) else { throw .objectWithoutContext(object.storedID) }
+        guard let entity = model.entity(named: object.entity.name) else {
+            throw .unknownEntity(object.entity.name, known: model.entities.map(\.name))
+        }
+        guard !entity.isAbstract else { throw .abstractEntity(entity.name) }
+        insertNew(object)
+    }
+
+    /// A new object of the entity called `entityName`: what tools use that know no classes.
+    ///
+    /// - Throws: `ContextError.unknownEntity` or `.abstractEntity`.
+    public func insertNewObject(forEntityName entityName: String) throws(ContextError) -> ManagedObject {
+        guard let entity = model.entity(named: entityName) else {
+            throw .unknownEntity(entityName, known: model.entities.map(\.name))
+        }
+        guard !entity.isAbstract else { throw .abstractEntity(entityName) }
+        let shape = shape(at: entity.index)
+        let object = shape.objectClass.init(ObjectSeed(newOf: shape))
+        insertNew(object, shape)
+        return object
+    }
+
+    /// Whether `insertNew` will take `object`.
+    func canInsert(_ object: ManagedObject) -> Bool {
+        object.state.isDisjoint(with: .ended) && model.entity(named: object.entity.name)?.isAbstract == false
+    }
+
+    /// Takes in a new object, or records why not.
+    func insertNew(_ object: ManagedObject) { insertNew(object, shape(of: object.entity)) }
+
+    /// Takes in a new object of this shape, if this context's model has its entity.
+    func insertNew(_ object: ManagedObject, _ knownShape: EntityShape?) {
+        // The initializer of the object may have reset the context, which detaches the shapes that it had.
+        let shape = knownShape.flatMap { $0.context.isNil ? self.shape(of: $0.entity) : $0 }
+        guard let shape else {
+            record(Violation(object, nil, .unknownEntity(known: model.entities.map(\.name))))
+            return
+        }
+        guard !shape.entity.isAbstract else {
+            record(Violation(object, nil, .abstractEntity))
+            return
+        }
+        if object.withShape({ $0 !== shape }) { object.shape = shape }
+        object.joinContext()
+        memory.registry.insert(object)
+        memory.inserted.insert(object)
+        changeCount &+= 1
+        noteInserted(object)
+        object.awakeFromInsert()
+    }
+
+    /// Notes what the next save has to report.
+    func record(_ violation: Violation) { recorded.append(violation) }
+
+    // MARK: Shapes and faults
+
+    /// The shape of an entity of this context's model, found by its name if the entity is of an equal model.
+    func shape(of entity: Entity) -> EntityShape? {
+        if let lastShape, lastShape.shape.entity === entity { return lastShape.shape }
+        if entity.index < model.entities.count, model.entities[entity.index] === entity {
+            return shape(at: entity.index)
+        }
+        return model.entity(named: entity.name).map { shape(at: $0.index) }
+    }
+
+    /// The shape of the entity that a class stands for; `nil` if the model has none of its name.
+    func shape(of objectClass: ManagedObject.Type) -> EntityShape? {
+        let key = ObjectIdentifier(objectClass)
+        if let lastShape, lastShape.objectClass == key { return lastShape.shape }
+        guard let shape = shapesByClass[key] ?? model.entity(named: objectClass.entityName).map({ shape(at: $0.index) })
+        else { return nil }
+        shapesByClass[key] = shape
+        lastShape = (key, shape)
+        return shape
+    }
+
+    private func shape(at index: Int) -> EntityShape {
+        if let shape = shapes[index] { return shape }
+        let entity = model.entities[index]
+        let shape = EntityShape(entity, model: model, objectClass: model.objectClass(of: entity), in: self)
+        // The context counts as an object, so that the count does not end and begin again with each that is made alone.
+        shape.addObject()
+        shapes[index] = shape
+        return shape
+    }
+
+    /// The shape of the entity whose IDs carry `tag`, which lives until the context forgets its objects; none if it is
+    /// not of this model.
+    @inline(__always)
+    func shape(ofTag tag: UInt32) -> Unretained<EntityShape> {
+        let tag = Int(tag)
+        return tag < memory.shapesByTag.count && !memory.shapesByTag[tag].isNil
+            ? memory.shapesByTag[tag] : searchedShape(ofTag: tag)
+    }
+
+    @inline(never)
+    private func searchedShape(ofTag tag: Int) -> Unretained<EntityShape> {
+        guard let entity = model.entities.first(where: { Int($0.tag) == tag }) else { return Unretained(nil) }
+        while memory.shapesByTag.count <= tag { memory.shapesByTag.append(Unretained(nil)) }
+        memory.shapesByTag[tag] = Unretained(shape(at: entity.index))
+        return memory.shapesByTag[tag]
+    }
+
+    /// Takes the context away from every object, at its end or when it forgets them.
+    ///
+    /// Calls no hook, and what objects give up keeps no object alive: none ends meanwhile.
+    ///
+    /// - Parameter isReset: whether the context goes on, and is told what objects are refused afterwards.
+    func detachObjects(isReset: Bool = false) {
+        for shape in shapes {
+            shape?.detachObjects(formerContext: isReset ? self : nil)
+            shape?.removeObject()
+        }
+        (shapes, memory.shapesByTag) = (Array(repeating: nil, count: shapes.count), [])
+        (shapesByClass, lastShape) = ([:], nil)
+    }
+
+    /// The shape of a row that a store has given.
+    @inline(__always)
+    func shapeOfRow(_ id: ObjectID) -> EntityShape {
+        guard let shape = shape(ofTag: id.entityTag).object else {
+            preconditionFailure("an ID came from a store whose model does not have its entity")
+        }
+        return shape
+    }
+}
+
+@available(*, unavailable) extension ManagedObjectContext: Sendable {}
+
+extension ManagedObject {
+    /// Becomes a new object of a context, whose shape it has.
+    func joinContext() {
+        assert(state.isDisjoint(with: [.registered, .ended]), "an object joins a context once")
+        state.formUnion([.registered, .inserted, .fulfilled])
+    }
+
+    /// Ends the life in a context: it was reset, or the object's deletion is saved (MO-04).
+    func leaveContext() {
+        state.subtract(.inContext)
+        state.insert(.ended)
+        cohort = nil
+    }
+}

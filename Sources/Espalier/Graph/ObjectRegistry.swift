@@ -1,0 +1,161 @@
+// Uniquing: the one object for each ID in this context (MO-18).
+//
+// Invariants
+//   1. At most one object per ID; an object is entered under its current ID only.
+//   2. The registry retains no object: an object removes itself in `deinit`, before its memory is freed. Context and
+//      objects share one isolation region, so no thread looks up an object that another thread destroys.
+//   3. Objects whose IDs share a chain form a linked list (`ManagedObject.nextInRegistry`). Neighbouring keys have
+//      neighbouring chains, because rows are mostly loaded and freed in the order of their keys.
+//   4. One multiplication with a random odd number of the process chooses the 16 chains of 16 neighbouring keys. Keys
+//      come from files, and the author of a file cannot know which keys will share a chain.
+// Linked lists and not a table with entries: see Decisions, "The registry".
+
+import EspalierModel
+
+/// The objects of a context by ID.
+struct ObjectRegistry {
+    /// The first object of each chain: none, or a power of two and 16 at least.
+    private var chains: [Unretained<ManagedObject>] = []
+    /// 64 less the number of bits that say which 16 chains.
+    private var shift: UInt64 = 64
+    private let multiplier = tableMultiplier
+    /// How many objects there are.
+    private(set) var count = 0
+
+    /// The object with this ID.
+    ///
+    /// - Complexity: O(1).
+    @inline(__always)
+    subscript(id: ObjectID) -> ManagedObject? { entry(id).object }
+
+    /// Calls `body` with the object with this ID, if there is one; it is not retained, so it must not end meanwhile.
+    @inline(__always)
+    func withObject<R>(_ id: ObjectID, _ body: (ManagedObject) -> R) -> R? { entry(id).withObject(body) }
+
+    @inline(__always)
+    private func entry(_ id: ObjectID) -> Unretained<ManagedObject> {
+        guard count > 0 else { return Unretained(nil) }
+        var entry = chains[chain(of: id)]
+        while let (isWanted, next) = entry.withObject({ ($0.storedID == id, $0.nextInRegistry) }), !isWanted {
+            entry = next
+        }
+        return entry
+    }
+
+    @inline(__always)
+    private func chain(of id: ObjectID) -> Int {
+        let mixed = (id.key >> 4 ^ UInt64(id.entityTag) << 48 ^ UInt64(id.storeTag) << 40) &* multiplier
+        return Int(truncatingIfNeeded: (mixed >> shift) << 4 | id.key & 15)
+    }
+
+    /// Enters an object whose ID is not entered yet.
+    mutating func insert(_ object: ManagedObject) {
+        let isNew = insertIfAbsent(object)
+        precondition(isNew, "two objects for one ID")
+    }
+
+    /// Enters an object, unless there is one with its ID; returns whether it was entered.
+    @inline(__always)
+    mutating func insertIfAbsent(_ object: ManagedObject) -> Bool {
+        assert(object.managedObjectContext != nil, "an object of no context cannot leave the registry at its end")
+        if count == chains.count { layOut(forCount: 4 * count) }
+        guard entry(object.storedID).isNil else { return false }
+        enter(object)
+        count += 1
+        return true
+    }
+
+    @inline(__always)
+    private mutating func enter(_ object: ManagedObject) {
+        let chain = chain(of: object.storedID)
+        object.nextInRegistry = chains[chain]
+        chains[chain] = Unretained(object)
+    }
+
+    /// Makes room for as many objects in all.
+    mutating func reserveCapacity(_ count: Int) {
+        if count > chains.count { layOut(forCount: count) }
+    }
+
+    @inline(never)
+    private mutating func layOut(forCount count: Int) {
+        let former = chains
+        var bits: UInt64 = 4
+        while count > 1 << bits { bits += 1 }
+        shift = 64 - (bits - 4)
+        chains = Array(repeating: Unretained(nil), count: 1 << bits)
+        for first in former {
+            var entry = first
+            while let next = entry.withObject({ object in
+                let next = object.nextInRegistry
+                enter(object)
+                return next
+            }) { entry = next }
+        }
+    }
+
+    /// Gives an object its permanent ID, under which none is entered yet.
+    mutating func rename(_ object: ManagedObject, _ id: ObjectID) {
+        guard object.storedID != id else { return }
+        // A hook may have made the context forget its objects.
+        remove(object)
+        object.storedID = id
+        insert(object)
+    }
+
+    /// Removes an object, if it is entered.
+    @inline(__always)
+    mutating func remove(_ object: ManagedObject) {
+        guard count > 0 else { return }
+        let (chain, removed) = (chain(of: object.storedID), Unretained(object))
+        var entry = chains[chain]
+        if entry.isSame(as: removed) {
+            chains[chain] = object.nextInRegistry
+            count -= 1
+            return
+        }
+        while let next = entry.withObject({ $0.nextInRegistry }) {
+            if next.isSame(as: removed) {
+                entry.withObject { $0.nextInRegistry = object.nextInRegistry }
+                count -= 1
+                return
+            }
+            entry = next
+        }
+    }
+
+    /// Asserts the invariants; to be called in `assert`.
+    ///
+    /// - Complexity: O(objects), if the chains are short, as they are unless hashes fail.
+    func checkInvariants() -> Bool {
+        var found = 0
+        for (position, first) in chains.enumerated() {
+            var ids: [ObjectID] = []
+            var entry = first
+            while let (id, next) = entry.withObject({ ($0.storedID, $0.nextInRegistry) }) {
+                assert(chain(of: id) == position, "invariant 3: \(id) is in chain \(position)")
+                assert(!ids.contains(id), "invariant 1: two objects stand for \(id)")
+                ids.append(id)
+                entry = next
+            }
+            found += ids.count
+        }
+        assert(found == count, "\(count) objects are counted, \(found) are in chains")
+        assert(chains.isEmpty || chains.count >= 16 && chains.count & (chains.count - 1) == 0, "\(chains.count) chains")
+        return true
+    }
+
+    /// All objects, in no particular order.
+    var objects: [ManagedObject] {
+        var objects: [ManagedObject] = []
+        objects.reserveCapacity(count)
+        for first in chains {
+            var entry = first
+            while let object = entry.object {
+                objects.append(object)
+                entry = object.nextInRegistry
+            }
+        }
+        return objects
+    }
+}

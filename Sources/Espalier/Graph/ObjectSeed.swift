@@ -1,0 +1,37 @@
+// What an object begins as: a new one, or one for a row.
+//
+// Invariants
+//   1. Only this module makes seeds, and each makes one object: a seed cannot be copied.
+//   2. The maker of a seed retains shape and cohort until the object exists, which counts them from then on: the
+//      initializer of a class may make the context forget them.
+
+import EspalierModel
+import EspalierStore
+
+/// What a context makes an object from; opaque to the classes of an application, which pass it on.
+///
+/// Only a class that does something in the initializer of every object, fetched ones among them, overrides
+/// `ManagedObject.init(_:)`; it passes the seed to `super.init(_:)`.
+public struct ObjectSeed: ~Copyable {
+    let id: ObjectID
+    let shape: Unretained<EntityShape>
+    let cohort: Unretained<Cohort>
+    /// The committed values, if they are in memory.
+    let content: RowContent?
+    let place: RowPlace
+    let state: ManagedObject.State
+
+    /// The seed of an object of no context yet.
+    init(newOf shape: EntityShape) {
+        id = ObjectID(temporaryFor: shape.entity)
+        self.shape = Unretained(shape)
+        (cohort, content, place, state) = (Unretained(nil), nil, .none, [])
+    }
+
+    /// The seed of an object for a row.
+    @inline(__always)
+    init(_ id: ObjectID, _ shape: EntityShape, _ cohort: Cohort?, _ content: RowContent?, _ place: RowPlace) {
+        (self.id, self.shape, self.cohort) = (id, Unretained(shape), Unretained(cohort))
+        (self.content, self.place, state) = (content, place, .registered)
+    }
+}

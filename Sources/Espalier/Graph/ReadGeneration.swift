@@ -1,0 +1,155 @@
+// The generation that a context reads: a snapshot of each part of its source, from the first question until the context
+// advances (F-4, MC-51).
+//
+// Invariants
+//   1. A context reads each part from one snapshot, until that snapshot is replaced.
+//   2. There is no snapshot before the first question, so the store keeps nothing for an idle context.
+// Elsewhere: when a context advances, and what it then forgets (+Generation); how it answers when a store has given up
+// a snapshot (+Reading).
+
+import EspalierModel
+import EspalierStore
+
+/// The snapshots of one context.
+final class ReadGeneration {
+    /// A part with the snapshot that is read of it.
+    struct Part {
+        let part: SourcePart
+        var snapshot: (any StoreSnapshot)?
+    }
+
+    private let source: any ObjectSource
+    private let cache: RowCache
+    /// The parts as they were in `edition` of the source.
+    private(set) var parts: [Part]
+    private var edition: UInt64
+    /// Whether the application has chosen the generation: then the context does not advance by itself.
+    var isPinned = false
+
+    init(_ source: any ObjectSource, cache: RowCache) {
+        (self.source, self.cache) = (source, cache)
+        edition = source.partsEdition
+        parts = source.parts.map { Part(part: $0) }
+    }
+
+    // MARK: Parts
+
+    /// The positions of all parts.
+    var positions: Range<Int> {
+        followSource()
+        return parts.indices
+    }
+
+    /// The position of the part that holds the object; `nil` if it is not open.
+    @inline(__always)
+    func position(holding id: ObjectID) -> Int? {
+        followSource()
+        return parts.firstIndex { $0.part.holds(id) }
+    }
+
+    /// The positions of the parts that may hold objects of `entity`.
+    func positions(taking entity: Entity) -> [Int] {
+        followSource()
+        return parts.indices.filter { parts[$0].part.takes(entity) }
+    }
+
+    /// The position of the one part that may hold objects of `entity`; `nil` if there are several or none.
+    func onlyPosition(taking entity: Entity) -> Int? {
+        followSource()
+        var found: Int?
+        for position in parts.indices where parts[position].part.takes(entity) {
+            guard found == nil else { return nil }
+            found = position
+        }
+        return found
+    }
+
+    /// Adds the parts that the source has got since, and drops those that it has lost.
+    @inline(__always)
+    private func followSource() {
+        if source.partsEdition != edition { takeParts() }
+    }
+
+    @inline(never)
+    private func takeParts() {
+        edition = source.partsEdition
+        let former = parts
+        parts = source.parts.map { part in
+            former.first { $0.part.number == part.number } ?? Part(part: part)
+        }
+        cache.removeAll()
+    }
+
+    /// Asserts the invariants; to be called in `assert`.
+    func checkInvariants() -> Bool {
+        assert(Set(parts.map(\.part.number)).count == parts.count, "two parts have one number")
+        return true
+    }
+
+    // MARK: Snapshots
+
+    /// The snapshot of the part at `position`, taken now if there was none.
+    @inline(__always)
+    func snapshot(at position: Int) throws(StoreError) -> any StoreSnapshot {
+        assert(parts.indices.contains(position), "part \(position) of \(parts.count)")
+        if let snapshot = parts[position].snapshot { return snapshot }
+        return try takeSnapshot(at: position)
+    }
+
+    @inline(never)
+    private func takeSnapshot(at position: Int) throws(StoreError) -> any StoreSnapshot {
+        let snapshot = try source.snapshot(of: parts[position].part)
+        parts[position].snapshot = snapshot
+        return snapshot
+    }
+
+    /// Reads the newest generation from now on, of the parts that were read before.
+    ///
+    /// - Parameter saved: by number of the part, the generation that a save of the context itself has just made.
+    /// - Returns: whether it differs from the one before by more than that save.
+    func advance(afterSaving saved: [UInt64: UInt64]) -> Bool {
+        followSource()
+        var isOther = false
+        for position in parts.indices {
+            guard let old = parts[position].snapshot, !saved.isEmpty || !old.isNewest else { continue }
+            // If it cannot be read now, the next question reports why.
+            parts[position].snapshot = nil
+            guard let new = try? takeSnapshot(at: position).generation else {
+                isOther = true
+                continue
+            }
+            let isOwnSave = new == old.generation + 1 && new == saved[parts[position].part.number]
+            if new != old.generation && !isOwnSave { isOther = true }
+        }
+        return isOther
+    }
+
+    /// Ends all snapshots: the next question is answered from the newest generation.
+    func end() {
+        for position in parts.indices { parts[position].snapshot = nil }
+    }
+
+    /// Reads these snapshots from now on, by number of the part, and the newest of parts that are not among them.
+    ///
+    /// - Returns: whether others were read before; `nil` if none is of an open part, and then nothing has changed.
+    func read(_ snapshots: [UInt64: any StoreSnapshot]) -> Bool? {
+        followSource()
+        guard snapshots.isEmpty || parts.contains(where: { snapshots[$0.part.number] != nil }) else { return nil }
+        return replaceSnapshots { snapshots[$0.number] }
+    }
+
+    /// Reads what was read before, when `parts` were these; returns whether it is something else.
+    func goBack(to former: [Part]) -> Bool {
+        replaceSnapshots { part in former.first { $0.part.number == part.number }?.snapshot }
+    }
+
+    private func replaceSnapshots(_ snapshot: (SourcePart) -> (any StoreSnapshot)?) -> Bool {
+        var isOther = false
+        for position in parts.indices {
+            let new = snapshot(parts[position].part)
+            if let old = parts[position].snapshot, old !== new { isOther = true }
+            parts[position].snapshot = new
+        }
+        return isOther
+    }
+}

@@ -1,0 +1,52 @@
+// The hook that a running save calls at this moment, by which calls that would disturb the save are refused.
+//
+// Invariants
+//   1. A context has a stage exactly while its `save` runs.
+//   2. `save` inside a save throws. `reset` and `rollback` inside a save are refused before its stores have committed,
+//      and the save reports that; afterwards, in `didSave`, they do their work.
+
+import EspalierModel
+
+/// The code of the application that a running save calls.
+struct SaveStage {
+    /// What is called.
+    enum Hook: String {
+        case willSave
+        case willSaveObserver = "an observer of WillSaveMessage"
+        case deleteRules = "prepareForDeletion"
+        case validateForInsert, validateForUpdate, validateForDelete
+        case storing = "the hooks of objects while rows are written"
+        case didSave
+        case changeObserver = "an observer of ObjectsDidChangeMessage"
+        case didSaveObserver = "an observer of DidSaveMessage"
+
+        /// Whether stores have written when it is called.
+        var isAfterCommit: Bool { self == .didSave || self == .changeObserver || self == .didSaveObserver }
+    }
+
+    var hook: Hook
+    /// The object whose hook runs; none between hooks.
+    var object: ManagedObject?
+
+    init(_ hook: Hook, _ object: ManagedObject? = nil) { (self.hook, self.object) = (hook, object) }
+}
+
+extension ManagedObjectContext {
+    /// Throws if the context saves already.
+    func checkIsNotSaving() throws(ContextError) {
+        guard let stage else { return }
+        throw .alreadySaving(hook: stage.hook.rawValue, object: stage.object?.storedID)
+    }
+
+    /// Whether `call` would take away what a running save is about to write; then the save reports it.
+    func refusesWhileSaving(_ call: String) -> Bool {
+        guard let stage, !stage.hook.isAfterCommit else { return false }
+        let reason = Violation.Reason.notWhileSaving(call: call, hook: stage.hook.rawValue)
+        if let object = stage.object {
+            record(Violation(object, nil, reason))
+        } else {
+            record(Violation(nil, entityName: "ManagedObjectContext", reason))
+        }
+        return true
+    }
+}

@@ -1,0 +1,94 @@
+// Rows and destination lists that were loaded ahead for whole cohorts and are not in an object yet (PS-29).
+//
+// Invariants
+//   1. All entries are of the generation that the context reads (`ReadGeneration`). A save, refresh or merge removes
+//      the entries that it makes old. A move to another generation empties the cache.
+//   2. An entry lives at most as long as the cohort that asked for it.
+
+import EspalierModel
+import EspalierStore
+
+/// Rows and lists by object ID.
+final class RowCache {
+    private var rows = ObjectIDTable<ObjectSnapshot>()
+    /// By slot of the to-many relationship, then by owner.
+    private var lists: [ObjectIDTable<[ObjectID]>] = []
+
+    /// How long lists are that were counted and not read, by slot and then by owner.
+    private var counts = SlotValues<ObjectIDTable<Int>>()
+
+    /// Goes up whenever rows that were read earlier may be old: a save, refresh or merge.
+    private(set) var changeCount = 0
+
+    func row(of id: ObjectID) -> ObjectSnapshot? { rows[id] }
+
+    /// The destination of a to-one relationship in the row of `id`, if that is here.
+    func destination(of id: ObjectID, at slot: Int) -> ObjectID? {
+        rows.withValue(of: id) { $0.destination(at: slot) } ?? nil
+    }
+
+    /// The destinations of a to-many relationship of `owner`.
+    func list(of owner: ObjectID, at slot: Int) -> [ObjectID]? { slot < lists.count ? lists[slot][owner] : nil }
+
+    /// How many destinations a to-many relationship of `owner` has.
+    func count(of owner: ObjectID, at slot: Int) -> Int? { list(of: owner, at: slot)?.count ?? counts[slot]?[owner] }
+
+    func add(_ row: consuming ObjectSnapshot) {
+        let id = row.id
+        rows.set(row, for: id)
+    }
+
+    /// Keeps a list for each owner.
+    func add(_ found: [[ObjectID]], of owners: [ObjectID], at slot: Int) {
+        assert(found.count == owners.count && slot >= 0, "\(found.count) lists of \(owners.count) owners")
+        while lists.count <= slot { lists.append(ObjectIDTable()) }
+        Self.enter(found, of: owners, in: &lists[slot])
+    }
+
+    /// Keeps the count of a list.
+    func add(count: Int, of owner: ObjectID, at slot: Int) {
+        assert(count >= 0, "\(count) destinations")
+        if !counts.contains(slot) { counts.set(ObjectIDTable(), at: slot) }
+        counts.modify(slot) { $0.set(count, for: owner) }
+    }
+
+    func forgetCounts(of owners: ObjectIDSet, at slot: Int) {
+        counts.modify(slot) { for owner in owners { $0.remove(owner) } }
+    }
+
+    func forgetRows(of ids: [ObjectID]) {
+        for id in ids { rows.remove(id) }
+    }
+
+    func forgetLists(of owners: [ObjectID], at slot: Int) {
+        guard slot < lists.count else { return }
+        Self.remove(owners, from: &lists[slot])
+    }
+
+    // The table of a slot is reached once for all owners.
+
+    private static func enter(
+        _ found: [[ObjectID]], of owners: [ObjectID], in table: inout ObjectIDTable<[ObjectID]>
+    ) {
+        for (owner, list) in zip(owners, found) { table.set(list, for: owner) }
+    }
+
+    private static func remove(_ owners: [ObjectID], from table: inout ObjectIDTable<[ObjectID]>) {
+        for owner in owners { table.remove(owner) }
+    }
+
+    /// Forgets the row and all lists of an object that has changed in the store.
+    func invalidate(_ id: ObjectID) {
+        changeCount += 1
+        rows.remove(id)
+        for slot in lists.indices { lists[slot].remove(id) }
+        counts.modifyAll { $0.remove(id) }
+    }
+
+    func removeAll() {
+        changeCount += 1
+        rows = ObjectIDTable()
+        lists = []
+        counts = SlotValues()
+    }
+}

@@ -1,0 +1,485 @@
+// How one object adopts a newer row: which of its changes stay, and how the other ends of its relationships follow.
+
+import EspalierModel
+import EspalierStore
+
+/// Why an object takes a newer row, which says what it keeps.
+enum Rebase {
+    /// All changes stay; those of properties that the store has changed too keep their base, unless the conflict is
+    /// settled.
+    case merging(settled: Set<ObjectID>)
+    /// There is a conflict, and this policy decides it.
+    case deciding(MergePolicy)
+
+    /// Whether a property has the value of this context afterwards.
+    ///
+    /// - Parameters:
+    ///   - isChangedHere: whether it is among the changes, and differs from what is committed.
+    ///   - isChangedThere: whether the store has another value than the change was based on.
+    fileprivate func keeps(isChangedHere: Bool, isChangedThere: Bool) -> Bool {
+        switch self {
+        case .merging, .deciding(.objectTrump), .deciding(.error): isChangedHere
+        case .deciding(.overwrite): true
+        case .deciding(.storeTrump): isChangedHere && !isChangedThere
+        case .deciding(.rollback): false
+        }
+    }
+
+    /// Whether an object stays related to what it was given to here, although the newer row of another one leads to it.
+    var keepsOtherEnds: Bool {
+        switch self {
+        case .merging, .deciding(.objectTrump), .deciding(.overwrite): true
+        case .deciding: false
+        }
+    }
+
+    /// Whether an ordered list takes the store's order.
+    fileprivate func takesOrderOfStore(_ list: ListMerge) -> Bool {
+        switch self {
+        case .merging, .deciding(.objectTrump), .deciding(.error): !list.isMovedHere
+        case .deciding(.overwrite): false
+        case .deciding(.storeTrump), .deciding(.rollback): list.isMovedThere || !list.isMovedHere
+        }
+    }
+}
+
+extension ManagedObject {
+    /// The value that the change of an attribute was made on: what is committed, or was when it was made.
+    func base(ofAttribute slot: Int) -> AttributeValue? {
+        changes?.values.bases?.attributes[slot] ?? row?.value(at: slot)
+    }
+
+    /// The destination that the change of a to-one relationship was made on.
+    func base(ofDestination slot: Int) -> ObjectID? {
+        changes?.values.bases?.destinations[slot] ?? row?.destination(at: slot)
+    }
+
+    /// Adopts a newer row; the values that this object keeps of its own become its changes.
+    ///
+    /// - Parameter decisions: what becomes of its to-one relationships.
+    func rebase(onto stored: ObjectSnapshot, _ decisions: [ToOneDecision], _ rebase: Rebase) {
+        let bases = basesAfter(rebase, stored)
+        var changesAttributes = false
+        for attribute in entity.attributes where !attribute.isTransient {
+            let slot = attribute.slot
+            let (change, theirs) = (changes?.values.attributes[slot], stored.value(at: slot))
+            let isKept = rebase.keeps(
+                isChangedHere: change.map { $0 != row?.value(at: slot) } == true,
+                isChangedThere: base(ofAttribute: slot) != theirs)
+            if isKept, change == nil {
+                let value = attributeValue(at: slot)
+                guard value != theirs else { continue }
+                changeable().values.attributes.set(value, at: slot)
+                changesAttributes = true
+            } else if !isKept, change != nil {
+                changeable().values.attributes[slot] = nil
+            }
+        }
+        row = stored
+        if bases != nil || changes?.values.bases != nil {
+            changeable().values.bases = bases
+            if bases != nil { managedObjectContext?.hasBases = true }
+        }
+        if changesAttributes { noteChange() }
+        if changes?.values.yielded.isEmpty == false { changeable().values.yielded = [] }
+        for decision in decisions { carryOut(decision) }
+        if bases != nil { forgetUnusedBases() }
+        if case .deciding(.rollback) = rebase { undoToManyChanges() }
+    }
+
+    /// What becomes of the to-one relationships if this object takes a newer row.
+    func toOneDecisions(_ stored: ObjectSnapshot, _ rebase: Rebase) -> [ToOneDecision] {
+        entity.relationships.lazy.filter { !$0.isToMany }.map { relationship in
+            let slot = relationship.slot
+            let change = changes?.values.destinations[slot]
+            let (mine, theirs) = (destinationID(at: slot), stored.destination(at: slot))
+            let isKept = rebase.keeps(
+                isChangedHere: change.map { $0 != row?.destination(at: slot) } == true && !yields(slot),
+                isChangedThere: base(ofDestination: slot) != theirs)
+            var chosen = isKept ? mine : theirs
+            if let id = chosen, id != mine, isTaken(id, across: relationship, rebase.keepsOtherEnds) { chosen = nil }
+            return ToOneDecision(
+                relationship: relationship, inverse: withShape { $0.inverses[slot] }, mine: mine, stored: theirs,
+                isKept: isKept, chosen: chosen)
+        }
+    }
+
+    /// The bases to keep for changes that stay although the store has changed the same properties.
+    private func basesAfter(_ rebase: Rebase, _ stored: ObjectSnapshot) -> ChangeBases? {
+        guard case .merging(let settled) = rebase, !settled.contains(storedID), let values = changes?.values, let row
+        else { return nil }
+        var attributes = values.bases?.attributes ?? SlotValues()
+        for (slot, value) in values.attributes.pairs where !entity.attributes[slot].isTransient {
+            let (committed, theirs) = (row.value(at: slot), stored.value(at: slot))
+            if value == theirs {
+                // Both sides have set the same value: that is no change any more.
+                attributes[slot] = nil
+            } else if value != committed, attributes[slot] == nil, theirs != committed {
+                attributes.set(committed, at: slot)
+            }
+        }
+        var destinations = values.bases?.destinations ?? SlotValues()
+        for (slot, destination) in values.destinations.pairs {
+            let (committed, theirs) = (row.destination(at: slot), stored.destination(at: slot))
+            if destination == theirs {
+                destinations.remove(slot)
+            } else if destination != committed, !destinations.contains(slot), theirs != committed, !yields(slot) {
+                destinations.set(committed, at: slot)
+            }
+        }
+        let lists = values.bases?.lists ?? SlotValues()
+        if attributes.isEmpty && destinations.isEmpty && lists.isEmpty { return nil }
+        return ChangeBases(
+            version: values.bases?.version ?? row.version, attributes: attributes, destinations: destinations,
+            lists: lists)
+    }
+
+    /// Whether a to-one relationship is empty although this context has not changed it: the object that the row leads
+    /// to was related to another one.
+    private func yields(_ slot: Int) -> Bool { changes?.values.yielded.contains(slot) == true }
+
+    /// Forgets bases of what is not changed any more: a later change is made on what is committed then.
+    private func forgetUnusedBases() {
+        guard let values = changes?.values, var bases = values.bases else { return }
+        var (attributes, destinations) = (bases.attributes, bases.destinations)
+        for (slot, _) in attributes.pairs where !values.attributes.contains(slot) { attributes[slot] = nil }
+        for (slot, _) in destinations.pairs where !values.destinations.contains(slot) {
+            destinations.remove(slot)
+        }
+        bases = ChangeBases(
+            version: bases.version, attributes: attributes, destinations: destinations, lists: bases.lists)
+        changeable().values.bases = bases
+    }
+
+    /// Leaves to-one relationships of a deleted object to a newer row, where they were only emptied here: mostly, as
+    /// what they led to goes as well.
+    func followEmptied(_ stored: ObjectSnapshot) {
+        for (slot, destination) in changes?.values.destinations.pairs ?? [] where destination == nil {
+            if stored.destination(at: slot) != row?.destination(at: slot) {
+                changeable().values.destinations.remove(slot)
+            }
+        }
+    }
+
+    /// Forgets what an attribute was changed from, as it is what is committed again.
+    func forgetBase(ofAttribute slot: Int) {
+        guard let bases = changes?.values.bases, bases.attributes.contains(slot) else { return }
+        var attributes = bases.attributes
+        attributes[slot] = nil
+        changeable().values.bases = ChangeBases(
+            version: bases.version, attributes: attributes, destinations: bases.destinations, lists: bases.lists)
+    }
+
+    /// Forgets what a to-one relationship was changed from, as it is what is committed again.
+    func forgetBase(ofDestination slot: Int) {
+        guard let bases = changes?.values.bases, bases.destinations.contains(slot) else { return }
+        var destinations = bases.destinations
+        destinations.remove(slot)
+        changeable().values.bases = ChangeBases(
+            version: bases.version, attributes: bases.attributes, destinations: destinations, lists: bases.lists)
+    }
+
+    /// Forgets what changes were based on: they are based on the row from now on.
+    func forgetBases() {
+        if changes?.values.bases != nil { changeable().values.bases = nil }
+    }
+
+    /// Whether both sides have changed a property to different values since the change here was made.
+    var hasMergeConflict: Bool {
+        guard let values = changes?.values, let bases = values.bases, let row else { return false }
+        for (slot, base) in bases.attributes.pairs {
+            guard let mine = values.attributes[slot] else { continue }
+            let stored = row.value(at: slot)
+            if stored != base && stored != mine { return true }
+        }
+        for (slot, base) in bases.destinations.pairs {
+            guard let mine = values.destinations[slot] else { continue }
+            let stored = row.destination(at: slot)
+            if stored != base && stored != mine { return true }
+        }
+        return !listConflicts.isEmpty
+    }
+
+    // MARK: Lists
+
+    /// The ordered relationships in which both sides have moved destinations, each in another way.
+    var listConflicts: [(slot: Int, list: ListMerge)] {
+        guard let values = changes?.values, let bases = values.bases else { return [] }
+        return bases.lists.pairs.compactMap { slot, base in
+            guard let change = values.toMany[slot], let mine = change.list else { return nil }
+            let list = ListMerge(base: base, mine: mine, stored: change.base)
+            return list.isConflict ? (slot, list) : nil
+        }
+    }
+
+    /// Merges changed orders with those that the store has by now.
+    func mergeLists(_ rebase: Rebase) {
+        guard let values = changes?.values else { return }
+        if case .deciding(.rollback) = rebase { return }
+        for (slot, change) in values.toMany.pairs {
+            guard let list = change.list else {
+                noteMerge(of: change, at: slot)
+                continue
+            }
+            let stored = storedDestinationIDs(at: slot)
+            let first = values.bases?.lists[slot] ?? change.base
+            let inOrderOfStore = rebase.takesOrderOfStore(ListMerge(base: first, mine: list, stored: stored))
+            if stored == change.base && !inOrderOfStore { continue }
+            let merge = ListMerge(base: change.base, mine: list, stored: stored)
+            let merged = merge.merged(inOrderOfStore: inOrderOfStore).filter { isFree($0, at: slot, unless: list) }
+            changeable().values.toMany[slot] = ToManyChange(list: merged, base: stored)
+            tellOwners(of: merged, storedAs: stored, formerly: change.base, at: slot)
+            refreshMembers(of: stored, orOf: change.base, at: slot)
+            if case .merging(let settled) = rebase, !settled.contains(storedID), stored != first {
+                keepBase(first, ofList: slot)
+            }
+        }
+    }
+
+    /// Notes that the store may hold other lists than those that unordered relationships were changed from.
+    func noteOtherLists() {
+        for (slot, change) in changes?.values.toMany.pairs ?? [] where !change.isWhole {
+            noteMerge(of: change, at: slot)
+        }
+    }
+
+    /// Leaves those to the store that left a list while the row was gone and whose own relationships make the list, if
+    /// these are not changed here.
+    func followUnchangedMembers() {
+        guard let context = managedObjectContext else { return }
+        for (slot, change) in changes?.values.toMany.pairs ?? [] where !change.isWhole {
+            guard let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany else { continue }
+            for id in change.removed.ids
+            where context.memory.registry[id]?.unsavedDestinationID(at: inverse.slot) == nil {
+                changeable().values.toMany.modify(slot) { $0.follow(id) }
+            }
+        }
+    }
+
+    /// Notes at both ends of an unordered relationship that the store may have changed it; where the other end is
+    /// ordered, that one tells what was changed here.
+    private func noteMerge(of change: ToManyChange, at slot: Int) {
+        let relationship = entity.relationships[slot]
+        guard let context = managedObjectContext, !isListed(across: relationship) else { return }
+        context.hasMergedSets = true
+        changeable().values.toMany.modify(slot) { $0.noteMerge() }
+        for id in change.added.ids + change.removed.ids {
+            if let other = context.memory.registry[id] { alignMerges(with: other, across: relationship) }
+        }
+    }
+
+    /// Makes the changes at the other ends of a merged list say what it says, where those are sets.
+    private func tellOwners(
+        of merged: [ObjectID], storedAs stored: [ObjectID], formerly base: [ObjectID], at slot: Int
+    ) {
+        guard let context = managedObjectContext, let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany
+        else { return }
+        let (members, now) = (Set(merged), Set(stored))
+        for id in members.union(now).union(base) {
+            guard let other = context.memory.registry[id], other.changes?.values.toMany.contains(inverse.slot) == true
+            else { continue }
+            other.changeable().values.toMany.modify(inverse.slot) {
+                $0.settle(storedID, isMember: members.contains(id), isStored: now.contains(id))
+            }
+        }
+    }
+
+    private func keepBase(_ list: [ObjectID], ofList slot: Int) {
+        let bases = changes?.values.bases
+        var lists = bases?.lists ?? SlotValues()
+        if lists.contains(slot) { return }
+        lists.set(list, at: slot)
+        changeable().values.bases = ChangeBases(
+            version: bases?.version ?? row?.version ?? 0, attributes: bases?.attributes ?? SlotValues(),
+            destinations: bases?.destinations ?? SlotValues(), lists: lists)
+        managedObjectContext?.hasBases = true
+    }
+
+    /// Whether a destination that the store has added can be one here: it was not related to another object meanwhile.
+    private func isFree(_ id: ObjectID, at slot: Int, unless list: [ObjectID]) -> Bool {
+        guard let other = managedObjectContext?.memory.registry[id], !list.contains(id) else { return true }
+        if other.isDeleted { return false }
+        guard let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany,
+            let destination = other.unsavedDestinationID(at: inverse.slot)
+        else { return true }
+        return destination == storedID || destination == other.row?.destination(at: inverse.slot)
+    }
+
+    /// Makes unchanged destinations faults that joined a list or left it, if their own rows say so.
+    private func refreshMembers(of stored: [ObjectID], orOf base: [ObjectID], at slot: Int) {
+        guard let context = managedObjectContext, let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany
+        else { return }
+        for id in Set(stored).symmetricDifference(base) {
+            guard let other = context.memory.registry[id], !other.hasChanges, other.hasRow,
+                (other.storedDestinationID(at: inverse.slot) == storedID) != stored.contains(id)
+            else { continue }
+            context.takeNewestRow(ofUnchanged: other)
+        }
+    }
+
+    /// Gives an object that is inserted again the destinations that it had, where both ends list them; where they are
+    /// led to by to-one relationships of the others, those that lead here.
+    func relateManyAgain(across relationship: Relationship, _ known: [ObjectID]) {
+        let slot = relationship.slot
+        let inverse = withShape { $0.inverses[slot] }
+        let list = known.filter { id in
+            guard let inverse, !inverse.isToMany else { return true }
+            return managedObjectContext?.memory.registry[id]?.unsavedDestinationID(at: inverse.slot) == .some(storedID)
+        }
+        if relationship.isOrdered {
+            if list.isEmpty && changes?.values.toMany.contains(slot) != true { return }
+            changeable().values.toMany[slot] = ToManyChange(list: list, base: [])
+        } else {
+            var change = ToManyChange()
+            for id in list { change.add(id) }
+            changeable().values.toMany[slot] = change
+        }
+        guard let inverse, inverse.isToMany, let context = managedObjectContext else { return }
+        for id in list {
+            let other = context.object(for: id, from: self, across: relationship)
+            context.takeNewestRow(ifUnchanged: other)
+            if other.changes?.values.toMany[inverse.slot]?.list?.contains(storedID) != true {
+                other.addRaw(storedID, to: inverse)
+            }
+        }
+    }
+
+    // MARK: The other ends
+
+    /// Whether the object that a newer row leads to is deleted here, or was related to another one here.
+    private func isTaken(_ id: ObjectID, across relationship: Relationship, _ keepsOtherEnds: Bool) -> Bool {
+        guard let other = managedObjectContext?.memory.registry[id] else { return false }
+        let inverse = withShape { $0.inverses[relationship.slot] }
+        // Only `nullify` leads away from what is deleted: the save does what the other rules say to what leads there.
+        if other.isDeleted {
+            return other.state.contains(.inaccessible) || inverse.map { $0.deleteRule == .nullify } != false
+        }
+        guard keepsOtherEnds, let inverse, !inverse.isToMany,
+            let destination = other.unsavedDestinationID(at: inverse.slot)
+        else { return false }
+        return destination != storedID && destination != other.row?.destination(at: inverse.slot)
+    }
+
+    private func carryOut(_ decision: ToOneDecision) {
+        let slot = decision.relationship.slot
+        if decision.chosen != decision.stored {
+            changeable().values.destinations.set(decision.chosen, at: slot)
+            if decision.chosen == nil, !decision.isKept { changeable().values.yielded.append(slot) }
+            noteChange()
+        } else if changes?.values.destinations.contains(slot) == true {
+            changeable().values.destinations[slot] = nil
+        }
+        for id in Set([decision.mine, decision.stored, decision.chosen].compactMap(\.self)) {
+            relateOtherEnd(
+                id, across: decision.relationship, isRelated: id == decision.chosen,
+                isStored: (id == decision.stored) == (id == decision.chosen))
+        }
+    }
+
+    /// Makes the other end of a to-one relationship have this object, or not have it.
+    ///
+    /// - Parameter isStored: whether the store holds it so already.
+    func relateOtherEnd(_ id: ObjectID, across relationship: Relationship, isRelated: Bool, isStored: Bool) {
+        guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
+            return
+        }
+        let other = context.object(for: id, from: self, across: relationship)
+        // An object whose row is gone keeps its values, with which it may be inserted again.
+        if !other.state.isDisjoint(with: [.deleted, .inaccessible, .gone]) { return }
+        if other === self && inverse === relationship { return }
+        if inverse.isToMany {
+            // A list that was not changed here is read from the store.
+            if isStored, other.changes?.values.toMany.contains(inverse.slot) != true { return }
+            if isStored, !inverse.isOrdered {
+                return other.changeable().values.toMany.modify(inverse.slot) { $0.follow(storedID) }
+            }
+            if inverse.isOrdered, other.destinationIDs(at: inverse.slot).contains(storedID) == isRelated { return }
+        }
+        guard isRelated else {
+            let isChanged = other.unsavedDestinationID(at: inverse.slot) != nil
+            other.removeRaw(storedID, from: inverse)
+            if !inverse.isToMany, !isChanged, other.changes?.values.destinations.contains(inverse.slot) == true {
+                other.changeable().values.yielded.append(inverse.slot)
+            }
+            return
+        }
+        if !inverse.isToMany {
+            let former = other.destinationID(at: inverse.slot)
+            if former == storedID { return }
+            if let former {
+                context.object(for: former, from: other, across: inverse).removeRaw(id, from: relationship)
+            }
+        }
+        if isStored, inverse.isOrdered {
+            other.beginChange(of: inverse).values.toMany.modify(inverse.slot) { $0.restore(storedID) }
+            return other.noteChange()
+        }
+        other.addRaw(storedID, to: inverse)
+    }
+
+    /// Gives up unsaved destinations of to-one relationships, on both sides; the row says what they are from now on.
+    func forgetDestinations() {
+        for (slot, destination) in changes?.values.destinations.pairs ?? [] {
+            if let destination {
+                relateOtherEnd(destination, across: entity.relationships[slot], isRelated: false, isStored: false)
+            }
+            changeable().values.destinations[slot] = nil
+        }
+    }
+
+    /// Takes back what was added to and removed from to-many relationships, on both sides.
+    ///
+    /// An object that a to-one relationship led here from goes back to what is committed.
+    ///
+    /// - Parameter isGone: whether the row is deleted: then nothing comes back.
+    func undoToManyChanges(isGone: Bool = false) {
+        guard let context = managedObjectContext, let values = changes?.values else { return }
+        for (slot, change) in values.toMany.pairs {
+            let relationship = entity.relationships[slot]
+            let inverse = withShape { $0.inverses[slot] }
+            let (added, removed) = change.differences
+            let stored = isGone ? [] : storedDestinationIDs(at: slot)
+            changeable().values.toMany[slot] = nil
+            let now = Set(stored)
+            for id in added where !now.contains(id) {
+                let other = context.object(for: id, from: self, across: relationship)
+                if let inverse, !inverse.isToMany {
+                    guard other.destinationID(at: inverse.slot) == storedID else { continue }
+                    other.setRawDestination(nil, at: inverse.slot)
+                    other.relate(to: other.committedDestination(at: inverse.slot, besides: self), at: inverse.slot)
+                } else if let inverse,
+                    !inverse.isOrdered || !other.storedDestinationIDs(at: inverse.slot).contains(storedID)
+                {
+                    other.removeRaw(storedID, from: inverse)
+                }
+            }
+            for id in removed where now.contains(id) {
+                let other = context.object(for: id, from: self, across: relationship)
+                if other.isDeleted { continue }
+                if let inverse, !inverse.isToMany {
+                    other.relate(to: storedID, at: inverse.slot)
+                } else if let inverse, other.changes?.values.toMany.contains(inverse.slot) == true {
+                    other.addRaw(storedID, to: inverse)
+                }
+            }
+            if changes?.values.toMany.contains(slot) == true { changeable().values.toMany[slot] = nil }
+        }
+    }
+
+    /// The destination that is committed, if it can be one: it is not deleted, and it is not `other`.
+    private func committedDestination(at slot: Int, besides other: ManagedObject) -> ObjectID? {
+        guard let id = row?.destination(at: slot), id != other.storedID,
+            managedObjectContext?.memory.registry[id]?.isDeleted != true
+        else { return nil }
+        return id
+    }
+}
+
+extension ToManyChange {
+    /// What came and what went, compared with what it was made on.
+    var differences: (added: [ObjectID], removed: [ObjectID]) {
+        guard let list else { return (added.sorted(by: ObjectID.inOrderOfCreation), Array(removed)) }
+        let (before, now) = (Set(base), Set(list))
+        return (list.filter { !before.contains($0) }, base.filter { !now.contains($0) })
+    }
+}

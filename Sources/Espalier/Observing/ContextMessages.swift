@@ -1,0 +1,62 @@
+// The messages of a context to the closures that observe it (NT-01 to NT-06).
+
+public import EspalierModel
+
+extension ManagedObjectContext {
+    /// The context is about to save; what is changed now is saved, too (NT-01).
+    public struct WillSaveMessage {
+        /// The context that saves.
+        public let context: ManagedObjectContext
+    }
+
+    /// The context has saved (NT-02, NT-03).
+    public struct DidSaveMessage {
+        /// The context that has saved.
+        public let context: ManagedObjectContext
+        /// The IDs of what was written: what may leave the context's isolation.
+        public let changes: SavedChanges
+        /// The objects that are new in the store.
+        public let inserted: Set<ManagedObject>
+        /// The objects whose changes were written.
+        public let updated: Set<ManagedObject>
+        /// The objects that are gone; they belong to no context any more.
+        public let deleted: Set<ManagedObject>
+    }
+
+    /// Objects in memory have changed since the last such message (NT-04).
+    ///
+    /// Fetching objects and firing faults is no change. An object that was inserted and deleted in between is left out.
+    public struct ObjectsDidChangeMessage {
+        /// The context whose objects have changed.
+        public let context: ManagedObjectContext
+        /// Objects that were inserted.
+        public let inserted: Set<ManagedObject>
+        /// Objects of which a property was set.
+        public let updated: Set<ManagedObject>
+        /// Objects that had values and read the store's at their next use, or their committed ones again.
+        public let refreshed: Set<ManagedObject>
+        /// Objects that were deleted, here or by a save that was merged.
+        public let deleted: Set<ManagedObject>
+        /// New objects that `rollback` took out of the context.
+        public let invalidated: Set<ManagedObject>
+        /// The IDs of all objects that `reset` made the context forget; then the sets have only what came later.
+        public let invalidatedAll: [ObjectID]
+    }
+
+    /// The context has moved to the newest generation because a store has given up the one that it read (MC-51).
+    ///
+    /// A store does so when its log has reached its cap. Unchanged objects have become faults, which
+    /// `ObjectsDidChangeMessage` names; changed ones keep their changes.
+    public struct DidLoseGenerationMessage {
+        /// The context that has moved.
+        public let context: ManagedObjectContext
+    }
+
+    /// The context has merged what others have saved (NT-05).
+    public struct DidMergeChangesMessage {
+        /// The context that has merged.
+        public let context: ManagedObjectContext
+        /// What the others have saved.
+        public let changes: SavedChanges
+    }
+}

@@ -1,0 +1,223 @@
+// Conflicts: what both sides have changed, and what the merge policy makes of it.
+//
+// Invariants
+//   1. Resolving only changes the context; the save then goes through all its checks again.
+//   2. If both sides have deleted an object there is no conflict, whatever the policy.
+//   3. A deletion against a changed row, under `storeTrump` and `rollback`, fails: its delete rules have already run
+//      on other objects, and taking back half of that would break the graph.
+//   4. Conflicts are resolved on the newest generation, to which the rows in conflict belong.
+//   5. A newer value below a change is overwritten only if the policy says so, or if the application refreshed the
+//      object after a save had reported the conflict (`reportedConflicts`).
+// Not here: how objects take newer rows (+NewerRows).
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// Makes the next save check that an unchanged object is still as it is now (MC-35), whatever is merged meanwhile.
+    ///
+    /// Another call makes a newer row the one to check.
+    ///
+    /// - Throws: `ContextError.objectOfOtherContext`; `.objectNotFound` if its row is gone already.
+    public func detectConflicts(for object: ManagedObject) throws(ContextError) {
+        guard object.managedObjectContext === self else { throw .objectOfOtherContext(object.storedID) }
+        if object.isFault && !object.hasRow { try loadRow(of: object) }
+        guard object.hasRow || object.isInserted else { throw .objectNotFound(object.storedID) }
+        if let row = object.row { locked[object] = row.version }
+    }
+
+    /// A store's error as `save` reports it: conflicts with the values of both sides.
+    func contextError(_ error: StoreError) -> ContextError {
+        guard case .conflict(let conflicts) = error else { return ContextError(error) }
+        return conflictError(conflicts)
+    }
+
+    private func conflictError(_ conflicts: [VersionConflict]) -> ContextError {
+        var seen = Set<ObjectID>()
+        return .conflicts(conflicts.filter { seen.insert($0.id).inserted }.map(described))
+    }
+
+    /// The changed objects of which both sides have changed a property since newer rows came below their changes.
+    func mergeConflicts(among objects: [ManagedObject]) -> [VersionConflict] {
+        guard hasBases else { return [] }
+        return objects.compactMap { object in
+            guard let bases = object.changes?.values.bases, let row = object.row, object.hasMergeConflict else {
+                return nil
+            }
+            return VersionConflict(id: object.storedID, expectedVersion: bases.version, stored: row)
+        }
+    }
+
+    /// Changes the objects in conflict as the merge policy says.
+    ///
+    /// - Throws: `ContextError.conflicts` with all conflicts if the policy is `error` or cannot resolve one.
+    func resolve(_ found: [VersionConflict]) throws(ContextError) {
+        try checkResolvable(found)
+        moveToNewestGeneration()
+        let found = try onNewestRows(found)
+        let lists = try knownLists(ofGone: found)
+        let conflicts = try withOtherEnds(found)
+        try checkResolvable(conflicts)
+        for conflict in conflicts {
+            cache.invalidate(conflict.id)
+            guard let object = memory.registry[conflict.id] else { continue }
+            if locked[object] != nil { locked[object] = conflict.stored?.version }
+            if !object.hasChanges {
+                takeNewestRow(ofUnchanged: object)
+                if conflict.stored == nil { object.state.insert(.inaccessible) }
+            } else if conflict.stored == nil {
+                resolveGone(object, lists: lists[object.storedID] ?? [:])
+            }
+        }
+        let inConflict = Set(found.map(\.id))
+        rebase(conflicts.filter { memory.registry[$0.id]?.hasChanges == true }) { id in
+            .deciding(inConflict.contains(id) ? mergePolicy : mergePolicy.byProperty)
+        }
+        runDeleteRules()
+    }
+
+    /// The conflicts as they are by now: a newer row that a merge brought may be old again.
+    private func onNewestRows(_ found: [VersionConflict]) throws(ContextError) -> [VersionConflict] {
+        var rows: [ObjectID: ObjectSnapshot?] = [:]
+        for (object, stored) in try storedRows(ofObjects: found.compactMap { memory.registry[$0.id] }) {
+            rows[object.storedID] = .some(stored)
+        }
+        return found.map {
+            VersionConflict(id: $0.id, expectedVersion: $0.expectedVersion, stored: rows[$0.id] ?? $0.stored)
+        }
+    }
+
+    private func checkResolvable(_ conflicts: [VersionConflict]) throws(ContextError) {
+        let isUnresolvable = conflicts.contains { conflict in
+            guard let object = memory.registry[conflict.id] else { return true }
+            let isDeletedHere = object.state.contains(.deleted)
+            if conflict.stored == nil { return !isDeletedHere && mergePolicy == .error }
+            switch mergePolicy {
+            case .error: return true
+            case .storeTrump, .rollback: return isDeletedHere
+            case .objectTrump, .overwrite: return false
+            }
+        }
+        guard !isUnresolvable else { throw conflictError(conflicts) }
+    }
+
+    /// Another context or process has deleted the row.
+    private func resolveGone(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
+        if object.state.contains(.deleted) {
+            leave(object)
+            return forgetPairs(with: [object.storedID])
+        }
+        switch mergePolicy {
+        case .objectTrump where object.hasRow, .overwrite where object.hasRow:
+            reinsert(object, lists: lists)
+        case .error, .storeTrump, .rollback, .objectTrump, .overwrite:
+            // What was never read cannot be inserted again either.
+            object.undoToManyChanges(isGone: true)
+            object.forgetDestinations()
+            memory.updated.remove(object)
+            object.changes = nil
+            object.state.remove(.updated)
+            object.state.insert(.inaccessible)
+        }
+    }
+
+    /// By slot, the to-many destinations, as far as they are in memory and still stored or new, of objects to be
+    /// inserted again: what both ends list goes with a row, and comes again with it.
+    private func knownLists(ofGone conflicts: [VersionConflict]) throws(ContextError) -> [ObjectID: [Int: [ObjectID]]] {
+        guard mergePolicy == .objectTrump || mergePolicy == .overwrite else { return [:] }
+        var known: [ObjectID: [Int: [ObjectID]]] = [:]
+        for conflict in conflicts where conflict.stored == nil {
+            guard let object = memory.registry[conflict.id], !object.isDeleted else { continue }
+            for relationship in object.entity.relationships where relationship.isToMany {
+                let (slot, change) = (relationship.slot, object.changes?.values.toMany[relationship.slot])
+                guard change != nil || cache.list(of: conflict.id, at: slot) != nil else { continue }
+                let list = object.destinationIDs(at: slot)
+                let stored = list.filter(mayBeStored)
+                let rows = try storedRows(of: stored)
+                let gone = Set(zip(stored, rows).lazy.filter { $1 == nil }.map(\.0))
+                known[conflict.id, default: [:]][slot] = list.filter {
+                    !gone.contains($0) && memory.registry[$0]?.isDeleted != true
+                }
+            }
+        }
+        return known
+    }
+
+    /// Inserts an object again under its own ID, with all it has here (MP-11).
+    ///
+    /// What led to it across a to-one relationship went with the row: those are other objects' values.
+    private func reinsert(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
+        object.newValues = RowValues(
+            object.entity.attributes.map { object.attributeValue(at: $0.slot) },
+            object.entity.relationships.map { $0.isToMany ? nil : freeDestination(of: object, across: $0) })
+        if object.changes != nil { object.changeable().keepOnlyToMany() }
+        object.row = nil
+        object.state.subtract([.updated, .gone])
+        object.state.formUnion([.inserted, .fulfilled])
+        memory.updated.remove(object)
+        memory.inserted.insert(object)
+        for relationship in object.entity.relationships {
+            guard !relationship.isToMany else {
+                object.relateManyAgain(across: relationship, lists[relationship.slot] ?? [])
+                continue
+            }
+            guard let id = object.destinationID(at: relationship.slot),
+                object.withShape({ $0.inverses[relationship.slot]?.isToMany }) == false
+            else { continue }
+            object.relateOtherEnd(id, across: relationship, isRelated: true, isStored: false)
+        }
+    }
+
+    /// The destination that an object to be inserted again can have: one whose own to-one relationship leads elsewhere
+    /// by now is left to whom it leads to, unless it was related here or everything is to be as it is here.
+    private func freeDestination(of object: ManagedObject, across relationship: Relationship) -> ObjectID? {
+        let slot = relationship.slot
+        guard let id = object.destinationID(at: slot) else { return nil }
+        guard mergePolicy != .overwrite, object.unsavedDestinationID(at: slot) == nil,
+            let inverse = object.withShape({ $0.inverses[slot] }), !inverse.isToMany
+        else { return id }
+        let other = self.object(for: id, from: object, across: relationship)
+        takeNewestRow(ifUnchanged: other)
+        let former = other.destinationID(at: inverse.slot)
+        return former == nil || former == object.storedID ? id : nil
+    }
+
+    /// A conflict with the values of both sides.
+    private func described(_ conflict: VersionConflict) -> MergeConflict {
+        guard let object = memory.registry[conflict.id] else {
+            return MergeConflict(
+                object: conflict.id, isDeletedHere: false, oldVersion: conflict.expectedVersion,
+                newVersion: conflict.stored?.version, properties: [])
+        }
+        var properties: [MergeConflict.Property] = []
+        for attribute in object.entity.attributes where !attribute.isTransient {
+            let mine = object.attributeValue(at: attribute.slot)
+            let stored = conflict.stored?.value(at: attribute.slot)
+            if let stored, stored == mine { continue }
+            properties.append(
+                .init(
+                    name: attribute.name, base: object.base(ofAttribute: attribute.slot), mine: mine, stored: stored))
+        }
+        func value(_ id: ObjectID?) -> AttributeValue { id.map { .objectID($0) } ?? .null }
+        for relationship in object.entity.relationships where !relationship.isToMany {
+            let mine = value(object.destinationID(at: relationship.slot))
+            let stored = conflict.stored.map { value($0.destination(at: relationship.slot)) }
+            if let stored, stored == mine { continue }
+            properties.append(
+                .init(
+                    name: relationship.name,
+                    base: object.row.map { _ in value(object.base(ofDestination: relationship.slot)) }, mine: mine,
+                    stored: stored))
+        }
+        for (slot, list) in object.listConflicts {
+            properties.append(
+                .init(
+                    name: object.entity.relationships[slot].name, base: nil, mine: .null, stored: .null,
+                    order: .init(base: list.base, mine: list.mine, stored: list.stored)))
+        }
+        return MergeConflict(
+            object: conflict.id, isDeletedHere: object.state.contains(.deleted),
+            oldVersion: conflict.expectedVersion, newVersion: conflict.stored?.version,
+            properties: conflict.stored == nil ? [] : properties)
+    }
+}

@@ -1,0 +1,244 @@
+// Freezing: changed objects become plain values that a store can write.
+//
+// Invariants
+//   1. A row is written only if one of its own values, to-one destinations or ordered lists differs from the committed
+//      one. A change of an unordered to-many side does not write the row, so two contexts that add to one set are not
+//      in conflict.
+//   2. One of the two sides of an unordered many-to-many relationship sends the pairs.
+//   3. A relationship without inverse is sent without the objects that this save deletes. The store removes such
+//      destinations from stored rows in the same way.
+
+import EspalierModel
+import EspalierStore
+
+extension ManagedObjectContext {
+    /// The request that writes `changes`, all of one store, and checks the locks in it.
+    ///
+    /// - Parameter gone: gets the changed objects of which the store has no row.
+    func freeze(
+        _ changes: ChangeSet, for store: SourcePart, gone: inout [VersionConflict]
+    ) throws(ContextError) -> SaveRequest {
+        var request = SaveRequest()
+        request.constraintActions = constraintActions
+        request.insertions.reserveCapacity(changes.inserted.count)
+        for object in changes.inserted {
+            request.insertions.append(insertion(of: object))
+            freezeLinks(of: object, &request)
+        }
+        for object in changes.updated {
+            guard try freezeUpdate(of: object, &request) else {
+                gone.append(VersionConflict(id: object.storedID, expectedVersion: 0, stored: nil))
+                continue
+            }
+            freezeLinks(of: object, &request)
+        }
+        for object in changes.deleted {
+            request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
+            if object.changes != nil { freezeBeforeDeletion(of: object, &request) }
+        }
+        // Not every changed object writes its row: only the request says whose versions it checks besides.
+        let named = locked.isEmpty ? [] : Set(request.updates.map(\.id) + request.deletions.map(\.id))
+        for (object, version) in locked(in: store)
+        where !(named.contains(object.storedID) && object.row?.version == version) {
+            request.locks.append(.init(id: object.storedID, expectedVersion: version))
+        }
+        if source.parts.count > 1 { try checkStores(changes) }
+        return request
+    }
+
+    /// Adds what a deleted object leads to by now, where its delete rules go that way.
+    private func freezeBeforeDeletion(of object: ManagedObject, _ request: inout SaveRequest) {
+        guard let changes = object.changes, let row = object.row else { return }
+        var destinations: [(slot: Int, destination: ObjectID?)] = []
+        for (slot, id) in changes.values.destinations.pairs where object.entity.relationships[slot].isFollowedByDeletion
+        {
+            // What was never saved has gone without a trace.
+            let destination = id.flatMap { mayBeStored($0) ? $0 : nil }
+            if row.destination(at: slot) != destination { destinations.append((slot, destination)) }
+        }
+        if !destinations.isEmpty {
+            request.updates.append(
+                .init(id: object.storedID, expectedVersion: row.version, destinations: destinations))
+        }
+        for slot in object.shape.sentRelationships.lazy.map(\.slot)
+        where object.entity.relationships[slot].isFollowedByDeletion {
+            guard let change = changes.values.toMany[slot] else { continue }
+            let (added, removed) = change.differences
+            let stored = added.filter(mayBeStored)
+            if stored.isEmpty && removed.isEmpty { continue }
+            request.links.append(.init(owner: object.storedID, slot: slot, added: stored, removed: removed))
+        }
+    }
+
+    /// The locked objects of a store.
+    func locked(in store: SourcePart) -> [(object: ManagedObject, version: UInt64)] {
+        locked.filter { object, version in
+            object.managedObjectContext === self && !object.isInserted && store.holds(object.storedID)
+        }
+        .map { ($0.key, $0.value) }
+    }
+
+    private func insertion(of object: ManagedObject) -> SaveRequest.Insertion {
+        object.withShape { shape in
+            var values =
+                object.newValues ?? RowValues(shape.defaultValues, relationshipCount: shape.entity.relationships.count)
+            if !memory.deleted.isEmpty {
+                for relationship in shape.entity.relationships {
+                    let slot = relationship.slot
+                    guard let id = values.destination(at: slot), isDeletedHere(id, shape.inverses[slot])
+                    else { continue }
+                    values = values.copy()
+                    values.setDestination(nil, at: slot)
+                }
+            }
+            guard shape.hasTransientAttributes else { return SaveRequest.Insertion(id: object.storedID, values) }
+            let stored = values.copy()
+            for slot in shape.entity.attributes.indices where shape.entity.attributes[slot].isTransient {
+                stored.setAttribute(.null, at: slot)
+            }
+            return SaveRequest.Insertion(id: object.storedID, stored)
+        }
+    }
+
+    /// Adds what changed in the row; `false` if there is no row.
+    private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) -> Bool {
+        assert(!object.isInserted && object.newValues == nil, "a new object is inserted, not updated")
+        guard let changes = object.changes else { return true }
+        let shape = object.shape
+        let changesOrder = changes.changesOrder
+        guard !changes.values.attributes.isEmpty || !changes.values.destinations.isEmpty || changesOrder else {
+            return true
+        }
+        if !object.hasRow { try loadRow(of: object) }
+        guard let row = object.row else { return false }
+        // Mostly all of them differ: then the list is the one that the object has.
+        var values = changes.values.attributes.pairs
+        var sameCount = 0
+        for position in values.indices where !shape.differs(row, values[position].slot, values[position].value) {
+            sameCount += 1
+        }
+        if sameCount > 0 { values.removeAll { !shape.differs(row, $0.slot, $0.value) } }
+        var destinations: [(slot: Int, destination: ObjectID?)] = []
+        if !changes.values.destinations.isEmpty {
+            for (slot, id) in changes.values.destinations.pairs {
+                let destination = id.flatMap { isDeletedHere($0, shape.inverses[slot]) ? nil : $0 }
+                if row.destination(at: slot) != destination { destinations.append((slot, destination)) }
+            }
+        }
+        guard changesOrder || !values.isEmpty || !destinations.isEmpty else { return true }
+        request.updates.append(
+            SaveRequest.Update(
+                id: object.storedID, expectedVersion: row.version, values: values, destinations: destinations))
+        return true
+    }
+
+    /// Whether this save deletes what a relationship without inverse leads to.
+    private func isDeletedHere(_ id: ObjectID, _ inverse: Relationship?) -> Bool {
+        inverse == nil && !memory.deleted.isEmpty && memory.registry[id]?.state.contains(.deleted) == true
+    }
+
+    private func freezeLinks(of object: ManagedObject, _ request: inout SaveRequest) {
+        guard object.withShape({ !$0.sentRelationships.isEmpty }), let changes = object.changes else { return }
+        for slot in object.shape.sentRelationships.lazy.map(\.slot) {
+            guard let change = changes.values.toMany[slot] else { continue }
+            let inverse = object.withShape { $0.inverses[slot] }
+            if var list = change.list {
+                guard list != change.base else { continue }
+                if inverse == nil { list.removeAll { isDeletedHere($0, inverse) } }
+                // Where the others' to-one relationships say who is a destination, the order says nothing else.
+                let isDerived = inverse?.isToMany == false
+                request.links.append(
+                    .init(owner: object.storedID, slot: slot, order: list, orderBase: isDerived ? nil : change.base))
+            } else if !change.added.isEmpty || !change.removed.isEmpty {
+                let added = change.added.filter { !isDeletedHere($0, inverse) }
+                request.links.append(
+                    .init(
+                        owner: object.storedID, slot: slot, added: added.sorted(by: ObjectID.inOrderOfCreation),
+                        removed: change.removed.sorted(by: ObjectID.inOrderOfCreation)))
+            }
+        }
+    }
+
+    /// Refuses relationships that lead from store to store.
+    private func checkStores(_ changes: ChangeSet) throws(ContextError) {
+        applyUnreadInverses()
+        for object in changes.inserted + changes.updated {
+            let home = try part(of: object).number
+            var destinations: [(slot: Int, id: ObjectID)] = []
+            for relationship in object.entity.relationships {
+                guard let id = object.unsavedDestinationID(at: relationship.slot) ?? nil else { continue }
+                destinations.append((relationship.slot, id))
+            }
+            for (slot, change) in object.changes?.values.toMany.pairs ?? [] {
+                destinations += (change.list ?? change.added.ids).map { (slot, $0) }
+            }
+            for (slot, id) in destinations {
+                let other = try memory.registry[id].map { object throws(ContextError) in try part(of: object) }
+                guard let other = other ?? source.part(holding: id), other.number != home else { continue }
+                throw .relationshipAcrossStores(
+                    owner: object.storedID, property: object.entity.relationships[slot].name, destination: id)
+            }
+        }
+    }
+
+    // MARK: Permanent IDs
+
+    /// Gives new objects their permanent IDs before they are saved (MC-37).
+    ///
+    /// They stay inserted.
+    ///
+    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or what the store says.
+    public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
+        for object in objects where object.managedObjectContext !== self {
+            throw .objectOfOtherContext(object.storedID)
+        }
+        var permanentIDs: [ObjectID: ObjectID] = [:]
+        for object in objects where object.storedID.isTemporary && permanentIDs[object.storedID] == nil {
+            let part = try part(of: object)
+            do {
+                permanentIDs[object.storedID] = try source.reserveIDs(for: object.entity, count: 1, in: part).first
+            } catch {
+                throw ContextError(error)
+            }
+        }
+        applyUnreadInverses()
+        for object in changedObjects {
+            if let id = permanentIDs[object.storedID] {
+                memory.registry.rename(object, id)
+            }
+            object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
+            if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
+        }
+        // A hook of a running save may call this: the order of new objects follows from their IDs.
+        if !permanentIDs.isEmpty { changeCount &+= 1 }
+    }
+}
+
+extension Relationship {
+    /// Whether the deletion of an object depends on what the relationship leads to, or deletes that.
+    fileprivate var isFollowedByDeletion: Bool { deleteRule == .cascade || deleteRule == .deny }
+}
+
+extension ObjectChanges {
+    /// Replaces the IDs of destinations.
+    fileprivate func replaceIDs(_ replacement: (ObjectID) -> ObjectID) {
+        for (slot, destination) in values.destinations.pairs {
+            values.destinations.set(destination.map(replacement), at: slot)
+        }
+        for (slot, change) in values.toMany.pairs { values.toMany[slot] = change.mapped(replacement) }
+    }
+}
+
+extension EntityShape {
+    /// Whether a store would hold `value` and not what it holds.
+    fileprivate func differs(_ row: ObjectSnapshot, _ slot: Int, _ value: AttributeValue) -> Bool {
+        row.value(at: slot) != value && !(hasTransientAttributes && entity.attributes[slot].isTransient)
+    }
+}
+
+extension ObjectChanges {
+    /// Whether an ordered relationship is not what it was before.
+    fileprivate var changesOrder: Bool {
+        values.toMany.pairs.contains { _, change in change.list.map { $0 != change.base } == true }
+    }
+}

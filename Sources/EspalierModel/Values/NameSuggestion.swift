@@ -1,0 +1,41 @@
+// "Did you mean ...?": the known name that a mistyped one is closest to.
+
+/// Finds the known name nearest to a mistyped one.
+package enum NameSuggestion {
+    /// The candidate that `name` most probably stands for; `nil` if none is near.
+    ///
+    /// Near means: equal but for case, or at most one edit (insertion, deletion, replacement, exchange of neighbours)
+    /// for each three characters, at least one. The first of several equally near ones.
+    ///
+    /// - Complexity: O(candidates x length squared); names above 64 characters find nothing.
+    package static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
+        guard name.count <= 64 else { return nil }
+        let typed = Array(name.lowercased())
+        var best: (name: String, distance: Int)?
+        for candidate in candidates where candidate != name && candidate.count <= 64 {
+            let distance = distance(typed, Array(candidate.lowercased()))
+            if distance <= max(1, typed.count / 3), distance < best?.distance ?? .max { best = (candidate, distance) }
+        }
+        return best?.name
+    }
+
+    /// The number of edits between two words (optimal string alignment).
+    private static func distance(_ left: [Character], _ right: [Character]) -> Int {
+        var previous: [Int] = []
+        var current = Array(0...right.count)
+        for row in 0..<left.count {
+            var next = [row + 1]
+            for column in 0..<right.count {
+                var cost = min(
+                    current[column + 1] + 1, next[column] + 1,
+                    current[column] + (left[row] == right[column] ? 0 : 1))
+                if row > 0, column > 0, left[row] == right[column - 1], left[row - 1] == right[column] {
+                    cost = min(cost, previous[column - 1] + 1)
+                }
+                next.append(cost)
+            }
+            (previous, current) = (current, next)
+        }
+        return current[right.count]
+    }
+}

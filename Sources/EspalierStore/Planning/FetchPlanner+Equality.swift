@@ -1,0 +1,31 @@
+// The plan of a fetch by one value of an indexed attribute, made without comparing ways: there is only one.
+//
+// Invariants
+//   1. The plan finds what any plan of `plan(_:wantsRows:)` would find, by the same entries of the same index.
+
+internal import EspalierModel
+
+extension FetchPlanner {
+    /// The plan if one attribute must have one value, an index begins with that attribute, and no order is asked for.
+    func equalityPlan(_ fetch: StoreFetch) -> FetchPlan? {
+        guard let predicate = fetch.predicate, let equality = predicate.equality, fetch.sort.isEmpty, fetch.limit != 0,
+            let position = schema.groupBeginning(with: equality.slot, of: fetch.entity)
+        else { return nil }
+        let group = schema.groups[position]
+        let rowCount = hierarchyCount(of: fetch.entity)
+        let estimate = group.isUnique && group.elements.count == 1 ? 1 : Double(rowCount) * Self.pointShare
+        guard Self.indexCost(max(1, estimate)) < Double(rowCount) else { return nil }
+        var key: [UInt8] = []
+        key.reserveCapacity(64)
+        GroupKey.append(equality.value, group.elements[0], numbering, to: &key)
+        let isCut = key.count > GroupKey.valueByteCountMax
+        if isCut { key.removeLast(key.count - GroupKey.valueByteCountMax) }
+        let isExact = !isCut && !statistics.cutGroups.contains(position)
+        return FetchPlan(
+            entity: fetch.entity,
+            isWanted: numbering.isWanted(fetch.entity, includesSubentities: fetch.includesSubentities),
+            access: .entries(group: position, beginningWith: key), residual: isExact ? [] : [predicate.root],
+            predicate: predicate.root, isExact: isExact, order: .primaryKey, keys: fetch.keys, offset: fetch.offset,
+            limit: fetch.limit, candidateCountMax: candidateCountMax(of: rowCount))
+    }
+}
