@@ -14,7 +14,7 @@ enum DBTool {
     static let verbs: [any Verb.Type] = [
         DemoVerb.self, InfoVerb.self, CheckVerb.self, AuditVerb.self, PagesVerb.self, PageVerb.self, SchemaVerb.self,
         DumpVerb.self, FetchVerb.self, BackupVerb.self, RestoreVerb.self, CompactVerb.self, ShrinkVerb.self,
-        SalvageVerb.self, RebuildVerb.self, RepairVerb.self,
+        SalvageVerb.self, RebuildVerb.self, RepairVerb.self, DiffModelsVerb.self, MigrateVerb.self,
     ]
 
     /// Runs one command line.

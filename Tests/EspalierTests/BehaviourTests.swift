@@ -300,6 +300,7 @@ import Testing
             (.partlySaved(underlying: .conflicts([])), 134040), (.unsupportedStore(.btree), 134000),
             (.store(.incompatibleModel(path: "", reason: "")), 134100), (.store(.closed), 134030),
             (.noStore(entity: "Artist"), 134060),
+            (.store(.migrationRefused(path: nil, MigrationRefusal(losses: [.removal(of: "Artist")]))), 134190),
         ]
         for (error, number) in numbers { #expect(error.code == number, "\(error)") }
     }
@@ -314,9 +315,12 @@ import Testing
                     EntityDescription("Artist", attributes: [AttributeDescription("name", .integer64)])
                 ]))
 
-            let error = contextError { try other.addPersistentStore(PersistentStoreDescription(path: file.path)) }
+            let description = PersistentStoreDescription(path: file.path, migration: .off)
+            let error = contextError { try other.addPersistentStore(description) }
 
             #expect(error?.code == 134100 && other.persistentStores.isEmpty)
+            let refused = contextError { try other.addPersistentStore(PersistentStoreDescription(path: file.path)) }
+            #expect(refused?.code == 134190 && other.persistentStores.isEmpty)
             #expect(try Data(contentsOf: file) == before)
         }
     }

@@ -50,10 +50,15 @@ public final class PersistentContainer: Sendable {
 
     /// Opens the file at `path`, made if it does not exist, for objects of these classes.
     ///
+    /// A file that was made with other classes is migrated, by default whenever nothing is lost.
+    ///
     /// - Throws: `ModelError` if the classes make no valid model; `ContextError` if the file cannot be opened.
-    public convenience init(for classes: [ManagedObject.Type], at path: String) throws {
+    public convenience init(
+        for classes: [ManagedObject.Type], at path: String, migration: MigrationOptions = .automatic
+    ) throws {
         try self.init(
-            model: ManagedObjectModel(for: classes), stores: [PersistentStoreDescription(path: path)])
+            model: ManagedObjectModel(for: classes),
+            stores: [PersistentStoreDescription(path: path, migration: migration)])
     }
 
     /// The model.

@@ -68,6 +68,7 @@ public enum ContextError: Error, Sendable {
         case .readOnlyStore: 513
         case .partlySaved: 134040
         case .store(.incompatibleModel), .store(.otherFormat): 134100
+        case .store(.migrationRefused): 134190
         case .unsupportedStore: 134000
         case .store, .queryGenerationExpired: 134030
         case .unsettledSave, .alreadySaving, .unknownEntity, .abstractEntity, .objectOfOtherContext,
@@ -151,7 +152,8 @@ extension ContextError {
         case .constraint(let conflicts): self = .constraints(conflicts)
         case .references(let conflicts): self.init(conflicts)
         case .invalidPredicate(let error): self = .invalidPredicate(error)
-        case .conflict, .closed, .storage, .incompatibleModel, .otherFormat, .damagedContent, .invalidRequest:
+        case .conflict, .closed, .storage, .incompatibleModel, .migrationRefused, .otherFormat, .damagedContent,
+            .invalidRequest:
             self = .store(error)
         }
     }

@@ -79,7 +79,8 @@ public final class PersistentStoreCoordinator: Sendable {
         case (.btree, let path?):
             do {
                 store = try BTreeStore.open(
-                    path: path, model: managedObjectModel, isReadOnly: description.isReadOnly)
+                    path: path, model: managedObjectModel, isReadOnly: description.isReadOnly,
+                    migration: description.migration)
             } catch {
                 throw ContextError(error)
             }
@@ -87,6 +88,25 @@ public final class PersistentStoreCoordinator: Sendable {
         }
         add(store, entityNames: description.entityNames)
         return store
+    }
+
+    /// What adding a store would do to its file, and what keeps it from being done (SD-30).
+    ///
+    /// - Parameter checkingRows: whether to try the migration, which is given up in the end: the plan then names the
+    ///   rows that the model forbids, and says how many would be written. Nobody may have the file open for writing.
+    /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a store without a file.
+    public func migrationPlan(
+        for description: PersistentStoreDescription, checkingRows: Bool = false
+    ) throws(ContextError) -> MigrationPlan {
+        guard description.type == .btree, let path = description.path else {
+            throw .unsupportedStore(description.type)
+        }
+        do {
+            return try BTreeStore.migrationPlan(
+                at: path, to: managedObjectModel, migration: description.migration, checkingRows: checkingRows)
+        } catch {
+            throw ContextError(error)
+        }
     }
 
     /// Closes a store and takes it out; its objects can no longer be reached.

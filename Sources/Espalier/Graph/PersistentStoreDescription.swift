@@ -1,4 +1,4 @@
-// What a container shall open: which kind of store, where, for which entities.
+// What a container shall open: which kind of store, where, for which entities, and whether it may be migrated.
 
 public import EspalierStore
 
@@ -14,14 +14,21 @@ public struct PersistentStoreDescription: Sendable {
     ///
     /// An entity comes with its whole hierarchy.
     public var entityNames: Set<String>?
+    /// What opening may do to a file that was made with another model: by default everything that loses nothing.
+    public var migration: MigrationOptions
 
     /// A B-tree file, made if it does not exist.
-    public init(path: String, isReadOnly: Bool = false, entityNames: Set<String>? = nil) {
+    public init(
+        path: String, isReadOnly: Bool = false, entityNames: Set<String>? = nil,
+        migration: MigrationOptions = .automatic
+    ) {
         (type, self.path, self.isReadOnly, self.entityNames) = (.btree, path, isReadOnly, entityNames)
+        self.migration = migration
     }
 
     private init(type: StoreType, entityNames: Set<String>?) {
         (self.type, path, isReadOnly, self.entityNames) = (type, nil, false, entityNames)
+        migration = .automatic
     }
 
     /// A store in memory, gone when it is closed.

@@ -142,12 +142,7 @@ public struct WriteTransaction: ~Copyable {
     }
 
     private mutating func create(_ name: String, _ kind: KeyKind) throws(StorageError) -> TreeHandle {
-        if let existing = try tree(named: name) { throw .argument(.treeExists(existing.id)) }
-        let maximum = StoreGeometry(pageSize: pages.pageSize).keyByteCountMax
-        guard !name.isEmpty else { throw .argument(.emptyName) }
-        guard name.utf8.count <= maximum else {
-            throw .argument(.keyTooLong(byteCount: UInt32(clamping: name.utf8.count), maximum: UInt32(maximum)))
-        }
+        try checkName(name)
         return try guarding { pages throws(StorageError) in
             let id = pages.writes.state.nextTreeID
             guard id < .max else { throw StorageError.diskFull }
@@ -160,6 +155,16 @@ public struct WriteTransaction: ~Copyable {
             let tree = TreeHandle(name: name, id: id, kind: kind, store: pages.trees.store)
             pages.trees.add(tree, record)
             return tree
+        }
+    }
+
+    /// Throws what keeps a tree from being called `name`.
+    private func checkName(_ name: String) throws(StorageError) {
+        if let existing = try tree(named: name) { throw .argument(.treeExists(existing.id)) }
+        let maximum = StoreGeometry(pageSize: pages.pageSize).keyByteCountMax
+        guard !name.isEmpty else { throw .argument(.emptyName) }
+        guard name.utf8.count <= maximum else {
+            throw .argument(.keyTooLong(byteCount: UInt32(clamping: name.utf8.count), maximum: UInt32(maximum)))
         }
     }
 
@@ -185,6 +190,29 @@ public struct WriteTransaction: ~Copyable {
             _ = try Catalog(pages).remove(tree.name)
             pages.trees.remove(tree)
             pages.treeChangeCount &+= 1
+        }
+    }
+
+    /// Gives `tree` another name, and returns its handle; entries stay where they are.
+    ///
+    /// Handles with the old name are of no use in this transaction any more, nor in later ones.
+    ///
+    /// - Throws: `treeExists` if the name is taken; `emptyName`; `keyTooLong` if it is longer than a key may be.
+    /// - Complexity: O(log trees).
+    public mutating func renameTree(_ tree: AnyTree, to name: String) throws(StorageError) -> AnyTree {
+        try checkName(name)
+        let handle = tree.handle
+        return try guarding { pages throws(StorageError) in
+            // SAFETY: read at once.
+            let record = unsafe try pages.trees.record(of: handle, in: pages).pointee
+            try BTree(pages).renameTree(record, rootTag: Catalog<WritePages>.rootTag(of: name))
+            _ = try Catalog(pages).remove(handle.name)
+            try Catalog(pages).store(record, as: name)
+            pages.trees.remove(handle)
+            let renamed = TreeHandle(name: name, id: handle.id, kind: handle.kind, store: pages.trees.store)
+            pages.trees.add(renamed, record)
+            pages.treeChangeCount &+= 1
+            return AnyTree(renamed)
         }
     }
 

@@ -19,6 +19,15 @@ extension BTree where Source: WritablePageSource {
         return TreeRecord(treeID: treeID, root: root, kind: kind, createdTransaction: transaction)
     }
 
+    /// Writes the tag of another name into the root of a tree.
+    package func renameTree(_ record: TreeRecord, rootTag: UInt32) throws(StorageError) {
+        do {
+            let pin = try source.pin(record.root)
+            try check(pin.view, record.root, record, -1)
+        }
+        try source.edit(record.root).view.set(rootTag, at: TreeLayout.rootTag)
+    }
+
     /// Makes of the page in `view` the root of an empty tree.
     package static func formatRoot(
         _ view: PageView, number: PageNumber, treeID: UInt32, kind: KeyKind, rootTag: UInt32

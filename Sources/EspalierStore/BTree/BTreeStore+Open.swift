@@ -1,4 +1,5 @@
-// Opening: a new file, a file with the same model or one that stores the same rows, or any store file with its own.
+// Opening: a new file, a file with the same model or one that stores the same rows, a file that is to be migrated, or
+// any store file with its own model.
 
 public import EspalierEngine
 public import EspalierModel
@@ -12,27 +13,34 @@ extension BTreeStore {
     /// constraints and records the model, in one durable transaction. A store opened for reading only does without
     /// indexes that the file does not have.
     ///
-    /// - Throws: `StoreError.incompatibleModel` with a reason for each entity if the file was made with another model,
-    ///   or by something else than this library, or if rows have no value for a property that must have one now;
-    ///   `.constraint` if rows share values that must be unique now; `.otherFormat` if a newer library made it, or an
-    ///   older one and it is opened read-only; `.storage` for everything the engine reports. The file is as it was.
-    /// - Complexity: O(trees), if the model is the file's; O(rows) for each newly required property and
-    ///   O(rows log rows) for each new index, in memory that does not follow the number of rows.
+    /// If the model differs in more, opening to write migrates the file as `migration` says: by default whenever
+    /// nothing is lost. New optional properties, renamed entities and properties and new defaults take no longer with
+    /// more rows; rows that need other values are written anew, in the same transaction as everything else.
+    ///
+    /// - Throws: `StoreError.migrationRefused` with what would be lost, or which rows the model forbids;
+    ///   `.incompatibleModel` with a reason for each entity if the file may not be migrated, or was made by something
+    ///   else than this library, or if rows have no value for a property that must have one now; `.constraint` if rows
+    ///   share values that must be unique now; `.otherFormat` if a newer library made it, or an older one and it is
+    ///   opened read-only; `.storage` for everything the engine reports. The file is as it was.
+    /// - Complexity: O(trees), if the model is the file's; O(rows) for each newly required property,
+    ///   O(rows log rows) for each new index and for steps that write rows anew, in memory that does not follow the
+    ///   number of rows.
     public static func open(
-        path: String, model: ManagedObjectModel, options: DatabaseOptions = .init()
+        path: String, model: ManagedObjectModel, migration: MigrationOptions = .automatic,
+        options: DatabaseOptions = .init()
     ) throws(StoreError) -> BTreeStore {
-        try open(try database(path, options), path: path, model: model)
+        try open(try database(path, options), path: path, model: model, migration: migration)
     }
 
     /// Opens the store at `path` for those who know nothing of the engine below.
     ///
-    /// - Throws: as `open(path:model:options:)`.
+    /// - Throws: as `open(path:model:migration:options:)`.
     public static func open(
-        path: String, model: ManagedObjectModel, isReadOnly: Bool
+        path: String, model: ManagedObjectModel, isReadOnly: Bool, migration: MigrationOptions = .automatic
     ) throws(StoreError) -> BTreeStore {
         var options = DatabaseOptions()
         if isReadOnly { options.access = .readOnly }
-        return try open(path: path, model: model, options: options)
+        return try open(path: path, model: model, migration: migration, options: options)
     }
 
     /// Opens a store on a database in memory, which is gone when it is closed.
@@ -55,11 +63,11 @@ extension BTreeStore {
 
     /// Opens a store on a database that is open already; closes the database if that fails.
     package static func open(
-        _ database: Database, path: String?, model: ManagedObjectModel?
+        _ database: Database, path: String?, model: ManagedObjectModel?, migration: MigrationOptions = .automatic
     ) throws(StoreError) -> BTreeStore {
         try StoreError.naming(path) { () throws(StoreError) in
             do throws(StoreError) {
-                return try openContent(database, path: path, model: model)
+                return try openContent(database, path: path, model: model, migration)
             } catch {
                 // The first error is the one to tell; what closing says comes from the same cause or from nothing we
                 // did.
@@ -78,7 +86,7 @@ extension BTreeStore {
     }
 
     private static func openContent(
-        _ database: Database, path: String?, model: ManagedObjectModel?
+        _ database: Database, path: String?, model: ManagedObjectModel?, _ migration: MigrationOptions
     ) throws(StoreError) -> BTreeStore {
         guard database.applicationID == applicationID else {
             throw .incompatibleModel(
@@ -90,7 +98,13 @@ extension BTreeStore {
         guard let model = model ?? stored?.model else {
             throw .incompatibleModel(path: nil, reason: "the file holds no model: nothing was ever stored in it")
         }
-        if let stored {
+        let isMigrating =
+            if let stored, migration.isAutomatic, !database.isReadOnly {
+                needsMigration(from: stored.model, to: model)
+            } else {
+                false
+            }
+        if let stored, !isMigrating {
             let differences = ModelComparison.differences(
                 stored: stored.model.descriptions, given: model.descriptions)
             guard differences.isEmpty else {
@@ -106,6 +120,8 @@ extension BTreeStore {
             var transaction = try StoreTransaction(writing: database)
             try StoreCatalog.create(schema, in: &transaction)
             try transaction.commit()
+        } else if let stored, isMigrating {
+            try migrate(database, from: stored.model, to: schema, storeTag: storeTag, migration)
         } else if let stored, stored.model.descriptions != model.storedDescriptions {
             schema = try adopt(schema, replacing: stored.model, in: database, storeTag: storeTag)
         }

@@ -69,7 +69,7 @@ extension StoreCatalog {
     }
 
     /// Fills the tree of a group from the rows.
-    private func build(
+    func build(
         _ position: Int, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         let (group, tree) = (schema.groups[position], groupTrees[position])
@@ -193,13 +193,39 @@ extension StoreCatalog {
             object: object, other: holder)
     }
 
+    /// Rows that have no value for a property that must have one.
+    struct MissingValues {
+        let required: ModelComparison.RequiredProperty
+        var rowCount = 0
+        /// The first of them.
+        var objects: [ObjectID] = []
+    }
+
     /// Refuses the model if rows have no value for a property that must have one now.
     func checkRequired<Base: TreeReading & ~Copyable>(
         _ required: [ModelComparison.RequiredProperty], in transaction: borrowing StoreTransaction<Base>
     ) throws(StoreError) {
-        guard !required.isEmpty else { return }
+        let missing = try rowsWithout(required, objectCountMax: 1, in: transaction)
+        let reasons = missing.map { missing in
+            let (property, rowCount) = (missing.required, missing.rowCount)
+            return "entity \(property.entity): \(property.name) must have a value now, but "
+                + "\(rowCount) \(rowCount == 1 ? "row has" : "rows have") none, the first of them "
+                + "\(missing.objects.first.map { "\($0.entityName)/\($0.key)" } ?? ""); give them values with the "
+                + "model of the file first, or keep \(property.name) optional"
+        }
+        guard reasons.isEmpty else {
+            throw .incompatibleModel(path: nil, reason: reasons.joined(separator: "; "))
+        }
+    }
+
+    /// For each of these properties that some rows have no value for: how many, and the first of them.
+    func rowsWithout<Base: TreeReading & ~Copyable>(
+        _ required: [ModelComparison.RequiredProperty], objectCountMax: Int,
+        in transaction: borrowing StoreTransaction<Base>
+    ) throws(StoreError) -> [MissingValues] {
+        guard !required.isEmpty else { return [] }
         let reader = RowReader(numbering: numbering)
-        var missing = required.map { (property: $0, rowCount: 0, first: ObjectID?.none) }
+        var missing = required.map { MissingValues(required: $0) }
         for root in model.entities where root.root == root.index {
             // By entity number: what its rows must have, as positions in `required` and properties.
             let wanted = numbering.entities.map { entity -> [(position: Int, property: Entity.Property)] in
@@ -226,22 +252,15 @@ extension StoreCatalog {
                             }
                         guard isMissing else { continue }
                         missing[position].rowCount += 1
-                        if missing[position].first == nil {
-                            missing[position].first = numbering.id(entityNumber: number, key: key)
-                        }
+                        guard missing[position].objects.count < objectCountMax,
+                            let id = numbering.id(entityNumber: number, key: key)
+                        else { continue }
+                        missing[position].objects.append(id)
                     }
                 }
             }
         }
-        let reasons = missing.filter { $0.rowCount > 0 }.map { property, rowCount, first in
-            "entity \(property.entity): \(property.name) must have a value now, but "
-                + "\(rowCount) \(rowCount == 1 ? "row has" : "rows have") none, the first of them "
-                + "\(first.map { "\($0.entityName)/\($0.key)" } ?? ""); give them values with the model of the file "
-                + "first, or keep \(property.name) optional"
-        }
-        guard reasons.isEmpty else {
-            throw .incompatibleModel(path: nil, reason: reasons.joined(separator: "; "))
-        }
+        return missing.filter { $0.rowCount > 0 }
     }
 
     /// Whether a relationship of a row leads nowhere.

@@ -58,12 +58,18 @@ extension StoreCatalog {
         }
     }
 
-    private static func putLayout(
+    /// There is no number for another entity or layout.
+    static var tooManyLayouts: StoreError {
+        .invalidRequest(reason: "a store has at most 65,535 entities and row layouts")
+    }
+
+    /// Records a layout of the fields that an entity has.
+    static func putLayout(
         _ number: Int, of entity: Entity, entityNumber: Int, _ records: Tree<[UInt8]>,
         _ transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         guard let layoutNumber = UInt16(exactly: number), let entityNumber = UInt16(exactly: entityNumber) else {
-            throw .invalidRequest(reason: "a store has at most 65,535 entities and row layouts")
+            throw tooManyLayouts
         }
         let layout = RowLayout(
             number: layoutNumber, entityNumber: entityNumber, fields: RowLayout.fields(of: entity), entity: entity)

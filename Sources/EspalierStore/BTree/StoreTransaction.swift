@@ -131,6 +131,11 @@ extension StoreTransaction where Base == WriteTransaction {
         try calling(try base.createTree(named: name, kind: kind))
     }
 
+    /// Gives a tree another name; handles with the old one are of no use any more.
+    mutating func renameTree(_ tree: AnyTree, to name: String) throws(StoreError) -> AnyTree {
+        try calling(try base.renameTree(tree, to: name))
+    }
+
     mutating func dropTree(_ tree: AnyTree) throws(StoreError) { try calling(try base.dropTree(tree)) }
 
     /// Stores `value` under `key`; returns whether it replaced an older value.

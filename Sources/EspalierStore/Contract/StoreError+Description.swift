@@ -16,6 +16,8 @@ extension StoreError: CustomStringConvertible {
         case .closed: "the store was closed; open it again to use it"
         case .storage(let error, let path): Self.naming(path, "\(error)")
         case .incompatibleModel(let path, let reason): Self.naming(path, "the store has another model: \(reason)")
+        case .migrationRefused(let path, let refusal):
+            Self.naming(path, "the store has another model and was not migrated: \(refusal)")
         case .otherFormat(let path, let format): Self.naming(path, Self.otherFormat(format))
         case .damagedContent(let path, let entity, let key, let reason):
             Self.naming(path, "the row \(entity)/\(key) is damaged: \(reason)")

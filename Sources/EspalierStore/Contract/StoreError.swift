@@ -19,6 +19,8 @@ public enum StoreError: Error, Sendable {
     case storage(StorageError, path: String?)
     /// The file's model is another one (134100).
     case incompatibleModel(path: String?, reason: String)
+    /// The file's model is another one, and its rows stay as they are (134190): what would be lost, or is forbidden.
+    case migrationRefused(path: String?, MigrationRefusal)
     /// The file's rows are in a format that cannot be read as it is: an older one that only opening to write brings up
     /// to date, or one of a newer library (134100).
     case otherFormat(path: String?, format: UInt16)

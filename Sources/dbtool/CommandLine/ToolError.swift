@@ -107,7 +107,9 @@ enum ToolError: Error, CustomStringConvertible {
         case .storage(let error, _): exitCode(of: error)
         case .damagedContent: .difference
         case .invalidRequest, .invalidPredicate: .usage
-        case .conflict, .constraint, .references, .readOnly, .closed, .incompatibleModel, .otherFormat: .unavailable
+        case .conflict, .constraint, .references, .readOnly, .closed, .incompatibleModel, .migrationRefused,
+            .otherFormat:
+            .unavailable
         }
     }
 

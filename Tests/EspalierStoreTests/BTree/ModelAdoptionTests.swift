@@ -344,7 +344,7 @@ import Testing
                 entities[0].attributes[0].isIndexed = true
                 entities[0].attributes[1].type = .integer64
             }
-            let text = reason { _ = try BTreeStore.open(path: path, model: other) }
+            let text = reason { _ = try BTreeStore.open(path: path, model: other, migration: .off) }
 
             #expect(text == "entity Person: attribute born is another one")
         }

@@ -1,0 +1,153 @@
+// A chain of versions of a model with what leads from each to the next: a store of any of them comes to the last one.
+//
+// Invariants
+//   1. Every commit leaves a store of one version, whole. A step is up to three: what its first closure saves, the
+//      migration, what its second closure saves. A step that fails keeps those before the failure, and the error says
+//      which version the store has; work after the migration is not repeated by the next run.
+// Not here: what a single step does to rows (EspalierStore).
+
+public import EspalierModel
+public import EspalierStore
+
+/// The step from one version of a model to the next (Behaviour MG-12).
+public struct MigrationStage: Sendable {
+    /// Works with the objects of a store; what it changes is saved when it returns.
+    public typealias Work = @Sendable (ManagedObjectContext) throws -> Void
+
+    let allowing: Set<MigrationLoss>
+    let willMigrate: Work?
+    let didMigrate: Work?
+
+    /// A step that the library makes alone.
+    ///
+    /// - Parameter allowing: what it may lose.
+    public static func lightweight(allowing: Set<MigrationLoss> = []) -> MigrationStage {
+        MigrationStage(allowing: allowing, willMigrate: nil, didMigrate: nil)
+    }
+
+    /// A step with work of the application before it, on objects of the older version, and after it, on objects of the
+    /// newer one.
+    ///
+    /// - Parameter allowing: what the step itself may lose.
+    public static func custom(
+        allowing: Set<MigrationLoss> = [], willMigrate: Work? = nil, didMigrate: Work? = nil
+    ) -> MigrationStage {
+        MigrationStage(allowing: allowing, willMigrate: willMigrate, didMigrate: didMigrate)
+    }
+}
+
+/// Why a chain of versions did not come to its end (Behaviour MG-13).
+public enum SchemaMigrationError: Error {
+    /// The store has none of the versions (134504); its checksum, and those of the versions.
+    case unknownVersion(found: String, known: [String])
+    /// The step from this version, counted from 0 on, failed; the store has the version with the number `reached`.
+    case stage(from: Int, reached: Int, underlying: any Error)
+    /// The store could not be read.
+    case store(StoreError)
+}
+
+extension SchemaMigrationError: CustomStringConvertible {
+    /// What was wrong, and what would be right.
+    public var description: String {
+        switch self {
+        case .unknownVersion(let found, let known):
+            "the store has a model with the checksum \(found), and the versions have \(known.joined(separator: ", ")); "
+                + "add the version that the store was made with"
+        case .stage(let version, let reached, let error):
+            "the step from version \(version) to version \(version + 1) failed, the store has version \(reached): "
+                + "\(error)"
+        case .store(let error): "\(error)"
+        }
+    }
+}
+
+/// The versions of a model, and what leads from each to the next (Behaviour MG-12).
+///
+///     let plan = SchemaMigrationPlan(from: first)
+///         .then(.lightweight(), to: second)
+///         .then(.custom(didMigrate: { context in try splitNames(in: context) }), to: third)
+///     try plan.migrate(storeAt: path)
+///     let container = try PersistentContainer(model: third, stores: [PersistentStoreDescription(path: path)])
+public struct SchemaMigrationPlan: Sendable {
+    /// The versions, oldest first.
+    public private(set) var versions: [ManagedObjectModel]
+    private var stages: [MigrationStage] = []
+
+    /// A plan that has one version.
+    public init(from first: ManagedObjectModel) { versions = [first] }
+
+    /// The plan with one more version.
+    public func then(_ stage: MigrationStage, to next: ManagedObjectModel) -> SchemaMigrationPlan {
+        var plan = self
+        plan.versions.append(next)
+        plan.stages.append(stage)
+        return plan
+    }
+
+    /// Brings the store at `path` to the last version, from whichever of the versions it has; nobody may have it open.
+    ///
+    /// Versions are told apart by their version hashes: of versions with equal ones the last counts, as there is
+    /// nothing to do between them.
+    ///
+    /// - Returns: what each step did; none if the store has the last version.
+    /// - Throws: `SchemaMigrationError`.
+    public func migrate(storeAt path: String) throws(SchemaMigrationError) -> [MigrationPlan] {
+        let checksums = versions.map { Self.storedChecksum(of: $0) }
+        let found = try checksum(ofStoreAt: path)
+        guard let start = checksums.lastIndex(of: found) else {
+            throw .unknownVersion(found: found, known: checksums)
+        }
+        var done: [MigrationPlan] = []
+        for version in start..<versions.count - 1 {
+            var reached = version
+            do {
+                done.append(try migrate(path, from: version, &reached))
+            } catch {
+                throw .stage(from: version, reached: reached, underlying: error)
+            }
+        }
+        return done
+    }
+
+    /// The checksum that a model has once a store has kept it: without modifiers of hashes.
+    private static func storedChecksum(of model: ManagedObjectModel) -> String {
+        // What is left out of a valid model leaves it valid.
+        (try? ManagedObjectModel(entities: model.storedDescriptions))?.versionChecksum ?? model.versionChecksum
+    }
+
+    private func checksum(ofStoreAt path: String) throws(SchemaMigrationError) -> String {
+        do throws(StoreError) {
+            let store = try BTreeStore.openWithStoredModel(path: path)
+            let checksum = store.model.versionChecksum
+            try store.close()
+            return checksum
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    private func migrate(_ path: String, from version: Int, _ reached: inout Int) throws -> MigrationPlan {
+        let stage = stages[version]
+        if let work = stage.willMigrate { try run(work, path, versions[version]) }
+        let options = MigrationOptions(allowing: stage.allowing)
+        let plan = try BTreeStore.migrate(at: path, to: versions[version + 1], migration: options)
+        reached = version + 1
+        if let work = stage.didMigrate { try run(work, path, versions[version + 1]) }
+        return plan
+    }
+
+    /// Does some work with a store, and saves.
+    private func run(_ work: MigrationStage.Work, _ path: String, _ model: ManagedObjectModel) throws {
+        let container = try PersistentContainer(model: model, stores: [PersistentStoreDescription(path: path)])
+        do {
+            let context = ManagedObjectContext(container.persistentStoreCoordinator)
+            try work(context)
+            if context.hasChanges { try context.save() }
+        } catch {
+            // The first error is the one to tell.
+            try? container.close()
+            throw error
+        }
+        try container.close()
+    }
+}

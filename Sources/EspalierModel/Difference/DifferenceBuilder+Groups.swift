@@ -1,0 +1,58 @@
+// Compares the indexes and uniqueness constraints that entities declare.
+
+extension DifferenceBuilder {
+    mutating func compareGroups(of entity: Entity) {
+        let rows = rows(of: entity)
+        let older = match.oldEntities[entity.index].map { old.entities[$0] }
+        let (oldIndexes, newIndexes) = (older.map(renamedIndexes) ?? [], Self.indexes(of: entity.description))
+        for index in newIndexes where !oldIndexes.contains(index) {
+            if older == nil && rows.isEmpty { continue }
+            let cost: ModelChange.Cost = rows.isEmpty ? .constant : .indexBuild
+            changes.append(ModelChange(entity.name, nil, .indexAdded(index.name), cost, rows: rows))
+        }
+        for index in oldIndexes where !newIndexes.contains(index) {
+            changes.append(ModelChange(entity.name, nil, .indexRemoved(index.name)))
+        }
+        let oldConstraints = older.map(renamedConstraints) ?? []
+        let newConstraints = entity.description.uniquenessConstraints
+        for constraint in newConstraints where !oldConstraints.contains(constraint) {
+            if older == nil && rows.isEmpty { continue }
+            let cost: ModelChange.Cost = rows.isEmpty ? .constant : .indexBuild
+            changes.append(ModelChange(entity.name, nil, .constraintAdded(constraint), cost, rows: rows))
+        }
+        for constraint in oldConstraints where !newConstraints.contains(constraint) {
+            changes.append(ModelChange(entity.name, nil, .constraintRemoved(constraint)))
+        }
+    }
+
+    /// The indexes that an entity declares, with the names that the newer model has for their properties.
+    private func renamedIndexes(_ entity: Entity) -> [EntityDescription.Index] {
+        Self.indexes(of: entity.description).map { index in
+            // The index of a single attribute has the attribute's name.
+            let isOwn = entity.description.attributes.contains { $0.isIndexed && $0.name == index.name }
+            return EntityDescription.Index(
+                isOwn ? newName(index.name, in: entity) : index.name,
+                on: index.elements.map { .init(newName($0.property, in: entity), isAscending: $0.isAscending) })
+        }
+    }
+
+    private func renamedConstraints(_ entity: Entity) -> [[String]] {
+        entity.description.uniquenessConstraints.map { $0.map { newName($0, in: entity) } }
+    }
+
+    private func newName(_ name: String, in entity: Entity) -> String {
+        guard let newer = match.newEntities[entity.index] else { return name }
+        switch entity.property(named: name) {
+        case .attribute(let slot)?:
+            return match.newAttribute(slot, of: entity.index).map { new.entities[newer].attributes[$0].name } ?? name
+        case .relationship(let slot)?:
+            return match.newRelationship(slot, of: entity.index).map { new.entities[newer].relationships[$0].name }
+                ?? name
+        case nil: return name
+        }
+    }
+
+    private static func indexes(of entity: EntityDescription) -> [EntityDescription.Index] {
+        entity.attributes.filter(\.isIndexed).map { .init($0.name, on: [.init($0.name)]) } + entity.indexes
+    }
+}

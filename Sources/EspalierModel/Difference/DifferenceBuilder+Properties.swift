@@ -1,0 +1,241 @@
+// Compares the properties that each entity declares with those they continue, wherever the older model declares them.
+
+extension DifferenceBuilder {
+    /// Where the older model has what a newer property continues.
+    private struct Origin {
+        /// The older entity in which it is seen.
+        let entity: EntityIndex
+        let slot: Int
+        /// The older entity that declares it.
+        let declaredBy: EntityIndex
+    }
+
+    mutating func compareProperties(of entity: Entity) {
+        for attribute in entity.attributes where attribute.declaredBy == entity.index {
+            let origins = origins(of: attribute.slot, in: entity, match.attributes) { $0.attributes[$1].declaredBy }
+            compareAttribute(attribute, of: entity, origins)
+        }
+        for relationship in entity.relationships where relationship.declaredBy == entity.index {
+            let origins = origins(of: relationship.slot, in: entity, match.relationships) {
+                $0.relationships[$1].declaredBy
+            }
+            compareRelationship(relationship, of: entity, origins)
+        }
+    }
+
+    /// One origin for each older entity that declares the property; that of `entity` itself first.
+    private func origins(
+        of slot: Int, in entity: Entity, _ slots: [[Int?]], _ declaredBy: (Entity, Int) -> EntityIndex
+    ) -> [Origin] {
+        var found: [Origin] = []
+        for member in [entity.index] + entity.family where member != entity.index || found.isEmpty {
+            guard let older = match.oldEntities[member], let oldSlot = slots[member][slot] else { continue }
+            let declaring = declaredBy(old.entities[older], oldSlot)
+            guard !found.contains(where: { $0.declaredBy == declaring }) else { continue }
+            found.append(Origin(entity: older, slot: oldSlot, declaredBy: declaring))
+        }
+        return found
+    }
+
+    /// Says that a property was declared elsewhere; what is another entity only by name is the same.
+    private mutating func compareHome(_ name: String, of entity: Entity, _ origins: [Origin]) {
+        guard origins.count > 1 || match.newEntities[origins[0].declaredBy] != entity.index else { return }
+        let names = origins.map { old.entities[$0.declaredBy].name }
+        changes.append(ModelChange(entity.name, name, .propertyMoved(from: names)))
+    }
+
+    // MARK: Attributes
+
+    private mutating func compareAttribute(_ attribute: Attribute, of entity: Entity, _ origins: [Origin]) {
+        let (name, rows) = (attribute.name, rows(of: entity))
+        let value = attribute.description
+        guard let first = origins.first else {
+            // A property of a new entity that nothing becomes is part of that.
+            if match.oldEntities[entity.index] != nil || !rows.isEmpty {
+                let kind = ModelChange.Kind.attributeAdded(attribute.type)
+                let cost = costOfNew(value)
+                changes.append(ModelChange(entity.name, name, kind, cost, rows: cost == .constant ? [] : rows))
+            }
+            return
+        }
+        compareHome(name, of: entity, origins)
+        let older = old.entities[first.entity].attributes[first.slot].description
+        func add(
+            _ kind: ModelChange.Kind, _ cost: ModelChange.Cost = .constant, loss: MigrationLoss? = nil
+        ) {
+            changes.append(
+                ModelChange(entity.name, name, kind, cost, rows: cost == .constant ? [] : rows, loss: loss))
+        }
+        if older.name != name { add(.propertyRenamed(from: older.name)) }
+        if older.isTransient != value.isTransient {
+            let oldName = "\(old.entities[first.declaredBy].name).\(older.name)"
+            if value.isTransient {
+                add(.madeTransient, loss: .removal(of: oldName))
+            } else {
+                add(.madeStored, costOfNew(value))
+            }
+        }
+        let isKept = !older.isTransient && !value.isTransient
+        if older.type != value.type {
+            add(.typeChanged(from: older.type, to: value.type), isKept ? .rewrite : .constant)
+        } else if older.type == .composite {
+            compareElements(older, value, "\(old.entities[first.declaredBy].name).\(older.name)", isKept, add)
+        }
+        if older.isOptional != value.isOptional {
+            let fills = value.defaultValue.isNull ? ModelChange.Cost.check : .rewrite
+            add(value.isOptional ? .madeOptional : .madeRequired, value.isOptional || !isKept ? .constant : fills)
+        }
+        if older.defaultValue != value.defaultValue {
+            add(.defaultChanged(from: older.defaultValue, to: value.defaultValue))
+        }
+        if older.valueTransformerName != value.valueTransformerName {
+            add(.transformerChanged(from: older.valueTransformerName, to: value.valueTransformerName))
+        }
+    }
+
+    private func compareElements(
+        _ older: AttributeDescription, _ value: AttributeDescription, _ oldName: String, _ isKept: Bool,
+        _ add: (ModelChange.Kind, ModelChange.Cost, MigrationLoss?) -> Void
+    ) {
+        func types(_ elements: [AttributeDescription]) -> [String: AttributeDescription] {
+            Dictionary(elements.map { ($0.name, $0.shape) }, uniquingKeysWith: { first, _ in first })
+        }
+        let (oldTypes, newTypes) = (types(older.elements), types(value.elements))
+        guard oldTypes != newTypes else { return }
+        let gone = oldTypes.keys.filter { newTypes[$0] == nil }.sorted()
+        for element in gone where isKept {
+            add(.elementsChanged, .rewrite, .removal(of: "\(oldName).\(element)"))
+        }
+        guard gone.isEmpty || !isKept else { return }
+        // An element that comes is absent in all rows; one of another type is looked at in each.
+        let isOnlyMore = oldTypes.allSatisfy { newTypes[$0.key] == $0.value }
+        add(.elementsChanged, isKept && !isOnlyMore ? .rewrite : .constant, nil)
+    }
+
+    private func costOfNew(_ attribute: AttributeDescription) -> ModelChange.Cost {
+        if attribute.isTransient { return .constant }
+        return attribute.defaultValue.isNull ? attribute.isOptional ? .constant : .check : .rewrite
+    }
+
+    mutating func compareRemoved(_ attribute: Attribute, of entity: Entity) {
+        let lost = entity.family.filter {
+            match.newEntities[$0] != nil && match.newAttribute(attribute.slot, of: $0) == nil
+        }
+        guard !lost.isEmpty else { return }
+        let isLoss = !attribute.isTransient && !names(of: lost).isEmpty
+        changes.append(
+            ModelChange(
+                entity.name, attribute.name, .attributeRemoved,
+                loss: isLoss ? .removal(of: "\(entity.name).\(attribute.name)") : nil))
+    }
+
+    // MARK: Relationships
+
+    private mutating func compareRelationship(
+        _ relationship: Relationship, of entity: Entity, _ origins: [Origin]
+    ) {
+        let (name, rows) = (relationship.name, rows(of: entity))
+        let value = relationship.description
+        guard let first = origins.first else {
+            guard match.oldEntities[entity.index] != nil || !rows.isEmpty else { return }
+            let isDerived = new.inverse(of: relationship).map { isContinued($0, of: relationship.destination) } ?? false
+            let cost: ModelChange.Cost = isDerived ? .rewrite : value.isOptional ? .constant : .check
+            changes.append(
+                ModelChange(
+                    entity.name, name, .relationshipAdded(to: value.destination), cost,
+                    rows: cost == .constant ? [] : rows))
+            return
+        }
+        compareHome(name, of: entity, origins)
+        let former = old.entities[first.entity].relationships[first.slot]
+        let older = former.description
+        func add(
+            _ kind: ModelChange.Kind, _ cost: ModelChange.Cost = .constant, loss: MigrationLoss? = nil
+        ) {
+            changes.append(
+                ModelChange(entity.name, name, kind, cost, rows: cost == .constant ? [] : rows, loss: loss))
+        }
+        if older.name != name { add(.propertyRenamed(from: older.name)) }
+        if older.cardinality != value.cardinality {
+            let losesOrder = older.cardinality == .ordered && value.cardinality == .toMany
+            add(
+                .cardinalityChanged(from: older.cardinality, to: value.cardinality), .rewrite,
+                loss: losesOrder ? .order(of: "\(old.entities[first.declaredBy].name).\(older.name)") : nil)
+        }
+        if match.newEntities[former.destination] != relationship.destination {
+            let isWider = old.entities[former.destination].family.allSatisfy { older in
+                match.newEntities[older].map {
+                    new.entities[$0].isKind(of: new.destination(of: relationship))
+                } ?? true
+            }
+            add(.destinationChanged(from: older.destination, to: value.destination), isWider ? .constant : .rewrite)
+        }
+        compareInverse(relationship, former, add)
+        if older.deleteRule != value.deleteRule {
+            add(.deleteRuleChanged(from: older.deleteRule, to: value.deleteRule))
+        }
+        if older.isOptional != value.isOptional {
+            add(value.isOptional ? .madeOptional : .madeRequired, value.isOptional ? .constant : .check)
+        }
+        if older.cardinality == value.cardinality,
+            (older.minCount, older.maxCount) != (value.minCount, value.maxCount)
+        {
+            add(.countsChanged)
+        }
+    }
+
+    private func compareInverse(
+        _ relationship: Relationship, _ former: Relationship,
+        _ add: (ModelChange.Kind, ModelChange.Cost, MigrationLoss?) -> Void
+    ) {
+        let continued = former.inverse.flatMap { match.newRelationship($0, of: former.destination) }
+        let isSame =
+            relationship.inverse == nil
+            ? former.inverse == nil
+            : continued == relationship.inverse && match.newEntities[former.destination] == relationship.destination
+        guard !isSame else { return }
+        let (oldName, newName) = (former.description.inverse, relationship.description.inverse)
+        // Another name for the same entity, or the same inverse of another destination, is said elsewhere.
+        guard continued != relationship.inverse || (oldName == nil) != (newName == nil) else { return }
+        add(.inverseChanged(from: oldName, to: newName), .rewrite, nil)
+    }
+
+    /// Whether an older relationship becomes `relationship`, which `destination` declares, in some entity.
+    private func isContinued(_ relationship: Relationship, of destination: EntityIndex) -> Bool {
+        new.entities[destination].family.contains { match.relationships[$0][relationship.slot] != nil }
+    }
+
+    mutating func compareRemoved(_ relationship: Relationship, of entity: Entity) {
+        let lost = entity.family.filter {
+            match.newEntities[$0] != nil && match.newRelationship(relationship.slot, of: $0) == nil
+        }
+        guard !lost.isEmpty else { return }
+        let name = "\(entity.name).\(relationship.name)"
+        // What leads back says the same, but for the order.
+        let leadsBack = relationship.inverse.map { inverse in
+            old.entities[relationship.destination].family.allSatisfy {
+                match.newEntities[$0] == nil || match.newRelationship(inverse, of: $0) != nil
+            } && match.newEntities[relationship.destination] != nil
+        }
+        let loss: MigrationLoss? =
+            if names(of: lost).isEmpty {
+                nil
+            } else if leadsBack == true {
+                relationship.isOrdered ? .order(of: name) : nil
+            } else {
+                .removal(of: name)
+            }
+        let rows = relationship.isToMany ? [] : names(of: lost)
+        changes.append(
+            ModelChange(
+                entity.name, relationship.name, .relationshipRemoved, rows.isEmpty ? .constant : .rewrite, rows: rows,
+                loss: loss))
+    }
+}
+
+extension AttributeDescription {
+    /// What decides which values the attribute takes.
+    fileprivate var shape: AttributeDescription {
+        AttributeDescription(name, type, elements: elements.map(\.shape).sorted { $0.name < $1.name })
+    }
+}

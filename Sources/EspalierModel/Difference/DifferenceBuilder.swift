@@ -1,0 +1,87 @@
+// Compares two matched models entity by entity and names each change, its cost and its loss.
+//
+// Not here: properties (DifferenceBuilder+Properties), indexes and constraints (DifferenceBuilder+Groups).
+
+struct DifferenceBuilder {
+    typealias EntityIndex = ManagedObjectModel.EntityIndex
+
+    let match: ModelMatch
+    /// The older entities whose rows go to another tree.
+    let movedRows: Set<EntityIndex>
+    var changes: [ModelChange] = []
+
+    var old: ManagedObjectModel { match.old }
+    var new: ManagedObjectModel { match.new }
+
+    init(_ match: ModelMatch) {
+        self.match = match
+        var homes: [EntityIndex: EntityIndex] = [:]
+        for hierarchy in match.hierarchies where hierarchy.takesOver {
+            homes[hierarchy.sources[0]] = hierarchy.root
+        }
+        movedRows = Set(
+            match.old.entities.indices.filter { older in
+                guard !match.old.entities[older].isAbstract, let newer = match.newEntities[older] else { return false }
+                return homes[match.old.entities[older].root] != match.new.entities[newer].root
+            })
+    }
+
+    mutating func compare() {
+        for entity in new.entities {
+            if let older = match.oldEntities[entity.index] {
+                compare(entity, old.entities[older])
+            } else {
+                changes.append(ModelChange(entity.name, nil, .entityAdded))
+            }
+            compareProperties(of: entity)
+            compareGroups(of: entity)
+        }
+        for entity in old.entities { compareRemoved(entity) }
+    }
+
+    private mutating func compare(_ entity: Entity, _ older: Entity) {
+        func add(_ kind: ModelChange.Kind, _ cost: ModelChange.Cost = .constant, rows: [String] = []) {
+            changes.append(ModelChange(entity.name, nil, kind, cost, rows: rows))
+        }
+        if entity.name != older.name { add(.entityRenamed(from: older.name)) }
+        if older.superentity.flatMap({ match.newEntities[$0] }) != entity.superentity
+            || (older.superentity == nil) != (entity.superentity == nil)
+        {
+            let moved = names(of: older.family.filter { movedRows.contains($0) })
+            add(
+                .superentityChanged(
+                    from: older.superentity.map { old.entities[$0].name },
+                    to: entity.superentity.map { new.entities[$0].name }), moved.isEmpty ? .constant : .rewrite,
+                rows: moved)
+        }
+        guard entity.isAbstract != older.isAbstract else { return }
+        let rows = entity.isAbstract ? [older.name] : []
+        add(.abstractnessChanged(isAbstract: entity.isAbstract), rows.isEmpty ? .constant : .check, rows: rows)
+    }
+
+    private mutating func compareRemoved(_ entity: Entity) {
+        if match.newEntities[entity.index] == nil {
+            let rows = entity.isAbstract ? [] : [entity.name]
+            changes.append(
+                ModelChange(
+                    entity.name, nil, .entityRemoved, rows.isEmpty ? .constant : .rewrite, rows: rows,
+                    loss: rows.isEmpty ? nil : .removal(of: entity.name)))
+        }
+        // Of what nothing is left, the removal of the entities says it all.
+        guard entity.family.contains(where: { match.newEntities[$0] != nil }) else { return }
+        for attribute in entity.attributes where attribute.declaredBy == entity.index {
+            compareRemoved(attribute, of: entity)
+        }
+        for relationship in entity.relationships where relationship.declaredBy == entity.index {
+            compareRemoved(relationship, of: entity)
+        }
+    }
+
+    /// The names of those of these older entities that may have rows.
+    func names(of older: some Sequence<EntityIndex>) -> [String] {
+        older.filter { !old.entities[$0].isAbstract }.map { old.entities[$0].name }
+    }
+
+    /// The older entities whose rows become rows of `entity`, or of what inherits from it.
+    func rows(of entity: Entity) -> [String] { names(of: entity.family.compactMap { match.oldEntities[$0] }) }
+}

@@ -1,0 +1,111 @@
+// Which entity and which property of an older model each one of a newer model continues.
+//
+// Rules, the first that applies
+//   1. The names are equal and so are the renaming identifiers: the renaming was done in an earlier version.
+//   2. The older name is the renaming identifier of the newer one, unless both names are in both models and the newer
+//      model does not rename the one that had the older name.
+//   3. The names are equal.
+//   4. The identities are equal; an identity is the renaming identifier, or the name where there is none. So a model
+//      goes back to names that a newer one has renamed.
+// Invariants
+//   1. A part of the older model is continued by one part of the newer model at most.
+//   2. Properties are matched as they are in an entity with those it inherits: moving one within a hierarchy changes
+//      nothing here.
+
+/// The parts of two models that continue each other.
+package struct ModelMatch: Sendable {
+    /// The position of an entity in its model.
+    package typealias EntityIndex = ManagedObjectModel.EntityIndex
+
+    /// The older model.
+    package let old: ManagedObjectModel
+    /// The newer model.
+    package let new: ManagedObjectModel
+    /// By index of the newer entity: the older one.
+    package let oldEntities: [EntityIndex?]
+    /// By index of the older entity: the newer one.
+    package let newEntities: [EntityIndex?]
+    /// By index of the newer entity, then by slot: the slot of the attribute in the older entity.
+    package let attributes: [[Int?]]
+    /// By index of the newer entity, then by slot: the slot of the relationship in the older entity.
+    package let relationships: [[Int?]]
+
+    /// Matches the parts of `new` with those of `old`.
+    ///
+    /// - Complexity: O(properties of both models, with those that are inherited).
+    package init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
+        (self.old, self.new) = (old, new)
+        let pairs = Part.pairs(
+            old.entities.map { Part(name: $0.name, identifier: $0.description.renamingIdentifier) },
+            new.entities.map { Part(name: $0.name, identifier: $0.description.renamingIdentifier) })
+        oldEntities = pairs
+        var back = [EntityIndex?](repeating: nil, count: old.entities.count)
+        for case let (newer, older?) in pairs.enumerated() { back[older] = newer }
+        newEntities = back
+        attributes = zip(new.entities, pairs).map { entity, older in
+            Part.pairs(older.map { old.entities[$0].attributes.map(Part.init) } ?? [], entity.attributes.map(Part.init))
+        }
+        relationships = zip(new.entities, pairs).map { entity, older in
+            Part.pairs(
+                older.map { old.entities[$0].relationships.map(Part.init) } ?? [], entity.relationships.map(Part.init))
+        }
+    }
+
+    /// The newer slot of an attribute that an older entity has, if that entity and the attribute are continued.
+    package func newAttribute(_ slot: Int, of older: EntityIndex) -> Int? {
+        newEntities[older].flatMap { attributes[$0].firstIndex(of: slot) }
+    }
+
+    /// The newer slot of a relationship that an older entity has, if that entity and the relationship are continued.
+    package func newRelationship(_ slot: Int, of older: EntityIndex) -> Int? {
+        newEntities[older].flatMap { relationships[$0].firstIndex(of: slot) }
+    }
+}
+
+/// What identifies an entity or a property.
+private struct Part {
+    let name: String
+    let identifier: String?
+
+    var identity: String { identifier ?? name }
+
+    init(name: String, identifier: String?) { (self.name, self.identifier) = (name, identifier) }
+
+    init(_ attribute: Attribute) {
+        self.init(name: attribute.name, identifier: attribute.description.renamingIdentifier)
+    }
+
+    init(_ relationship: Relationship) {
+        self.init(name: relationship.name, identifier: relationship.description.renamingIdentifier)
+    }
+
+    /// By position in `new`: the position in `old`.
+    static func pairs(_ old: [Part], _ new: [Part]) -> [Int?] {
+        let oldByName = positions(old.map(\.name))
+        let (newByName, oldByIdentity) = (positions(new.map(\.name)), positions(old.map(\.identity)))
+        var found = [Int?](repeating: nil, count: new.count)
+        var isTaken = [Bool](repeating: false, count: old.count)
+        func pair(_ rule: (Part) -> Int?) {
+            for (position, part) in new.enumerated() where found[position] == nil {
+                guard let older = rule(part), !isTaken[older] else { continue }
+                (found[position], isTaken[older]) = (older, true)
+            }
+        }
+        pair { part in
+            guard part.identifier != nil, let same = oldByName[part.name] else { return nil }
+            return old[same].identifier == part.identifier ? same : nil
+        }
+        pair { part in
+            guard let former = part.identifier, let older = oldByName[former] else { return nil }
+            let isKept = newByName[former].map { new[$0].identifier == nil } ?? false
+            return isKept && oldByName[part.name] != nil ? nil : older
+        }
+        pair { oldByName[$0.name] }
+        pair { oldByIdentity[$0.identity] }
+        return found
+    }
+
+    private static func positions(_ names: [String]) -> [String: Int] {
+        Dictionary(names.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+}

@@ -1,0 +1,120 @@
+// Indexes and constraints of the newer model: kept where no entry changes, else built; and what must have a value.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+extension MigrationRun {
+    /// By position of a newer index or constraint: the older one that has the same entries.
+    func keptGroups() -> [Int?] {
+        var taken: Set<Int> = []
+        return schema.groups.map { group in
+            let found = oldCatalog.schema.groups.indices.first { position in
+                !taken.contains(position) && keeps(oldCatalog.schema.groups[position], as: group)
+            }
+            if let found { taken.insert(found) }
+            return found
+        }
+    }
+
+    private func keeps(_ old: KeyGroup, as new: KeyGroup) -> Bool {
+        guard old.isUnique == new.isUnique, old.elements.count == new.elements.count,
+            match.newEntities[old.entity] == new.entity
+        else { return false }
+        let members = members(of: old.entity)
+        let owner = match.new.entities[new.entity]
+        let newcomers = owner.family.filter { index in
+            guard let older = match.oldEntities[index] else { return false }
+            return !match.old.entities[older].isKind(of: match.old.entities[old.entity])
+        }
+        guard newcomers.isEmpty else { return false }
+        return members.allSatisfy { entity, fate in
+            guard let fate, fate.offset == 0, fate.entity.isKind(of: owner),
+                let change = changes[Int(oldCatalog.numbering.entityNumbers[entity.index])]
+            else { return false }
+            return zip(old.elements, new.elements).allSatisfy { former, element in
+                former.isAscending == element.isAscending && former.type == element.type
+                    && change.keeps(element.property)
+                    && continues(former.property, of: entity, as: element.property, fate.entity)
+            }
+        }
+    }
+
+    private func continues(
+        _ former: Entity.Property, of older: Entity, as property: Entity.Property, _ newer: Entity
+    ) -> Bool {
+        switch (former, property) {
+        case (.attribute(let old), .attribute(let new)): return match.attributes[newer.index][new] == old
+        case (.relationship(let old), .relationship(let new)):
+            guard match.relationships[newer.index][new] == old else { return false }
+            return keepsReferences(older.relationships[old], as: newer.relationships[new])
+        case (.attribute, .relationship), (.relationship, .attribute): return false
+        }
+    }
+
+    /// Fills the tree of an index or constraint; rows that share values are failures.
+    func build(
+        _ position: Int, _ catalog: StoreCatalog, in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let family = match.new.entities[schema.groups[position].entity].family
+        // Without rows that come from the older model there are no entries.
+        guard family.contains(where: { match.oldEntities[$0] != nil }) else { return }
+        outcome.indexesBuilt += 1
+        do throws(StoreError) {
+            try catalog.build(position, in: &transaction)
+        } catch {
+            guard case .constraint(let conflicts) = error else { throw error }
+            let group = schema.groups[position]
+            for conflict in conflicts {
+                failures.add(
+                    match.new.entities[group.entity].name, .notUnique(group.properties),
+                    formerID(conflict.object, catalog))
+            }
+        }
+    }
+
+    /// Notes rows without a value for what the newer model requires and the older one did not.
+    func checkRequired(
+        _ catalog: StoreCatalog, in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let required = match.new.entities.flatMap { entity in
+            entity.attributes.filter { $0.declaredBy == entity.index && isNewlyRequired($0, of: entity) }.map(\.name)
+                .map { ModelComparison.RequiredProperty(entity: entity.name, name: $0) }
+                + entity.relationships.filter { $0.declaredBy == entity.index && isNewlyRequired($0, of: entity) }
+                .map { ModelComparison.RequiredProperty(entity: entity.name, name: $0.name) }
+        }
+        let missing = try catalog.rowsWithout(
+            required, objectCountMax: MigrationFailures.objectCountMax, in: transaction)
+        for property in missing {
+            let subject = "\(property.required.entity).\(property.required.name)"
+            for (position, id) in property.objects.enumerated() {
+                let count = position == 0 ? property.rowCount - property.objects.count + 1 : 1
+                failures.add(subject, .noValue, formerID(id, catalog), count: count)
+            }
+        }
+    }
+
+    private func isNewlyRequired(_ attribute: Attribute, of entity: Entity) -> Bool {
+        guard !attribute.isOptional, attribute.isStored else { return false }
+        return entity.family.contains { index in
+            guard let older = match.oldEntities[index] else { return false }
+            guard let slot = match.attributes[index][attribute.slot] else { return attribute.defaultValue.isNull }
+            let former = match.old.entities[older].attributes[slot]
+            return (former.isOptional || !former.isStored) && attribute.defaultValue.isNull
+        }
+    }
+
+    private func isNewlyRequired(_ relationship: Relationship, of entity: Entity) -> Bool {
+        guard !relationship.isOptional else { return false }
+        return entity.family.contains { index in
+            guard let older = match.oldEntities[index] else { return false }
+            guard let slot = match.relationships[index][relationship.slot] else { return true }
+            let former = match.old.entities[older].relationships[slot]
+            return former.isOptional || !keepsReferences(former, as: relationship)
+        }
+    }
+
+    private func formerID(_ id: ObjectID, _ catalog: StoreCatalog) -> ObjectID? {
+        guard let entity = catalog.model.entity(named: id.entityName) else { return nil }
+        return formerID(entityNumber: catalog.numbering.entityNumbers[entity.index], key: id.key)
+    }
+}

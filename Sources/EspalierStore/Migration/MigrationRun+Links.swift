@@ -1,0 +1,173 @@
+// Gathers the pairs of objects of relationships whose lists do not stay as they are, from older rows and links.
+//
+// Invariants
+//   1. Pairs are gathered before any row changes: keys and entities are those of the older model.
+//   2. A pair of which one object is gone is gone; so is a pair whose owner has the relationship no more.
+//   3. A list that had no order gets that of the primary keys.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// One pair of a relationship, as the older model has it.
+private struct Pair {
+    var owner: (number: UInt16, key: UInt64)
+    var destination: (number: UInt16, key: UInt64)
+    /// The place in a list that keeps its order.
+    var position: UInt64?
+}
+
+extension MigrationRun {
+    /// Where the pairs of to-one relationships are, by relationship of the newer model.
+    typealias GatheredPairs = [RelationshipID: Tree<[UInt8]>]
+
+    /// Fills the trees of lists that are new, and trees of pairs for relationships that lead to one object now.
+    func gatherPairs(
+        _ catalog: StoreCatalog, in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) -> GatheredPairs {
+        var gathered: GatheredPairs = [:]
+        for entity in match.new.entities {
+            for relationship in entity.relationships where relationship.declaredBy == entity.index {
+                let origin = origins[relationship]
+                if !relationship.isToMany {
+                    guard origin.needsPairs else { continue }
+                    let tree = try trees.makeTemporary(in: &transaction)
+                    gathered[RelationshipID(relationship)] = tree
+                    try gather(relationship, origin, into: tree, owners: nil, isOrdered: false, &transaction)
+                    continue
+                }
+                let kept = keptLinks(of: relationship)
+                let owners = catalog.ownerTree(of: relationship)
+                let keepsOwners = owners == nil || kept.map { oldCatalog.ownerTree(of: $0) != nil } ?? false
+                guard kept == nil || !keepsOwners else { continue }
+                try gather(
+                    relationship, origin, into: kept == nil ? catalog.linkTree(of: relationship) : nil,
+                    owners: keepsOwners && kept != nil ? nil : owners, isOrdered: relationship.isOrdered, &transaction)
+            }
+        }
+        return gathered
+    }
+
+    private func gather(
+        _ relationship: Relationship, _ origin: PairOrigin, into links: Tree<[UInt8]>?, owners: Tree<[UInt8]>?,
+        isOrdered: Bool, _ transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        for former in origin.relationships {
+            if former.isToMany {
+                try gatherLinks(former, for: relationship, origin, links, owners, isOrdered, &transaction)
+            } else {
+                try gatherReferences(former, for: relationship, origin, links, owners, isOrdered, &transaction)
+            }
+        }
+    }
+
+    private func gatherReferences(
+        _ former: Relationship, for relationship: Relationship, _ origin: PairOrigin, _ links: Tree<[UInt8]>?,
+        _ owners: Tree<[UInt8]>?, _ isOrdered: Bool, _ transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let declaring = match.old.entities[former.declaredBy]
+        let reader = RowReader(numbering: oldCatalog.numbering)
+        var cursor = try transaction.cursor(over: try trees.current(oldCatalog.rowTree(of: declaring)))
+        while try cursor.next() {
+            let key = try cursor.key
+            var pair: Pair?
+            try cursor.withValue { row throws(StoreError) in
+                let number = try oldCatalog.check(row, in: declaring, key: key)
+                guard oldCatalog.numbering.entity(number)?.isKind(of: declaring) == true,
+                    let reference = reader.reference(at: former.slot, row)
+                else { return }
+                pair = Pair(owner: (number, key), destination: (reference.entity, reference.key))
+            }
+            guard let pair else { continue }
+            try put(pair, of: former, for: relationship, origin, links, owners, isOrdered, &transaction)
+        }
+    }
+
+    private func gatherLinks(
+        _ former: Relationship, for relationship: Relationship, _ origin: PairOrigin, _ links: Tree<[UInt8]>?,
+        _ owners: Tree<[UInt8]>?, _ isOrdered: Bool, _ transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let tree = try trees.current(oldCatalog.linkTree(of: former))
+        let declaring = match.old.entities[former.declaredBy]
+        let rows = try trees.current(oldCatalog.rowTree(of: declaring))
+        let keyByteCount = former.isOrdered ? 24 : LinkKey.unorderedByteCount
+        var owner: (number: UInt16?, key: UInt64) = (nil, 0)
+        var cursor = try transaction.cursor(over: tree)
+        while try cursor.next() {
+            var (ownerKey, destination, position): (UInt64, (UInt16, UInt64), UInt64?) = (0, (0, 0), nil)
+            try cursor.withEntry { key, value throws(StoreError) in
+                guard key.byteCount == keyByteCount, value.byteCount == LinkKey.valueByteCount else {
+                    throw .damaged(
+                        entity: declaring.name, key: 0, reason: "an entry of tree \"\(tree.name)\" is no link")
+                }
+                ownerKey = key.bigEndianKey(at: 0)
+                destination = (value.number(at: 0), key.bigEndianKey(at: keyByteCount - 8))
+                if former.isOrdered { position = key.bigEndianKey(at: 8) }
+            }
+            if owner.key != ownerKey {
+                owner = (nil, ownerKey)
+                owner.number = try transaction.withValue(of: ownerKey, in: rows) { row throws(StoreError) in
+                    try oldCatalog.check(row, in: declaring, key: ownerKey)
+                }
+            }
+            guard let number = owner.number else { continue }
+            let pair = Pair(owner: (number, ownerKey), destination: destination, position: position)
+            try put(pair, of: former, for: relationship, origin, links, owners, isOrdered, &transaction)
+        }
+    }
+
+    /// Puts a pair where it belongs in the newer model, if both objects are there and have the relationship.
+    private func put(
+        _ found: Pair, of former: Relationship, for relationship: Relationship, _ origin: PairOrigin,
+        _ links: Tree<[UInt8]>?, _ owners: Tree<[UInt8]>?, _ isOrdered: Bool,
+        _ transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        var pair = found
+        if origin.isReversed { (pair.owner, pair.destination, pair.position) = (found.destination, found.owner, nil) }
+        guard let owner = fates[pair.owner.number], let destination = fates[pair.destination.number],
+            owner.entity.isKind(of: match.new.entities[relationship.declaredBy]),
+            isContinued(former, by: relationship, origin, owner.entity, destination.entity)
+        else { return }
+        guard destination.entity.isKind(of: match.new.destination(of: relationship)) else {
+            failures.add(
+                subject(relationship), .otherDestination,
+                oldCatalog.numbering.id(entityNumber: pair.owner.number, key: pair.owner.key))
+            return
+        }
+        let (from, to) = (pair.owner.key &+ owner.offset, pair.destination.key &+ destination.offset)
+        if let links {
+            let key =
+                isOrdered
+                ? LinkKey.ordered(from, position: pair.position ?? Self.position(ofKey: to), to)
+                : LinkKey.unordered(from, to)
+            try transaction.put(LinkKey.value(entityNumber: pair.destination.number), for: key, in: links)
+            outcome.linksWritten += 1
+        }
+        if let owners {
+            try transaction.put(
+                LinkKey.value(entityNumber: pair.owner.number), for: LinkKey.unordered(to, from), in: owners)
+        }
+    }
+
+    /// Whether the object that had the older relationship has what continues it.
+    private func isContinued(
+        _ former: Relationship, by relationship: Relationship, _ origin: PairOrigin, _ owner: Entity,
+        _ destination: Entity
+    ) -> Bool {
+        guard origin.isReversed else { return match.relationships[owner.index][relationship.slot] == former.slot }
+        // The inverse is what continues it; an object of another entity is found out below.
+        guard let slot = relationship.inverse, match.relationships[destination.index].indices.contains(slot) else {
+            return true
+        }
+        return match.relationships[destination.index][slot] == former.slot
+    }
+
+    /// A position in the order of the keys, with room between neighbours and before the first.
+    private static func position(ofKey key: UInt64) -> UInt64 {
+        let (spread, isTooLarge) = key.multipliedReportingOverflow(by: 1 << 20)
+        return isTooLarge ? key : spread
+    }
+
+    func subject(_ relationship: Relationship) -> String {
+        "\(match.new.entities[relationship.declaredBy].name).\(relationship.name)"
+    }
+}

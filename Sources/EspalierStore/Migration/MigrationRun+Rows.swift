@@ -1,0 +1,193 @@
+// Writes rows anew, moves them to other hierarchies, and removes those of entities that are gone.
+//
+// Invariants
+//   1. A row that stays in place and need not be written anew is not touched; a hierarchy of such rows is not read.
+//   2. The cursor reads rows of the older model only: rows that come from another hierarchy have keys above all of
+//      them.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+extension MigrationRun {
+    /// Brings the rows of all hierarchies to where and what the newer model says.
+    func changeRows(
+        _ catalog: StoreCatalog, _ pairs: GatheredPairs, in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let takenOver = Set(match.hierarchies.filter(\.takesOver).map { $0.sources[0] })
+        for root in match.old.entities where root.root == root.index {
+            let members = members(of: root.index)
+            let isTouched = members.contains { entity, fate in
+                let change = changes[Int(oldCatalog.numbering.entityNumbers[entity.index])]
+                guard let fate, let change else { return true }
+                return !fate.staysInPlace || change.rewritesAll || !change.filledSlots.isEmpty
+                    || fate.entity.isAbstract
+            }
+            // Without a newer hierarchy nothing of this one is left: its trees go as a whole.
+            guard isTouched, members.contains(where: { $0.fate != nil }) else {
+                try countRemoved(members.filter { $0.fate == nil }.map(\.entity), in: transaction)
+                continue
+            }
+            try changeRows(of: root, isTakenOver: takenOver.contains(root.index), catalog, pairs, in: &transaction)
+        }
+    }
+
+    private func countRemoved(
+        _ entities: [Entity], in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        for entity in entities {
+            let number = oldCatalog.numbering.entityNumbers[entity.index]
+            let rowCount = try transaction.counter(Counter.rows(entityNumber: number), oldCatalog)
+            outcome.rowsRemoved += Int(clamping: rowCount)
+        }
+    }
+
+    private func changeRows(
+        of root: Entity, isTakenOver: Bool, _ catalog: StoreCatalog, _ pairs: GatheredPairs,
+        in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        let tree = try trees.current(oldCatalog.rowTree(of: root))
+        let last = fates.formerLastKeys[root.index] ?? 0
+        var rewriter = RowRewriter(self, catalog, pairs)
+        var cursor = try transaction.cursor(over: tree)
+        while try cursor.next() {
+            let key = try cursor.key
+            if key > last {
+                guard !isTakenOver else { break }
+                throw .damaged(entity: root.name, key: key, reason: "the key was never given out")
+            }
+            var (number, bytes): (UInt16, [UInt8]?) = (0, nil)
+            try cursor.withValue { row throws(StoreError) in
+                number = try oldCatalog.check(row, in: root, key: key)
+                guard let fate = fates[number], !fate.entity.isAbstract, let change = changes[Int(number)] else {
+                    return
+                }
+                bytes = try rewriter.rewritten(row, key: key, number, fate, change, in: transaction)
+                if bytes == nil, !fate.staysInPlace { bytes = row.copy(0..<row.byteCount) }
+            }
+            guard let fate = fates[number], !fate.entity.isAbstract else {
+                if let fate = fates[number] {
+                    failures.add(
+                        fate.entity.name, .abstractEntity, oldCatalog.numbering.id(entityNumber: number, key: key))
+                }
+                outcome.rowsRemoved += 1
+                if isTakenOver { try transaction.remove(key, from: tree) }
+                continue
+            }
+            if !fate.staysInPlace {
+                outcome.rowsMoved += 1
+                if isTakenOver { try transaction.remove(key, from: tree) }
+            }
+            guard let bytes else { continue }
+            try transaction.put(bytes, for: key &+ fate.offset, in: catalog.rowTree(of: fate.entity))
+        }
+        outcome.rowsWritten += rewriter.rowCount
+    }
+}
+
+/// Makes rows of the newer model out of rows of the older one.
+struct RowRewriter {
+    private let run: MigrationRun
+    private let catalog: StoreCatalog
+    private let pairs: MigrationRun.GatheredPairs
+    private let reader: RowReader
+    private let encoder: RowEncoder
+    /// How many rows were made.
+    private(set) var rowCount = 0
+
+    init(_ run: MigrationRun, _ catalog: StoreCatalog, _ pairs: MigrationRun.GatheredPairs) {
+        (self.run, self.catalog, self.pairs) = (run, catalog, pairs)
+        reader = RowReader(numbering: run.oldCatalog.numbering)
+        encoder = RowEncoder(numbering: catalog.numbering)
+    }
+
+    /// The row as the newer model has it; `nil` if it can stay as it is.
+    mutating func rewritten(
+        _ row: RawSpan, key: UInt64, _ number: UInt16, _ fate: RowFate, _ change: RowChange,
+        in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) -> [UInt8]? {
+        guard change.rewritesAll || change.filledSlots.contains(where: { reader.isNull(at: $0, row) }) else {
+            return nil
+        }
+        rowCount += 1
+        let id = run.oldCatalog.numbering.id(entityNumber: number, key: key)
+        let attributes = attributes(row, id, fate.entity, change)
+        var destinations: [ObjectID?] = []
+        for (slot, destination) in change.destinations.enumerated() {
+            let relationship = fate.entity.relationships[slot]
+            switch destination {
+            case .none: destinations.append(nil)
+            case .field(let former): destinations.append(self.destination(at: former, row, of: relationship, id))
+            case .pairs:
+                destinations.append(try paired(key &+ fate.offset, relationship, id, in: transaction))
+            }
+        }
+        let values = RowValues(attributes, destinations)
+        let version = RowReader.version(of: row)
+        let (offsets, byteCount) = encoder.measure(fate.entity.index, version: version, values) { $0 }
+        var bytes = [UInt8](repeating: 0, count: byteCount)
+        bytes.withMutableRawSpan { bytes in
+            encoder.encode(
+                fate.entity.index, version: version, values, permanent: { $0 }, in: offsets, into: &bytes)
+        }
+        return bytes
+    }
+
+    private func attributes(
+        _ row: RawSpan, _ id: ObjectID?, _ entity: Entity, _ change: RowChange
+    ) -> [AttributeValue] {
+        change.sources.enumerated().map { slot, source in
+            let value: AttributeValue
+            switch source {
+            case .none: return .null
+            case .fill(let filled): return filled
+            case .copy(let former): value = reader.value(at: former, row)
+            case .convert(let former):
+                let old = reader.value(at: former, row)
+                let attribute = entity.attributes[slot]
+                if let migrated = attribute.description.migrated(old) {
+                    value = migrated
+                } else {
+                    let declaring = run.match.new.entities[attribute.declaredBy].name
+                    run.failures.add("\(declaring).\(attribute.name)", .inexact(attribute.type), id)
+                    value = .null
+                }
+            }
+            return value.isNull ? change.defaults[slot] ?? .null : value
+        }
+    }
+
+    /// The destination that a reference of an older row has in the newer model.
+    private func destination(
+        at former: Int, _ row: RawSpan, of relationship: Relationship, _ id: ObjectID?
+    ) -> ObjectID? {
+        guard let reference = reader.reference(at: former, row), let fate = run.fates[reference.entity] else {
+            return nil
+        }
+        guard fate.entity.isKind(of: run.match.new.destination(of: relationship)) else {
+            run.failures.add(run.subject(relationship), .otherDestination, id)
+            return nil
+        }
+        return catalog.numbering.id(entityNumber: reference.entity, key: reference.key &+ fate.offset)
+    }
+
+    /// The one destination among the pairs of an owner.
+    private func paired(
+        _ owner: UInt64, _ relationship: Relationship, _ id: ObjectID?,
+        in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) -> ObjectID? {
+        let declared = run.match.new.entities[relationship.declaredBy].relationships[relationship.slot]
+        guard let tree = pairs[RelationshipID(declared)] else { return nil }
+        var (found, count): (ObjectID?, Int) = (nil, 0)
+        var prefix: [UInt8] = []
+        prefix.append(bigEndian: owner)
+        try transaction.forEach(in: tree, beginningWith: prefix) { key, value in
+            if count == 0 {
+                found = catalog.numbering.id(entityNumber: value.number(at: 0), key: key.bigEndianKey(at: 8))
+            }
+            count += 1
+            return count < 2
+        }
+        if count > 1 { run.failures.add(run.subject(relationship), .severalDestinations, id) }
+        return found
+    }
+}

@@ -1,0 +1,168 @@
+// Takes a store from its model to another one, in one transaction.
+//
+// Order: names of trees; records; pairs of objects from the older rows and links; rows; counters; trees that go;
+// indexes and constraints; what must have a value.
+//
+// Invariants
+//   1. One transaction: after a crash the file has the older model with its rows, or the newer one with all of its
+//      own.
+//   2. Memory does not follow the number of rows: rows and links are read one by one, and what a transaction writes
+//      goes to the log when it does not fit into the cache.
+//   3. Every row is checked before it is used. What the newer model forbids is gathered, and nothing is committed then.
+//   4. Rows whose values stay as they are, are not written. Their layouts get the new names of their fields; a field
+//      that is gone gets a name that no property can have, so that it never comes back under an old name.
+// Not here: whether the losses are allowed (BTreeStore+Migration).
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// One migration while it runs.
+final class MigrationRun {
+    typealias EntityIndex = ManagedObjectModel.EntityIndex
+
+    let match: ModelMatch
+    let schema: StoreSchema
+    let origins: PairOrigins
+    let oldCatalog: StoreCatalog
+    let fates: RowFates
+    let changes: [RowChange?]
+    var trees = MigrationTrees()
+    var failures = MigrationFailures()
+    var outcome = MigrationPlan.Outcome()
+
+    private init(
+        _ match: ModelMatch, _ schema: StoreSchema, _ oldCatalog: StoreCatalog, _ fates: RowFates
+    ) {
+        (self.match, self.schema, self.oldCatalog, self.fates) = (match, schema, oldCatalog, fates)
+        let origins = PairOrigins(match)
+        self.origins = origins
+        changes = fates.byNumber.enumerated().map { number, fate in
+            guard let fate, let older = oldCatalog.numbering.entity(UInt16(number)) else { return nil }
+            return RowChange(from: older, to: fate.entity, match, origins) { former, relationship in
+                Self.movesReferences(former, to: relationship, match, fates, oldCatalog)
+            }
+        }
+    }
+
+    /// Takes the store over; the transaction is not committed.
+    ///
+    /// - Returns: what was written.
+    /// - Throws: `.migrationRefused` if the newer model forbids rows.
+    static func run(
+        _ match: ModelMatch, _ schema: StoreSchema, storeTag: UInt32,
+        in transaction: inout StoreTransaction<WriteTransaction>
+    ) throws(StoreError) -> MigrationPlan.Outcome {
+        let oldCatalog = try StoreCatalog.load(StoreSchema(model: match.old), storeTag: storeTag, from: transaction)
+        let fates = try RowFates(match, oldCatalog, in: transaction)
+        let run = MigrationRun(match, schema, oldCatalog, fates)
+        guard run.origins.obstacles.isEmpty else {
+            throw .migrationRefused(path: nil, MigrationRefusal(obstacles: run.origins.obstacles))
+        }
+        let kept = run.keptGroups()
+        try run.nameTrees(keeping: kept, in: &transaction)
+        try run.writeRecords(in: &transaction)
+        let catalog = try StoreCatalog.load(schema, storeTag: storeTag, from: transaction)
+        let pairs = try run.gatherPairs(catalog, in: &transaction)
+        try run.changeRows(catalog, pairs, in: &transaction)
+        try run.writeCounters(catalog, in: &transaction)
+        try run.trees.dropLeaving(counters: catalog.counters, in: &transaction)
+        for position in schema.groups.indices where kept[position] == nil {
+            try run.build(position, catalog, in: &transaction)
+        }
+        try run.checkRequired(catalog, in: transaction)
+        guard run.failures.isEmpty else {
+            throw .migrationRefused(path: nil, MigrationRefusal(failures: run.failures.all))
+        }
+        return run.outcome
+    }
+
+    // MARK: What follows from both models
+
+    /// The entities of the older model that have rows of `entity`'s family, with what becomes of them.
+    func members(of entity: EntityIndex) -> [(entity: Entity, fate: RowFate?)] {
+        Self.members(of: entity, match, fates, oldCatalog)
+    }
+
+    private static func members(
+        of entity: EntityIndex, _ match: ModelMatch, _ fates: RowFates, _ oldCatalog: StoreCatalog
+    ) -> [(entity: Entity, fate: RowFate?)] {
+        match.old.entities[entity].family.compactMap { index in
+            let member = match.old.entities[index]
+            return member.isAbstract ? nil : (member, fates[oldCatalog.numbering.entityNumbers[index]])
+        }
+    }
+
+    /// Whether references of an older relationship are other ones in the newer model, or lead nowhere.
+    private static func movesReferences(
+        _ former: Relationship, to relationship: Relationship, _ match: ModelMatch, _ fates: RowFates,
+        _ oldCatalog: StoreCatalog
+    ) -> Bool {
+        let destination = match.new.destination(of: relationship)
+        return !members(of: former.destination, match, fates, oldCatalog).allSatisfy { _, fate in
+            fate.map { $0.offset == 0 && !$0.entity.isAbstract && $0.entity.isKind(of: destination) } ?? false
+        }
+    }
+
+    /// Whether references of an older relationship are, as they are, those of a newer one.
+    func keepsReferences(_ former: Relationship, as relationship: Relationship) -> Bool {
+        !Self.movesReferences(former, to: relationship, match, fates, oldCatalog)
+    }
+
+    /// Whether the lists of an older relationship are those of a newer one, entry by entry.
+    func keepsLinks(_ former: Relationship, as relationship: Relationship) -> Bool {
+        guard former.isToMany, former.isOrdered == relationship.isOrdered,
+            keepsReferences(former, as: relationship)
+        else { return false }
+        return members(of: former.declaredBy).allSatisfy { _, fate in
+            guard let fate, fate.offset == 0, !fate.entity.isAbstract,
+                fate.entity.isKind(of: match.new.entities[relationship.declaredBy])
+            else { return false }
+            return match.relationships[fate.entity.index][relationship.slot] == former.slot
+        }
+    }
+
+    /// The older relationship whose lists are those of a newer one, if there is one.
+    func keptLinks(of relationship: Relationship) -> Relationship? {
+        let origin = origins[relationship]
+        guard !origin.isReversed, origin.relationships.count == 1 else { return nil }
+        return keepsLinks(origin.relationships[0], as: relationship) ? origin.relationships[0] : nil
+    }
+
+    /// The ID that a row had before, from its number and its key now.
+    func formerID(entityNumber: UInt16, key: UInt64) -> ObjectID? {
+        oldCatalog.numbering.id(entityNumber: entityNumber, key: key &- (fates[entityNumber]?.offset ?? 0))
+    }
+}
+
+/// What a newer model forbids, with the first rows of each kind.
+struct MigrationFailures {
+    private struct Kind: Hashable {
+        let subject: String
+        let reason: MigrationFailure.Reason
+    }
+
+    /// Objects that are named at most.
+    static let objectCountMax = 100
+
+    private var order: [Kind] = []
+    private var found: [Kind: (count: Int, objects: [ObjectID])] = [:]
+
+    var isEmpty: Bool { order.isEmpty }
+
+    mutating func add(_ subject: String, _ reason: MigrationFailure.Reason, _ object: ObjectID?, count: Int = 1) {
+        let kind = Kind(subject: subject, reason: reason)
+        if found[kind] == nil { order.append(kind) }
+        found[kind, default: (0, [])].count += count
+        guard let object, found[kind]?.objects.count ?? 0 < Self.objectCountMax else { return }
+        found[kind]?.objects.append(object)
+    }
+
+    var all: [MigrationFailure] {
+        order.compactMap { kind in
+            found[kind].map {
+                MigrationFailure(
+                    subject: kind.subject, reason: kind.reason, rowCount: $0.count, objects: $0.objects)
+            }
+        }
+    }
+}

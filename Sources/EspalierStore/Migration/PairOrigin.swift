@@ -1,0 +1,75 @@
+// Where the pairs of objects come from that a relationship of a newer model consists of.
+//
+// A relationship and its inverse are one set of pairs. Each side keeps its own if both sides continue two that were
+// inverses of each other. If only one side continues older ones, or those of the other side are among their inverses,
+// that side says what both are.
+
+internal import EspalierModel
+
+/// The older relationships whose pairs a newer relationship has.
+struct PairOrigin {
+    /// The older relationships, as their entities declare them; several if they were united by moving up.
+    let relationships: [Relationship]
+    /// Whether their destinations are the owners now.
+    let isReversed: Bool
+
+    /// Whether the pairs have to be gathered, of a relationship that leads to one object.
+    var needsPairs: Bool { isReversed || relationships.contains(where: \.isToMany) }
+}
+
+/// The origins of all relationships of a newer model.
+struct PairOrigins {
+    private var origins: [RelationshipID: PairOrigin] = [:]
+    /// Relationships whose two sides contradict each other.
+    private(set) var obstacles: [String] = []
+
+    init(_ match: ModelMatch) {
+        for entity in match.new.entities {
+            for relationship in entity.relationships where relationship.declaredBy == entity.index {
+                if let origin = Self.origin(of: relationship, match) {
+                    origins[RelationshipID(relationship)] = origin
+                } else {
+                    obstacles.append(
+                        "\(entity.name).\(relationship.name) and \(relationship.description.destination)."
+                            + "\(relationship.description.inverse ?? "") were no inverses of each other; "
+                            + "make them so in two versions of the model, the first of them without one of the two")
+                }
+            }
+        }
+    }
+
+    /// The origin of a relationship of the newer model.
+    subscript(relationship: Relationship) -> PairOrigin {
+        origins[RelationshipID(relationship)] ?? PairOrigin(relationships: [], isReversed: false)
+    }
+
+    private static func origin(of relationship: Relationship, _ match: ModelMatch) -> PairOrigin? {
+        let own = continued(relationship, match)
+        guard let inverse = match.new.inverse(of: relationship) else {
+            return PairOrigin(relationships: own, isReversed: false)
+        }
+        let other = continued(inverse, match)
+        func inverses(_ relationships: [Relationship]) -> Set<RelationshipID> {
+            Set(relationships.compactMap { match.old.inverse(of: $0).map(RelationshipID.init) })
+        }
+        let (ownIDs, otherIDs) = (Set(own.map(RelationshipID.init)), Set(other.map(RelationshipID.init)))
+        if inverses(own) == otherIDs && inverses(other) == ownIDs || otherIDs.isSubset(of: inverses(own)) {
+            return PairOrigin(relationships: own, isReversed: false)
+        }
+        if ownIDs.isSubset(of: inverses(other)) { return PairOrigin(relationships: other, isReversed: true) }
+        return nil
+    }
+
+    /// The older relationships that become this one, in whichever entity.
+    private static func continued(_ relationship: Relationship, _ match: ModelMatch) -> [Relationship] {
+        var found: [Relationship] = []
+        for member in match.new.entities[relationship.declaredBy].family {
+            guard let older = match.oldEntities[member], let slot = match.relationships[member][relationship.slot]
+            else { continue }
+            let declaring = match.old.entities[match.old.entities[older].relationships[slot].declaredBy]
+            let former = declaring.relationships[slot]
+            if !found.contains(where: { RelationshipID($0) == RelationshipID(former) }) { found.append(former) }
+        }
+        return found
+    }
+}

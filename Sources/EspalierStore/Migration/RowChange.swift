@@ -1,0 +1,120 @@
+// What happens to the values of the rows of one older entity, worked out once for all of its rows.
+//
+// Invariants
+//   1. A row whose change needs no rewriting reads as it should in the newer model, with the layouts renamed.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// How the rows of one entity become rows of another one.
+struct RowChange {
+    /// Where the value of an attribute comes from.
+    enum Source {
+        /// There is none.
+        case none
+        /// The attribute in this slot of the older entity.
+        case copy(Int)
+        /// The attribute in this slot, as a value of another type.
+        case convert(Int)
+        /// The same value for all rows.
+        case fill(AttributeValue)
+    }
+
+    /// Where the destination of a to-one relationship comes from.
+    enum Destination {
+        /// There is none, or the relationship is to-many.
+        case none
+        /// The to-one relationship in this slot of the older entity.
+        case field(Int)
+        /// Pairs of owner and destination that were gathered.
+        case pairs
+    }
+
+    /// By slot of the newer entity.
+    private(set) var sources: [Source] = []
+    /// By slot of the newer entity: what takes the place of null.
+    private(set) var defaults: [AttributeValue?] = []
+    /// By slot of the newer entity.
+    private(set) var destinations: [Destination] = []
+    /// Whether every row has to be written anew.
+    private(set) var rewritesAll = false
+    /// Slots of the older entity: rows without a value in one of them have to be written anew.
+    private(set) var filledSlots: [Int] = []
+
+    /// - Parameter movesReferences: whether references of an older to-one relationship do not stay as they are.
+    init(
+        from older: Entity, to newer: Entity, _ match: ModelMatch, _ origins: PairOrigins,
+        movesReferences: (Relationship, Relationship) -> Bool
+    ) {
+        for attribute in newer.attributes {
+            let former = match.attributes[newer.index][attribute.slot].map { older.attributes[$0] }
+            add(attribute, from: former)
+        }
+        for relationship in newer.relationships {
+            guard !relationship.isToMany else {
+                destinations.append(.none)
+                continue
+            }
+            let former = match.relationships[newer.index][relationship.slot].map { older.relationships[$0] }
+            if origins[relationship].needsPairs {
+                destinations.append(.pairs)
+                rewritesAll = true
+            } else if let former {
+                destinations.append(.field(former.slot))
+                if movesReferences(former, relationship) { rewritesAll = true }
+            } else {
+                destinations.append(.none)
+            }
+        }
+        // References that nothing reads any more are not left in rows: the entities that they name may go later.
+        let read = destinations.compactMap { if case .field(let slot) = $0 { slot } else { nil } }
+        if older.relationships.contains(where: { !$0.isToMany && !read.contains($0.slot) }) { rewritesAll = true }
+    }
+
+    private mutating func add(_ attribute: Attribute, from former: Attribute?) {
+        let value = attribute.description
+        var replacement: AttributeValue?
+        defer { defaults.append(replacement) }
+        guard attribute.isStored else { return sources.append(.none) }
+        guard let former, former.isStored else {
+            sources.append(value.defaultValue.isNull ? .none : .fill(value.defaultValue))
+            if !value.defaultValue.isNull { rewritesAll = true }
+            return
+        }
+        if !value.isOptional, former.isOptional, !value.defaultValue.isNull {
+            replacement = value.defaultValue
+            filledSlots.append(former.slot)
+        }
+        if Self.keepsValues(former.description, value) {
+            sources.append(.copy(former.slot))
+        } else {
+            sources.append(.convert(former.slot))
+            rewritesAll = true
+        }
+    }
+
+    /// Whether every value of one attribute is one of the other, in the same bytes.
+    private static func keepsValues(_ old: AttributeDescription, _ new: AttributeDescription) -> Bool {
+        guard old.type == new.type else { return false }
+        return old.elements.allSatisfy { element in
+            new.elements.contains { $0.name == element.name && keepsValues(element, $0) }
+        }
+    }
+
+    /// Whether the values in these slots of the newer entity are as they were in the older one.
+    func keeps(_ property: Entity.Property) -> Bool {
+        switch property {
+        case .attribute(let slot):
+            guard case .copy = sources[slot] else { return false }
+            return defaults[slot] == nil
+        case .relationship(let slot):
+            guard case .field = destinations[slot] else { return false }
+            return true
+        }
+    }
+}
+
+extension Attribute {
+    /// Whether rows have a field for it.
+    var isStored: Bool { !isTransient && type != .undefined && type != .objectID }
+}

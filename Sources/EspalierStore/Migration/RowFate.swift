@@ -1,0 +1,61 @@
+// Where the rows with each entity number go: to which entity and hierarchy, and with which keys.
+//
+// Invariants
+//   1. Entity numbers stay: a row that is not gone has the same one, and what refers to it names it by the same one.
+//   2. Rows of one older hierarchy that go to one newer one have the same offset: their order does not change.
+
+internal import EspalierEngine
+internal import EspalierModel
+
+/// What becomes of the rows with one entity number.
+struct RowFate {
+    /// The entity of the newer model.
+    let entity: Entity
+    /// What is added to their primary keys.
+    let offset: UInt64
+    /// Whether the tree that has them is the tree of their hierarchy in the newer model.
+    let staysInPlace: Bool
+}
+
+/// What becomes of all rows.
+struct RowFates {
+    /// By entity number; `nil` for those that are gone, and for abstract entities.
+    private(set) var byNumber: [RowFate?]
+    /// By root of a newer hierarchy: the last primary key that counts as given out.
+    private(set) var lastKeys: [ManagedObjectModel.EntityIndex: UInt64] = [:]
+    /// By root of an older hierarchy: the same.
+    private(set) var formerLastKeys: [ManagedObjectModel.EntityIndex: UInt64] = [:]
+
+    init(
+        _ match: ModelMatch, _ catalog: StoreCatalog, in transaction: borrowing StoreTransaction<WriteTransaction>
+    ) throws(StoreError) {
+        byNumber = Array(repeating: nil, count: catalog.numbering.entities.count)
+        let numbers = catalog.numbering.entityNumbers
+        for entity in match.old.entities where entity.root == entity.index {
+            formerLastKeys[entity.index] = try transaction.counter(
+                Counter.lastKey(rootNumber: numbers[entity.index]), catalog)
+        }
+        for hierarchy in match.hierarchies {
+            var next: UInt64 = 0
+            for (position, source) in hierarchy.sources.enumerated() {
+                for entity in match.old.entities where entity.root == source && !entity.isAbstract {
+                    guard let newer = match.newEntities[entity.index],
+                        match.new.entities[newer].root == hierarchy.root
+                    else { continue }
+                    byNumber[Int(numbers[entity.index])] = RowFate(
+                        entity: match.new.entities[newer], offset: next,
+                        staysInPlace: position == 0 && hierarchy.takesOver)
+                }
+                let (sum, isTooLarge) = next.addingReportingOverflow(formerLastKeys[source] ?? 0)
+                guard !isTooLarge else {
+                    throw .damaged(reason: "the counters of primary keys cannot be: their sum exceeds 64 bits")
+                }
+                next = sum
+            }
+            lastKeys[hierarchy.root] = next
+        }
+    }
+
+    /// What becomes of the rows with this entity number.
+    subscript(number: UInt16) -> RowFate? { Int(number) < byNumber.count ? byNumber[Int(number)] : nil }
+}

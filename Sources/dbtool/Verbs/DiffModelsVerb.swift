@@ -1,0 +1,54 @@
+// `dbtool diff-models`: how two models differ, what each change costs a store, and what it would lose.
+
+import EspalierModel
+
+/// The verb `diff-models`.
+enum DiffModelsVerb: Verb {
+    static let usage = Usage(
+        name: "diff-models", summary: "show how two models differ, what it costs a store and what it would lose",
+        parameters: [
+            .required("OLD", "a store or a model file (.xcdatamodeld, .xcdatamodel, .momd, .mom)"),
+            .required("NEW", "a store or a model file"),
+        ],
+        options: [.json],
+        discussion: """
+            Entities and properties are followed by their names and renaming identifiers, up and down a hierarchy.
+            Exit code 0: the models are alike; 1: they differ.
+            """,
+        examples: [
+            .init(
+                command: "dbtool diff-models music.espalier Music.xcdatamodeld",
+                meaning: "what opening the store with the model would change"),
+            .init(
+                command: "dbtool diff-models old.espalier new.espalier --json",
+                meaning: "the same of two stores, for a program"),
+        ])
+
+    static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
+        let old = try ModelSource(arguments.required("OLD"), console)
+        let new = try ModelSource(arguments.required("NEW"), console)
+        let difference = ModelDifference(from: old.model, to: new.model)
+        if arguments.wantsJSON {
+            console.print(
+                [
+                    "old": .string(old.path), "new": .string(new.path), "same": .boolean(difference.isEmpty),
+                    "constantTime": .boolean(difference.isConstantTime),
+                    "losses": .array(difference.losses.map { .string($0.description) }),
+                    "changes": .array(difference.changes.map(\.json)),
+                ] as JSONValue)
+        } else {
+            show(difference, console)
+        }
+        return difference.isEmpty ? .ok : .difference
+    }
+
+    private static func show(_ difference: ModelDifference, _ console: Console) {
+        guard !difference.isEmpty else { return console.print("the models are alike") }
+        var table = TextTable([.text("where"), .text("what"), .text("cost"), .text("loses")])
+        for change in difference.changes {
+            let cost = change.rows.isEmpty ? "constant" : "\(change.cost) of \(change.rows.joined(separator: ", "))"
+            table.append([change.subject, change.kind.description, cost, change.loss?.description ?? ""])
+        }
+        console.output.write(table.rendered())
+    }
+}

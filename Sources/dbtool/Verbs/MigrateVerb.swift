@@ -1,0 +1,133 @@
+// `dbtool migrate`: takes a store over to another model, or says what that would do.
+
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+
+/// The verb `migrate`.
+enum MigrateVerb: Verb {
+    static let usage = Usage(
+        name: "migrate", summary: "take a store over to another model, or say what that would do",
+        parameters: [.required("STORE", "the store; nobody may have it open for writing")],
+        options: [
+            .text("--model", "MODEL", "the model file, or a store with the model (required)"),
+            .flag("--dry-run", "try it on the real rows and give it up: nothing is changed"),
+            .text("--allow", "NAMES", "losses that are allowed, by name, with commas between them: Track.title,Note"),
+            .text("--backup", "FILE", "copy the store there first; the file must not exist"), .json,
+        ],
+        discussion: """
+            It is one transaction: whatever happens, the store has the old model with its rows, or the new one with
+            all of its own. What would be lost is refused by its name unless --allow names it. Rows that the new
+            model forbids are listed, and nothing is changed: values without an exact equal of the new type, no
+            value where one is required, several objects where a relationship leads to one.
+            Exit code 0: it was done, or a dry run would be done; 1: it was refused, or would be.
+            """,
+        examples: [
+            .init(
+                command: "dbtool migrate music.espalier --model Music.xcdatamodeld --dry-run",
+                meaning: "each step with its rows, and what keeps it from being done"),
+            .init(
+                command: "dbtool migrate music.espalier --model Music.xcdatamodeld --allow Track.mood --backup old",
+                meaning: "does it, without the values of one attribute"),
+        ])
+
+    static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
+        let path = arguments.required("STORE")
+        guard let modelPath = arguments.text("--model") else {
+            throw .usage(
+                UsageError(message: "--model is missing: --model MODEL", hint: "usage: \(usage.synopsis)"))
+        }
+        let model = try ModelSource(modelPath, console).model
+        let names = (arguments.text("--allow") ?? "").split(separator: ",").map(String.init)
+        let plan = try plan(path, model, .automatic)
+        let known = plan.difference.losses
+        if let name = names.first(where: { name in !known.contains { $0.name == name } }) {
+            throw .unknownName(UnknownName(kind: "loss", name: name, candidates: known.map(\.name)))
+        }
+        let options = MigrationOptions(
+            allowing: Set(known.filter { names.contains($0.name) }), backupPath: arguments.text("--backup"))
+        let isDryRun = arguments.flag("--dry-run")
+        let outcome = try isDryRun ? self.plan(path, model, options, checkingRows: true) : migrate(path, model, options)
+        if arguments.wantsJSON {
+            console.print(json(outcome, path, isDryRun: isDryRun))
+        } else {
+            show(outcome, path, isDryRun: isDryRun, console)
+        }
+        return outcome.refusal == nil ? .ok : .difference
+    }
+
+    private static func plan(
+        _ path: String, _ model: ManagedObjectModel, _ migration: MigrationOptions, checkingRows: Bool = false
+    ) throws(ToolError) -> MigrationPlan {
+        try naming(path) { () throws(StoreError) in
+            try BTreeStore.migrationPlan(at: path, to: model, migration: migration, checkingRows: checkingRows)
+        }
+    }
+
+    /// Migrates; a refusal is an answer, with every row that the model forbids.
+    private static func migrate(
+        _ path: String, _ model: ManagedObjectModel, _ migration: MigrationOptions
+    ) throws(ToolError) -> MigrationPlan {
+        do throws(StoreError) {
+            return try BTreeStore.migrate(at: path, to: model, migration: migration)
+        } catch {
+            guard case .migrationRefused = error else { throw .store(error, path: path) }
+            return try plan(path, model, migration, checkingRows: true)
+        }
+    }
+}
+
+extension MigrateVerb {
+    private static func show(_ plan: MigrationPlan, _ path: String, isDryRun: Bool, _ console: Console) {
+        guard !plan.difference.isEmpty else { return console.print("\(path): the store has this model already") }
+        var table = TextTable([.text("where"), .text("what"), .text("cost"), .number("rows"), .text("loses")])
+        for step in plan.steps {
+            table.append([
+                step.change.subject, step.change.kind.description,
+                step.change.rows.isEmpty ? "constant" : "\(step.change.cost)", DisplayText.grouped(step.rowCount),
+                step.change.loss?.description ?? "",
+            ])
+        }
+        console.output.write(table.rendered() + "\n")
+        if let outcome = plan.outcome, plan.refusal == nil {
+            let verb = isDryRun ? "would be " : ""
+            console.print(
+                "\(path): \(verb)migrated: \(DisplayText.grouped(outcome.rowsWritten)) rows written, "
+                    + "\(DisplayText.grouped(outcome.rowsMoved)) moved, "
+                    + "\(DisplayText.grouped(outcome.rowsRemoved)) removed, "
+                    + "\(DisplayText.grouped(outcome.linksWritten)) links written, "
+                    + "\(DisplayText.grouped(outcome.indexesBuilt)) indexes built")
+        }
+        guard let refusal = plan.refusal else { return }
+        console.print("\(path): \(isDryRun ? "would be refused" : "refused, and left as it was")")
+        for loss in refusal.losses { console.print("  loses: \(loss.name) (--allow \(loss.name))") }
+        for text in refusal.obstacles + refusal.failures.map(\.description) { console.print("  \(text)") }
+    }
+
+    private static func json(_ plan: MigrationPlan, _ path: String, isDryRun: Bool) -> JSONValue {
+        let steps = plan.steps.map { step -> JSONValue in
+            guard case .object(let members) = step.change.json else { return .null }
+            return .object(members + [(name: "rows", value: .count(step.rowCount))])
+        }
+        let failures = (plan.refusal?.failures ?? []).map { failure -> JSONValue in
+            [
+                "subject": .string(failure.subject), "text": .string(failure.description),
+                "rows": .count(failure.rowCount),
+                "objects": .array(failure.objects.map { .string("\($0.entityName)/\($0.key)") }),
+            ]
+        }
+        let outcome = plan.outcome.map { outcome -> JSONValue in
+            [
+                "rowsWritten": .count(outcome.rowsWritten), "rowsMoved": .count(outcome.rowsMoved),
+                "rowsRemoved": .count(outcome.rowsRemoved), "linksWritten": .count(outcome.linksWritten),
+                "indexesBuilt": .count(outcome.indexesBuilt),
+            ]
+        }
+        return [
+            "file": .string(path), "dryRun": .boolean(isDryRun), "refused": .boolean(plan.refusal != nil),
+            "steps": .array(steps), "losses": .array((plan.refusal?.losses ?? []).map { .string($0.description) }),
+            "obstacles": .array((plan.refusal?.obstacles ?? []).map { .string($0) }), "failures": .array(failures),
+            "outcome": outcome ?? .null,
+        ]
+    }
+}

@@ -1,0 +1,179 @@
+// The walk of the article on migration: an application's second version opens what its first one has saved.
+
+import Espalier
+import Foundation
+import TestSupport
+import Testing
+
+/// The classes of the first version.
+private enum First {
+    @Entity final class Album: ManagedObject {
+        var title: String = ""
+        @Relationship(inverse: \Track.album) var tracks: OrderedToMany<Track>
+    }
+
+    @Entity final class Track: ManagedObject {
+        var name: String = ""
+        var seconds: Int32 = 0
+        var mood: String?
+        var album: Album?
+    }
+}
+
+/// The classes of the second version: `Track` is `Song`, its `name` is `title`, lengths are texts, every song has a
+/// rating, and albums have an index.
+private enum Second {
+    @Entity final class Album: ManagedObject {
+        @Attribute(.indexed) var title: String = ""
+        @Relationship(inverse: \Song.album) var tracks: OrderedToMany<Song>
+    }
+
+    @Entity(originalName: "Track") final class Song: ManagedObject {
+        @Attribute(originalName: "name") var title: String = ""
+        var seconds: Int64 = 0
+        var rating: Int16 = 3
+        var album: Album?
+    }
+}
+
+@Suite struct MigrationWalkthroughTests {
+    private static let first: [ManagedObject.Type] = [First.Album.self, First.Track.self]
+    private static let second: [ManagedObject.Type] = [Second.Album.self, Second.Song.self]
+
+    /// A file of the first version: an album with three tracks in order.
+    private func makeStore(at path: String) throws {
+        let container = try PersistentContainer(for: Self.first, at: path)
+        let context = ManagedObjectContext(container.persistentStoreCoordinator)
+        let album = First.Album(context: context)
+        album.title = "Kind of Blue"
+        for (name, seconds) in [("So What", 562), ("Freddie Freeloader", 586), ("Blue in Green", 337)] {
+            let track = First.Track(context: context)
+            (track.name, track.seconds, track.mood) = (name, Int32(seconds), "calm")
+            album.tracks.append(track)
+        }
+        try context.save()
+        try container.close()
+    }
+
+    @Test func `the second version of an application opens what the first one has saved`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            try makeStore(at: path)
+
+            // 1. What would happen: every step with its rows, and what would be lost.
+            let coordinator = PersistentStoreCoordinator(
+                managedObjectModel: try ManagedObjectModel(for: Self.second))
+            let plan = try coordinator.migrationPlan(for: PersistentStoreDescription(path: path), checkingRows: true)
+            #expect(plan.refusal?.losses == [.removal(of: "Track.mood")])
+            #expect(plan.outcome?.rowsWritten == 3)
+            #expect(plan.steps.first { $0.change.subject == "Song" }?.change.kind == .entityRenamed(from: "Track"))
+            #expect(plan.steps.first { $0.change.subject == "Song.rating" }?.rowCount == 3)
+
+            // 2. Nothing is lost unless it is allowed by its name.
+            #expect(throws: ContextError.self) { try PersistentContainer(for: Self.second, at: path) }
+            try PersistentContainer(for: Self.first, at: path).close()
+
+            // 3. One transaction, with a backup of the file as it was.
+            let migration = MigrationOptions(
+                allowing: [.removal(of: "Track.mood")], backupPath: path + ".backup")
+            let container = try PersistentContainer(for: Self.second, at: path, migration: migration)
+            let context = ManagedObjectContext(container.persistentStoreCoordinator)
+            let album = try #require(try context.fetch(FetchRequest<Second.Album>()).first)
+            #expect(album.tracks.map(\.title) == ["So What", "Freddie Freeloader", "Blue in Green"])
+            #expect(album.tracks.map(\.seconds) == [562, 586, 337] && album.tracks.allSatisfy { $0.rating == 3 })
+            album.tracks[0].rating = 5
+            try context.save()
+            try container.close()
+            try PersistentContainer(for: Self.first, at: path + ".backup").close()
+        }
+    }
+
+    @Test func `a plan of versions brings a store of any of them to the last, with work of the application between`()
+        throws
+    {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            try makeStore(at: path)
+            let (first, second) = (
+                try ManagedObjectModel(for: Self.first), try ManagedObjectModel(for: Self.second)
+            )
+            let plan = SchemaMigrationPlan(from: first).then(
+                .custom(
+                    allowing: [.removal(of: "Track.mood")],
+                    willMigrate: { context in
+                        for track in try context.fetch(FetchRequest<First.Track>()) {
+                            track.name += track.mood.map { " (\($0))" } ?? ""
+                        }
+                    },
+                    didMigrate: { context in
+                        for song in try context.fetch(FetchRequest<Second.Song>()) where song.seconds > 570 {
+                            song.rating = 4
+                        }
+                    }), to: second)
+
+            #expect(try plan.migrate(storeAt: path).count == 1)
+            #expect(try plan.migrate(storeAt: path).isEmpty)
+
+            let container = try PersistentContainer(for: Self.second, at: path)
+            let context = ManagedObjectContext(container.persistentStoreCoordinator)
+            let album = try #require(try context.fetch(FetchRequest<Second.Album>()).first)
+            #expect(album.tracks.map(\.title).first == "So What (calm)")
+            #expect(album.tracks.map(\.rating) == [3, 4, 3])
+            try container.close()
+        }
+    }
+
+    @Test func `a step that the library makes alone loses what it may, and no more`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            try makeStore(at: path)
+            let (first, second) = (
+                try ManagedObjectModel(for: Self.first), try ManagedObjectModel(for: Self.second)
+            )
+            let start = SchemaMigrationPlan(from: first)
+
+            #expect(throws: SchemaMigrationError.self) {
+                try start.then(.lightweight(), to: second).migrate(storeAt: path)
+            }
+            let allowed = MigrationStage.lightweight(allowing: [.removal(of: "Track.mood")])
+            #expect(try start.then(allowed, to: second).migrate(storeAt: path).first?.outcome?.rowsWritten == 3)
+        }
+    }
+
+    @Test func `a plan without a path from the store's version, and work that throws, say where the store is`() throws {
+        struct Stop: Error {}
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "music.espalier").path
+            try makeStore(at: path)
+            let (first, second) = (
+                try ManagedObjectModel(for: Self.first), try ManagedObjectModel(for: Self.second)
+            )
+
+            let unknown = #expect(throws: SchemaMigrationError.self) {
+                try SchemaMigrationPlan(from: second).migrate(storeAt: path)
+            }
+            guard case .unknownVersion(let found, let known)? = unknown else {
+                Issue.record("\(String(describing: unknown))")
+                return
+            }
+            #expect(found == first.versionChecksum && known == [second.versionChecksum])
+            #expect(unknown?.description.contains("add the version that the store was made with") == true)
+
+            for isBefore in [true, false] {
+                let stop: MigrationStage.Work = { _ in throw Stop() }
+                let stage = MigrationStage.custom(
+                    allowing: [.removal(of: "Track.mood")], willMigrate: isBefore ? stop : nil,
+                    didMigrate: isBefore ? nil : stop)
+                let error = #expect(throws: SchemaMigrationError.self) {
+                    try SchemaMigrationPlan(from: first).then(stage, to: second).migrate(storeAt: path)
+                }
+                guard case .stage(from: 0, let reached, let underlying)? = error else {
+                    Issue.record("\(String(describing: error))")
+                    return
+                }
+                #expect(reached == (isBefore ? 0 : 1) && underlying is Stop)
+            }
+            try PersistentContainer(for: Self.second, at: path).close()
+        }
+    }
+}

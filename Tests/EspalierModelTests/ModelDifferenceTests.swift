@@ -1,0 +1,167 @@
+// What is said about the difference of two models: each change by name, its cost, its loss; and values of other types.
+
+import EspalierModel
+import Foundation
+import Testing
+
+@Suite struct ModelDifferenceTests {
+    private static let base = [
+        EntityDescription(
+            "Person",
+            attributes: [
+                AttributeDescription("name", .string), AttributeDescription("age", .integer16, isIndexed: true),
+            ], relationships: [RelationshipDescription("pets", to: "Pet", inverse: "owner", .ordered)]),
+        EntityDescription("Worker", superentity: "Person", attributes: [AttributeDescription("room", .string)]),
+        EntityDescription(
+            "Pet", attributes: [AttributeDescription("name", .string)],
+            relationships: [RelationshipDescription("owner", to: "Person", inverse: "pets")]),
+    ]
+
+    private func difference(
+        _ change: (inout [EntityDescription]) -> Void, from base: [EntityDescription] = Self.base
+    ) throws -> ModelDifference {
+        var entities = base
+        change(&entities)
+        return ModelDifference(
+            from: try ManagedObjectModel(entities: base), to: try ManagedObjectModel(entities: entities))
+    }
+
+    private func texts(_ change: (inout [EntityDescription]) -> Void) throws -> [String] {
+        try difference(change).changes.map(\.description)
+    }
+
+    @Test func `models that are written down in another order are alike`() throws {
+        let difference = try difference { entities in
+            entities.reverse()
+            entities[2].attributes.reverse()
+            entities[0].userInfo = ["a": "b"]
+        }
+
+        #expect(difference.isEmpty && difference.description == "the models are alike")
+    }
+
+    @Test func `each change is named with its cost and its loss`() throws {
+        #expect(
+            try texts { entities in
+                entities[0].name = "Human"
+                entities[0].renamingIdentifier = "Person"
+                entities[1].superentity = "Human"
+                entities[2].relationships[0].destination = "Human"
+            } == ["Human: was called Person"])
+        #expect(
+            try texts { $0[0].attributes[0].isOptional = false } == [
+                "Person.name: must have a value now (reads the rows of Person, Worker)"
+            ])
+        #expect(
+            try texts {
+                $0[0].attributes[1].type = .string
+                $0[0].attributes[1].isIndexed = false
+            } == [
+                "Person.age: type string, before integer16 (writes the rows of Person, Worker anew)",
+                "Person: the index age is gone",
+            ])
+        #expect(
+            try texts { $0[1].attributes = [] } == [
+                "Worker.room: the attribute is gone; loses: removal of Worker.room"
+            ])
+        #expect(
+            try texts { $0[0].relationships[0].cardinality = .toMany } == [
+                "Person.pets: to-many, before to-many in order (writes the rows of Person, Worker anew); "
+                    + "loses: order of Person.pets"
+            ])
+        #expect(
+            try texts { $0[2].uniquenessConstraints = [["name"]] } == [
+                "Pet: name must be unique now (builds an index of the rows of Pet)"
+            ])
+        #expect(
+            try texts { $0[2].relationships[0].deleteRule = .deny } == ["Pet.owner: delete rule deny, before nullify"])
+    }
+
+    @Test func `a side of a relationship that goes loses what the other side does not say`() throws {
+        let difference = try difference { entities in
+            entities[0].relationships = []
+            entities[2].relationships[0].inverse = nil
+        }
+        #expect(difference.losses == [.order(of: "Person.pets")])
+        let both = try self.difference { entities in
+            entities[0].relationships = []
+            entities[2].relationships = []
+        }
+        #expect(Set(both.losses) == [.removal(of: "Person.pets"), .removal(of: "Pet.owner")])
+    }
+
+    @Test func `what moves within a hierarchy has moved, and is lost only where it is missing then`() throws {
+        let up = try difference { entities in
+            entities[0].attributes.append(entities[1].attributes[0])
+            entities[1].attributes = []
+        }
+        #expect(up.changes.map(\.kind) == [.propertyMoved(from: ["Worker"])] && up.isConstantTime)
+        let down = try difference { entities in
+            entities[1].attributes.append(entities[0].attributes[0])
+            entities[0].attributes.removeFirst()
+        }
+        #expect(down.losses == [.removal(of: "Person.name")])
+        #expect(down.changes.first?.kind == .propertyMoved(from: ["Person"]))
+    }
+
+    @Test func `names that are exchanged are followed, and identifiers of earlier versions are not taken for new ones`()
+        throws
+    {
+        let exchanged = try difference { entities in
+            entities[0].attributes = [
+                AttributeDescription("age", .string, renamingIdentifier: "name"),
+                AttributeDescription("name", .integer16, isIndexed: true, renamingIdentifier: "age"),
+            ]
+        }
+        #expect(
+            exchanged.changes.map(\.kind) == [.propertyRenamed(from: "name"), .propertyRenamed(from: "age")])
+        var renamed = Self.base
+        renamed[1].attributes = [AttributeDescription("desk", .string, renamingIdentifier: "room")]
+        let later = try difference(from: renamed) {
+            $0[1].attributes.append(AttributeDescription("room", .integer16))
+        }
+        #expect(later.changes.map(\.kind) == [.attributeAdded(.integer16)] && later.losses.isEmpty)
+        // Going back to the old name loses nothing.
+        let back = try difference(from: renamed) { $0[1].attributes = Self.base[1].attributes }
+        #expect(back.changes.map(\.kind) == [.propertyRenamed(from: "desk")])
+    }
+
+    private func difference(
+        from base: [EntityDescription], _ change: (inout [EntityDescription]) -> Void
+    ) throws -> ModelDifference {
+        try difference(change, from: base)
+    }
+
+    @Test func `elements of a composite that go are named`() throws {
+        func model(_ names: [String]) throws -> ManagedObjectModel {
+            let elements = names.map { AttributeDescription($0, .double) }
+            return try ManagedObjectModel(entities: [
+                EntityDescription("Place", attributes: [AttributeDescription("at", .composite, elements: elements)])
+            ])
+        }
+        let less = ModelDifference(from: try model(["x", "y"]), to: try model(["x"]))
+        #expect(less.losses == [.removal(of: "Place.at.y")])
+        #expect(ModelDifference(from: try model(["x"]), to: try model(["x", "y"])).isConstantTime)
+    }
+
+    @Test func `a value becomes one of another type only if it is the same value`() {
+        func migrated(_ value: AttributeValue, _ type: AttributeType) -> AttributeValue? {
+            AttributeDescription("a", type).migrated(value)
+        }
+        #expect(migrated(.integer(7), .string) == .string("7") && migrated(.string("7"), .integer16) == .integer(7))
+        #expect(migrated(.string("07"), .integer16) == nil && migrated(.string("+7"), .integer64) == nil)
+        #expect(migrated(.integer(40_000), .integer16) == nil && migrated(.double(1.5), .integer32) == nil)
+        #expect(migrated(.double(0.1), .decimal) == .decimal(Decimal(string: "0.1") ?? 0))
+        #expect(migrated(.boolean(true), .integer16) == .integer(1) && migrated(.integer(2), .boolean) == nil)
+        #expect(migrated(.boolean(false), .string) == .string("false"))
+        #expect(migrated(.string("yes"), .boolean) == nil && migrated(.string("1e400"), .double) == nil)
+        let uuid = UUID()
+        #expect(migrated(.string(uuid.uuidString.lowercased()), .uuid) == .uuid(uuid))
+        #expect(migrated(.uuid(uuid), .string) == .string(uuid.uuidString))
+        #expect(migrated(.string("2020-02-30"), .date) == nil && migrated(.null, .uuid) == .null)
+        #expect(migrated(.binary(Data([0xFF])), .string) == nil)
+        #expect(migrated(.binary(Data([0x41])), .string) == .string("A"))
+        #expect(migrated(.binary(Data([1])), .transformable) == .transformable(Data([1])))
+        #expect(migrated(.date(Date(timeIntervalSinceReferenceDate: 1)), .double) == nil)
+    }
+}

@@ -1,0 +1,133 @@
+// Everything that a store holds as plain values: what a migration shall keep is compared by it.
+//
+// Objects are known by their serial number, an attribute whose name begins with `serial` and that no migration changes.
+// Entities, keys and IDs may be others afterwards.
+
+import EspalierModel
+import EspalierStore
+
+/// The rows of a store as values.
+struct GraphDump: Equatable {
+    /// One row.
+    struct Row: Equatable {
+        var entity: String
+        var values: [String: AttributeValue] = [:]
+        var references: [String: Int64?] = [:]
+        /// The serial numbers of the destinations; in order if the relationship is, else ascending.
+        var lists: [String: [Int64]] = [:]
+    }
+
+    /// By serial number.
+    var rows: [Int64: Row] = [:]
+
+    init() {}
+
+    init(_ store: BTreeStore) throws {
+        let snapshot = try store.snapshot()
+        var serials: [ObjectID: Int64] = [:]
+        var found: [(entity: Entity, ids: [ObjectID], rows: [ObjectSnapshot?])] = []
+        for entity in store.model.entities where !entity.isAbstract {
+            let ids = try snapshot.fetchIDs(StoreFetch(entity: entity, includesSubentities: false))
+            let rows = try snapshot.snapshots(of: ids)
+            let slot = entity.attributes.firstIndex { $0.name.hasPrefix("serial") }
+            for (id, row) in zip(ids, rows) {
+                if let slot, case .integer(let serial)? = row?.value(at: slot) { serials[id] = serial }
+            }
+            found.append((entity, ids, rows))
+        }
+        for (entity, ids, snapshots) in found {
+            let lists = try entity.relationships.filter(\.isToMany).map { relationship in
+                (relationship, try snapshot.destinations(of: relationship, for: ids))
+            }
+            for (position, id) in ids.enumerated() {
+                guard let serial = serials[id], let source = snapshots[position] else { continue }
+                var row = Row(entity: entity.name)
+                for attribute in entity.attributes where !attribute.name.hasPrefix("serial") && !attribute.isTransient {
+                    row.values[attribute.name] = source.value(at: attribute.slot)
+                }
+                for relationship in entity.relationships where !relationship.isToMany {
+                    row.references[relationship.name] = source.destination(at: relationship.slot).map {
+                        serials[$0] ?? -1
+                    }
+                    if row.references[relationship.name] == nil { row.references[relationship.name] = .some(nil) }
+                }
+                for (relationship, destinations) in lists {
+                    let numbers = destinations[position].map { serials[$0] ?? -1 }
+                    row.lists[relationship.name] = relationship.isOrdered ? numbers : numbers.sorted()
+                }
+                rows[serial] = row
+            }
+        }
+    }
+
+    /// The rows of an entity, by serial number.
+    func rows(of entity: String) -> [Int64: Row] { rows.filter { $0.value.entity == entity } }
+
+    /// A value, or null if there is no such row or attribute.
+    func value(_ serial: Int64, _ name: String) -> AttributeValue { rows[serial]?.values[name] ?? .null }
+
+    /// Where a to-one relationship leads to.
+    func reference(_ serial: Int64, _ name: String) -> Int64? { rows[serial]?.references[name] ?? nil }
+
+    /// Where a to-many relationship leads to.
+    func list(_ serial: Int64, _ name: String) -> [Int64] { rows[serial]?.lists[name] ?? [] }
+
+    /// What differs from another dump, for messages.
+    func differences(from other: GraphDump) -> [String] {
+        Set(rows.keys).union(other.rows.keys).sorted().compactMap { serial in
+            let (here, there) = (rows[serial], other.rows[serial])
+            guard here != there else { return nil }
+            return "\(serial): \(here.map { "\($0)" } ?? "none") / \(there.map { "\($0)" } ?? "none")"
+        }
+    }
+}
+
+/// Rows that are to be inserted together.
+struct GraphInsertion {
+    private var request = SaveRequest()
+    private var ids: [Int64: ObjectID] = [:]
+    private let model: ManagedObjectModel
+
+    init(_ model: ManagedObjectModel) { self.model = model }
+
+    /// Names a row that will be added, so that others can lead to it.
+    mutating func announce(_ serial: Int64, _ entityName: String) {
+        ids[serial] = ObjectID(temporaryFor: entityName)
+    }
+
+    /// Adds a row; destinations of to-one relationships were announced or added before it.
+    mutating func add(
+        _ serial: Int64, _ entityName: String, _ values: [String: AttributeValue] = [:], to: [String: Int64] = [:]
+    ) throws {
+        guard let entity = model.entity(named: entityName) else { throw FixtureError.unknown(entityName) }
+        let id = ids[serial] ?? ObjectID(temporaryFor: entityName)
+        ids[serial] = id
+        var row = SaveRequest.Insertion(
+            id: id, values: Array(repeating: .null, count: entity.attributes.count),
+            destinations: Array(repeating: nil, count: entity.relationships.count))
+        for attribute in entity.attributes {
+            row.values[attribute.slot] =
+                attribute.name.hasPrefix("serial") ? .integer(serial) : values[attribute.name] ?? .null
+        }
+        for (name, destination) in to {
+            guard let relationship = entity.relationship(named: name) else { throw FixtureError.unknown(name) }
+            row.destinations[relationship.slot] = ids[destination]
+        }
+        request.insertions.append(row)
+    }
+
+    /// Adds destinations to a to-many relationship.
+    mutating func link(_ owner: Int64, _ name: String, _ destinations: [Int64]) throws {
+        guard let id = ids[owner], let entity = model.entity(named: id.entityName),
+            let relationship = entity.relationship(named: name)
+        else { throw FixtureError.unknown(name) }
+        let added = destinations.compactMap { ids[$0] }
+        request.links.append(
+            .init(
+                owner: id, slot: relationship.slot, added: added, removed: [],
+                order: relationship.isOrdered ? added : nil, orderBase: nil))
+    }
+
+    /// Saves everything.
+    func save(in store: BTreeStore) throws { _ = try store.save(request) }
+}

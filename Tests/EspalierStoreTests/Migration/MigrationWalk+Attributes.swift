@@ -1,0 +1,208 @@
+// Random changes of attributes and entities, and what they do to plain values.
+
+import EspalierModel
+import EspalierStore
+import Foundation
+
+extension MigrationWalk {
+    /// An attribute of an untouched entity that is no serial number.
+    private mutating func takeAttribute(
+        where isGood: (AttributeDescription) -> Bool = { _ in true }
+    ) -> (entity: Int, attribute: Int)? {
+        func isChosen(_ attribute: AttributeDescription) -> Bool {
+            !attribute.name.hasPrefix("serial") && isGood(attribute)
+        }
+        guard let entity = takeEntity(where: { $0.attributes.contains(where: isChosen) }) else { return nil }
+        let free = entities[entity].attributes.indices.filter { isChosen(entities[entity].attributes[$0]) }
+        return free.randomElement(using: &random).map { (entity, $0) }
+    }
+
+    mutating func addAttribute() {
+        guard let entity = takeEntity() else { return }
+        let type = Self.types.randomElement(using: &random) ?? .string
+        let (name, hasDefault) = (newName("a"), chance(2))
+        let defaultValue = hasDefault ? value(of: type) : .null
+        entities[entity].attributes.append(
+            AttributeDescription(
+                name, type, isOptional: !hasDefault || chance(2), defaultValue: defaultValue, isIndexed: chance(3)))
+        change(rowsOf: entities[entity].name) { $0.values[name] = defaultValue }
+        log.append("add \(name)")
+    }
+
+    mutating func removeAttribute() {
+        guard let (entity, attribute) = takeAttribute() else { return }
+        let removed = entities[entity].attributes.remove(at: attribute)
+        losses.insert(.removal(of: "\(entities[entity].name).\(removed.name)"))
+        change(rowsOf: entities[entity].name) { $0.values[removed.name] = nil }
+        log.append("remove \(removed.name)")
+    }
+
+    mutating func renameAttribute() {
+        guard let (entity, attribute) = takeAttribute() else { return }
+        let (old, new) = (entities[entity].attributes[attribute].name, newName("a"))
+        entities[entity].attributes[attribute].name = new
+        entities[entity].attributes[attribute].renamingIdentifier = old
+        change(rowsOf: entities[entity].name) { row in
+            row.values[new] = row.values[old]
+            row.values[old] = nil
+        }
+        log.append("rename \(old) to \(new)")
+    }
+
+    mutating func retypeAttribute() {
+        let wider: [AttributeType: [AttributeType]] = [
+            .integer16: [.integer32, .integer64, .string, .double], .integer32: [.integer64, .string, .double],
+            .integer64: [.string, .integer32], .boolean: [.integer16, .string], .float: [.double],
+            .double: [.string],
+        ]
+        guard let (entity, attribute) = takeAttribute(where: { wider[$0.type] != nil && $0.isOptional }),
+            let type = wider[entities[entity].attributes[attribute].type]?.randomElement(using: &random)
+        else { return }
+        let name = entities[entity].attributes[attribute].name
+        entities[entity].attributes[attribute].type = type
+        entities[entity].attributes[attribute].defaultValue = .null
+        change(rowsOf: entities[entity].name) { $0.values[name] = $0.values[name].map { Self.convert($0, type) } }
+        log.append("retype \(name) to \(type)")
+    }
+
+    private static func convert(_ value: AttributeValue, _ type: AttributeType) -> AttributeValue {
+        switch (value, type) {
+        case (.integer(let number), .string): .string("\(number)")
+        case (.integer(let number), .double): .double(Double(number))
+        case (.double(let number), .string): .string("\(number)")
+        case (.float(let number), .double): .double(Double(number))
+        case (.boolean(let bit), .string): .string(bit ? "true" : "false")
+        case (.boolean(let bit), _): .integer(bit ? 1 : 0)
+        default: value
+        }
+    }
+
+    mutating func requireAttribute() {
+        guard let (entity, attribute) = takeAttribute() else { return }
+        let (name, type) = (entities[entity].attributes[attribute].name, entities[entity].attributes[attribute].type)
+        let wasOptional = entities[entity].attributes[attribute].isOptional
+        entities[entity].attributes[attribute].isOptional.toggle()
+        guard wasOptional else { return }
+        let replacement = value(of: type)
+        entities[entity].attributes[attribute].defaultValue = replacement
+        change(rowsOf: entities[entity].name) { if $0.values[name] == .null { $0.values[name] = replacement } }
+        log.append("require \(name)")
+    }
+
+    mutating func indexAttribute() {
+        guard let (entity, attribute) = takeAttribute() else { return }
+        entities[entity].attributes[attribute].isIndexed.toggle()
+        let serial = entities[entity].attributes.first { $0.name.hasPrefix("serial") }
+        guard let serial, chance(2) else { return }
+        entities[entity].uniquenessConstraints = entities[entity].uniquenessConstraints.isEmpty ? [[serial.name]] : []
+        log.append("index \(entities[entity].attributes[attribute].name)")
+    }
+
+    // MARK: Entities
+
+    mutating func renameEntity() {
+        guard let entity = takeEntity() else { return }
+        let (old, new) = (entities[entity].name, newName("E"))
+        _ = touch([new])
+        for index in entities.indices {
+            if entities[index].superentity == old { entities[index].superentity = new }
+            for slot in entities[index].relationships.indices
+            where entities[index].relationships[slot].destination == old {
+                entities[index].relationships[slot].destination = new
+            }
+        }
+        (entities[entity].name, entities[entity].renamingIdentifier) = (new, old)
+        for serial in expected.rows.keys where expected.rows[serial]?.entity == old {
+            expected.rows[serial]?.entity = new
+        }
+        log.append("rename \(old) to \(new)")
+    }
+
+    mutating func removeEntity() {
+        let parents = Set(entities.compactMap(\.superentity))
+        guard entities.count > 2, let entity = takeEntity(where: { !parents.contains($0.name) }) else { return }
+        let name = entities[entity].name
+        let related = entities.filter { $0.relationships.contains { $0.destination == name } }.map(\.name)
+        guard touch(related.filter { $0 != name }) else { return }
+        losses.insert(.removal(of: name))
+        for index in entities.indices {
+            let gone = entities[index].relationships.filter { $0.destination == name }.map(\.name)
+            entities[index].relationships.removeAll { gone.contains($0.name) }
+            losses.formUnion(gone.map { .removal(of: "\(entities[index].name).\($0)") })
+            change(rowsOf: entities[index].name) { row in
+                for relationship in gone {
+                    row.lists[relationship] = nil
+                    row.references.removeValue(forKey: relationship)
+                }
+            }
+        }
+        // Others lead to superentities of it: an inverse of a relationship that is its own goes with it.
+        let own = Set(entities[entity].relationships.map(\.name))
+        for index in entities.indices where index != entity {
+            for slot in entities[index].relationships.indices
+            where entities[index].relationships[slot].inverse.map(own.contains) == true {
+                entities[index].relationships[slot].inverse = nil
+            }
+        }
+        let serials = Set(expected.rows.filter { $0.value.entity == name }.keys)
+        entities.remove(at: entity)
+        forget(serials)
+        log.append("remove \(name)")
+    }
+
+    private mutating func forget(_ serials: Set<Int64>) {
+        for serial in serials { expected.rows[serial] = nil }
+        for (serial, row) in expected.rows {
+            var row = row
+            row.lists = row.lists.mapValues { $0.filter { !serials.contains($0) } }
+            row.references = row.references.mapValues { $0.flatMap { serials.contains($0) ? nil : $0 } }
+            expected.rows[serial] = row
+        }
+    }
+
+    mutating func addParent() {
+        guard let first = takeEntity(where: { $0.superentity == nil }) else { return }
+        let second = takeEntity { $0.superentity == nil }
+        let (name, attribute) = (newName("E"), newName("a"))
+        _ = touch([name])
+        entities.append(
+            EntityDescription(
+                name, isAbstract: chance(2),
+                attributes: [AttributeDescription(attribute, .string, isIndexed: chance(2))]))
+        for entity in [first, second].compactMap(\.self) {
+            entities[entity].superentity = name
+            change(rowsOf: entities[entity].name) { $0.values[attribute] = .null }
+        }
+        log.append("parent \(name)")
+    }
+
+    mutating func moveAttributeUp() {
+        guard let entity = takeEntity(where: { $0.superentity != nil }), let parent = entities[entity].superentity,
+            touch([parent]),
+            let attribute = entities[entity].attributes.firstIndex(where: {
+                $0.isOptional && $0.defaultValue.isNull && !$0.name.hasPrefix("serial")
+            })
+        else { return }
+        let moved = entities[entity].attributes.remove(at: attribute)
+        entities[position(of: parent)].attributes.append(moved)
+        change(rowsOf: parent) { $0.values[moved.name] = $0.values[moved.name] ?? .null }
+        log.append("up \(moved.name)")
+    }
+
+    mutating func moveAttributesDown() {
+        let parents = Set(entities.compactMap(\.superentity))
+        guard let entity = takeEntity(where: { parents.contains($0.name) }) else { return }
+        let name = entities[entity].name
+        let children = entities.indices.filter { entities[$0].superentity == name }
+        guard touch(children.map { entities[$0].name }),
+            let attribute = entities[entity].attributes.firstIndex(where: { !$0.name.hasPrefix("serial") })
+        else { return }
+        let moved = entities[entity].attributes.remove(at: attribute)
+        for child in children { entities[child].attributes.append(moved) }
+        losses.insert(.removal(of: "\(name).\(moved.name)"))
+        for serial in expected.rows.keys where expected.rows[serial]?.entity == name {
+            expected.rows[serial]?.values[moved.name] = nil
+        }
+        log.append("down \(moved.name)")
+    }
+}

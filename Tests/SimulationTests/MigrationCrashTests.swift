@@ -1,0 +1,141 @@
+// The power goes off, and calls fail, at every write and sync of a migration: the file has the old model with its rows,
+// or the new one with all of its own; never some of each.
+
+import EspalierEngine
+import EspalierModel
+import EspalierStore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct MigrationCrashTests {
+    private static let path = "store"
+    /// Every how many calls one fails; 1 = each of them.
+    private static let step = campaignCount("ESPALIER_MIGRATION_STEP", default: 15)
+    private static let albumCount = 300
+
+    /// The new model renames, retypes, unites two hierarchies, turns to-one into to-many, and drops an attribute.
+    private static func model(isNew: Bool) throws -> ManagedObjectModel {
+        guard isNew else {
+            return try ManagedObjectModel(entities: [
+                EntityDescription(
+                    "Album",
+                    attributes: [
+                        AttributeDescription("title", .string, isIndexed: true),
+                        AttributeDescription("number", .integer32), AttributeDescription("mood", .string),
+                    ], relationships: [RelationshipDescription("artist", to: "Artist", inverse: "albums")]),
+                EntityDescription(
+                    "Artist", attributes: [AttributeDescription("name", .string)],
+                    relationships: [RelationshipDescription("albums", to: "Album", inverse: "artist", .ordered)]),
+            ])
+        }
+        return try ManagedObjectModel(entities: [
+            EntityDescription("Thing", isAbstract: true, attributes: [AttributeDescription("note", .string)]),
+            EntityDescription(
+                "Record", superentity: "Thing",
+                attributes: [
+                    AttributeDescription("heading", .string, isIndexed: true, renamingIdentifier: "title"),
+                    AttributeDescription("number", .string, isIndexed: true),
+                ],
+                relationships: [RelationshipDescription("artist", to: "Artist", inverse: "albums", .toMany)],
+                renamingIdentifier: "Album"),
+            EntityDescription(
+                "Artist", superentity: "Thing", attributes: [AttributeDescription("name", .string)],
+                relationships: [RelationshipDescription("albums", to: "Record", inverse: "artist", .ordered)]),
+        ])
+    }
+
+    private static let migration = MigrationOptions(allowing: [.removal(of: "Album.mood")])
+
+    /// A closed store of the old model, with more in it than its cache has room for.
+    private func makeStore(seed: UInt64) throws -> SimulatedFileSystem {
+        let system = SimulatedFileSystem(seed: seed)
+        let store = try open(system, isNew: false)
+        let artists = (0..<5).map { _ in ObjectID(temporaryFor: "Artist") }
+        var request = SaveRequest()
+        for id in artists { request.insertions.append(.init(id: id, values: [.string("a")], destinations: [nil])) }
+        for number in 0..<Self.albumCount {
+            let title = "Album \(number * 7919 % 307) of a title that is long enough to need some pages"
+            request.insertions.append(
+                .init(
+                    id: ObjectID(temporaryFor: "Album"),
+                    values: [.string(title), .integer(Int64(number)), .string("calm")],
+                    destinations: [artists[number % 5]]))
+        }
+        _ = try store.save(request)
+        try store.close()
+        return system
+    }
+
+    private func open(_ system: SimulatedFileSystem, isNew: Bool?) throws -> BTreeStore {
+        var options = DatabaseOptions.small
+        options.applicationID = BTreeStore.applicationID
+        return try BTreeStore.open(
+            try Database.open(Self.path, in: system, options: options), path: nil,
+            model: try isNew.map { try Self.model(isNew: $0) }, migration: Self.migration)
+    }
+
+    /// Whether the file has the new model; `nil` if it has neither with all that belongs to it.
+    private func isNew(_ image: SimulatedFileSystem) throws -> Bool? {
+        let store = try open(image, isNew: nil)
+        defer { try? store.close() }
+        let (pages, report) = (try store.database.check(), try store.check())
+        guard pages.isOK, report.isOK, report.dangling.isEmpty, report.rowCounts["Artist"] == 5 else { return nil }
+        let names = Set(try store.database.beginRead().trees().map(\.tree.name))
+        guard !names.contains(where: { $0.hasPrefix("migration:") }) else { return nil }
+        let isNew = store.model.entity(named: "Thing") != nil
+        let entity = try #require(store.model.entity(named: isNew ? "Record" : "Album"))
+        let ids = try store.fetchIDs(StoreFetch(entity: entity))
+        let number = try #require(entity.attribute(named: "number")).slot
+        let values = try store.snapshots(of: ids).map { $0?.value(at: number) }
+        let expected = (0..<Self.albumCount).map { isNew ? AttributeValue.string("\($0)") : .integer(Int64($0)) }
+        let artist = try #require(store.model.entity(named: "Artist"))
+        let albums = try #require(artist.relationship(named: "albums"))
+        let lists = try store.destinations(of: albums, for: try store.fetchIDs(StoreFetch(entity: artist)))
+        guard values == expected, lists.map(\.count) == Array(repeating: Self.albumCount / 5, count: 5) else {
+            return nil
+        }
+        return isNew
+    }
+
+    @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_MIGRATION_SEEDS", default: 2)))
+    func `a power loss at any write of a migration leaves the old model or the new one, whole`(seed: UInt64) throws {
+        let system = try makeStore(seed: testSeed(default: 5100) + seed)
+        let images = Mutex<[SimulatedFileSystem]>([])
+        system.beforeEachChange { operation in
+            let image = system.afterPowerLoss(seed: seed &* 1000 &+ UInt64(operation))
+            images.withLock { $0.append(image) }
+        }
+        try open(system, isNew: true).close()
+        system.beforeEachChange(nil)
+
+        var outcomes: [Bool?] = []
+        for image in images.withLock({ $0 }) { outcomes.append(try isNew(image)) }
+
+        #expect(outcomes.count > 5 && !outcomes.contains(nil))
+        #expect(outcomes.contains(false))
+        #expect(try isNew(system.afterPowerLoss(seed: seed)) == true)
+    }
+
+    @Test func `a call that fails during a migration costs the work and nothing else`() throws {
+        let original = try makeStore(seed: testSeed(default: 5200))
+        for kind in [SimulatedFault.Kind.inputOutput, .noSpace, .short, .syncForgets] {
+            var (distance, isBeyond) = (1, false)
+            while !isBeyond {
+                let system = original.afterKill()
+                let start = system.operationCount
+                system.arm(SimulatedFault(operation: start + distance, kind: kind))
+
+                let store = try? open(system, isNew: true)
+
+                isBeyond = system.operationCount < start + distance
+                system.arm(nil)
+                let outcome = try isNew(system.afterKill())
+                #expect(outcome != nil, "\(kind) at call \(distance)")
+                if store != nil { #expect(outcome == true, "\(kind) at call \(distance)") }
+                distance += Self.step
+            }
+            #expect(distance > 2 * Self.step)
+        }
+    }
+}

@@ -1,0 +1,229 @@
+// `dbtool diff-models` and `dbtool migrate`, with model files of others and generated rows.
+
+import EspalierModel
+import EspalierModelFile
+import EspalierStore
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct MigrateVerbTests {
+    private static var models: URL { Checkout.root.appending(path: "Tests/EspalierModelFileTests/Models") }
+
+    /// The versions of models that have several, oldest first.
+    private static let chains: [[String]] = [
+        [""] + (2...6).map { " \($0)" }, [""] + (2...4).map { " \($0)" }, (1...3).map { " \($0)" },
+        [""] + (2...6).map { " \($0)" }, [".V1", ".V2"],
+    ].enumerated().map { number, endings in
+        let names = [
+            "duckduckgo+BrowserServicesKit/BookmarksModel.xcdatamodeld/BookmarksModel",
+            "duckduckgo+BrowserServicesKit/SyncMetadata.xcdatamodeld/SyncMetadata",
+            "jessesquires+JSQCoreDataKit/ExampleModel.xcdatamodeld/Version",
+            "objcio+core-data/Moody.xcdatamodeld/Moody",
+            "JohnEstropia+CoreStore/Advanced.EvolutionDemo.V1.xcdatamodeld/Advanced.EvolutionDemo",
+        ]
+        return endings.map { "\(names[number])\($0).xcdatamodel" }
+    }
+
+    private static func model(_ path: String) throws -> ManagedObjectModel {
+        try ManagedObjectModel(contentsOf: models.appending(path: path), ignoring: Set(ModelFeature.allCases))
+    }
+
+    /// The model at `path` with relationships that need lead nowhere: rows of older versions have none of the new ones.
+    private static func relaxedModel(_ path: String) throws -> ManagedObjectModel {
+        try ManagedObjectModel(
+            entities: try model(path).descriptions.map { entity in
+                var entity = entity
+                for index in entity.relationships.indices { entity.relationships[index].isOptional = true }
+                return entity
+            })
+    }
+
+    private func value(_ type: AttributeType, _ number: Int) -> AttributeValue {
+        switch type {
+        case .integer16, .integer32, .integer64: .integer(Int64(number))
+        case .decimal: .decimal(Decimal(number))
+        case .double: .double(Double(number) / 4)
+        case .float: .float(Float(number) / 4)
+        case .string: .string("text \(number)")
+        case .boolean: .boolean(number % 2 == 0)
+        case .date: .date(Date(timeIntervalSinceReferenceDate: Double(number)))
+        case .binary: .binary(Data([UInt8(number)]))
+        case .transformable: .transformable(Data([UInt8(number)]))
+        case .uuid: .uuid(UUID(uuid: (UInt8(number), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)))
+        case .uri: .uri(URL(filePath: "/\(number)"))
+        case .undefined, .objectID, .composite: .null
+        }
+    }
+
+    /// A file with ten rows of each entity that may have some, all of them related.
+    private func makeStore(at path: String, _ model: ManagedObjectModel) throws {
+        let store = try BTreeStore.open(path: path, model: model)
+        var request = SaveRequest()
+        var ids: [String: [ObjectID]] = [:]
+        for entity in model.entities where !entity.isAbstract {
+            let own = (0..<10).map { _ in ObjectID(temporaryFor: entity.name) }
+            for ancestor in model.entities where entity.isKind(of: ancestor) { ids[ancestor.name, default: []] += own }
+        }
+        for entity in model.entities where !entity.isAbstract {
+            for (number, id) in (ids[entity.name] ?? []).filter({ $0.entityName == entity.name }).enumerated() {
+                let destinations = entity.relationships.map { relationship -> ObjectID? in
+                    let targets = ids[relationship.description.destination] ?? []
+                    return relationship.isToMany || targets.isEmpty ? nil : targets[number % targets.count]
+                }
+                request.insertions.append(
+                    .init(
+                        id: id,
+                        values: entity.attributes.map {
+                            $0.isTransient ? .null : value($0.type, 10 * entity.index + number + 1)
+                        },
+                        destinations: destinations))
+                for relationship in entity.relationships where relationship.isToMany {
+                    if let inverse = model.inverse(of: relationship), !inverse.isToMany { continue }
+                    let targets = ids[relationship.description.destination] ?? []
+                    let added = [targets[number % targets.count]]
+                    request.links.append(
+                        .init(
+                            owner: id, slot: relationship.slot, added: added, removed: [],
+                            order: relationship.isOrdered ? added : nil, orderBase: nil))
+                }
+            }
+        }
+        _ = try store.save(request)
+        try store.close()
+    }
+
+    /// The values of all attributes of an entity, by name, in the order of the rows.
+    private func values(_ path: String, _ entityName: String) throws -> [String: [AttributeValue]] {
+        let store = try BTreeStore.openWithStoredModel(path: path)
+        defer { try? store.close() }
+        let entity = try #require(store.model.entity(named: entityName))
+        let rows = try store.fetch(StoreFetch(entity: entity, includesSubentities: false))
+        var found: [String: [AttributeValue]] = [:]
+        for attribute in entity.attributes { found[attribute.name] = rows.map { $0.value(at: attribute.slot) } }
+        return found
+    }
+
+    @Test(arguments: chains)
+    func `the versions of real models are migrated one after the other, from the first to the last`(
+        chain: [String]
+    ) throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "store.espalier").path
+            try makeStore(at: path, try Self.relaxedModel(chain[0]))
+            for (old, new) in zip(chain, chain.dropFirst()) {
+                let (before, after) = (try Self.relaxedModel(old), try Self.relaxedModel(new))
+                // A store without rows stands for its model.
+                let file = folder.appending(path: "\(UUID())").path
+                try BTreeStore.open(path: file, model: after).close()
+                let difference = ModelDifference(from: before, to: after)
+                let losses = difference.losses.map(\.name).joined(separator: ",")
+                let kept = try before.entities.filter { !$0.isAbstract && after.entity(named: $0.name) != nil }
+                    .map { ($0.name, try values(path, $0.name)) }
+                if !losses.isEmpty { #expect(ToolRun("migrate", path, "--model", file).code == 1) }
+
+                let dry = ToolRun("migrate", path, "--model", file, "--allow", losses, "--dry-run")
+                let run = ToolRun("migrate", path, "--model", file, "--allow", losses)
+
+                #expect(dry.code == run.code && run.code == 0, "\(new): \(run.output)\(run.errors)")
+                #expect(ToolRun("check", path).code == 0 && ToolRun("audit", path).code == 0)
+                for (name, columns) in kept {
+                    let now = try values(path, name)
+                    let types = (before.entity(named: name), after.entity(named: name))
+                    for (attribute, column) in columns
+                    where types.0?.attribute(named: attribute)?.type == types.1?.attribute(named: attribute)?.type {
+                        #expect(now[attribute] == column, "\(new): \(name).\(attribute)")
+                    }
+                }
+                #expect(ToolRun("diff-models", path, file).code == 0)
+            }
+        }
+    }
+
+    @Test func `a version of a real model that requires a new relationship is refused, and a version between helps`()
+        throws
+    {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "store.espalier").path
+            let (old, new) = (Self.chains[3][1], Self.chains[3][2])
+            try makeStore(at: path, try Self.model(old))
+
+            let run = ToolRun("migrate", path, "--model", Self.models.appending(path: new).path)
+
+            #expect(run.code == 1)
+            #expect(run.output.contains("Continent.moods must have a value now, and 10 rows (Continent/"))
+            #expect(run.output.contains("make it optional in a version between"))
+            #expect(try BTreeStore.migrate(at: path, to: try Self.relaxedModel(new)).refusal == nil)
+        }
+    }
+
+    @Test func `a to-one relationship of a real model becomes many-to-many under another name`() throws {
+        try withTemporaryFolder { folder in
+            let path = folder.appending(path: "store.espalier").path
+            let chain = Self.chains[0]
+            let old = try Self.model(chain[2])
+            try makeStore(at: path, old)
+            let file = Self.models.appending(path: chain[3]).path
+
+            let difference = ToolRun("diff-models", Self.models.appending(path: chain[2]).path, file)
+            let run = ToolRun("migrate", path, "--model", file)
+
+            #expect(difference.code == 1 && difference.output.contains("was called favoriteFolder"))
+            #expect(run.code == 0, "\(run.output)\(run.errors)")
+            let store = try BTreeStore.openWithStoredModel(path: path)
+            let entity = try #require(store.model.entity(named: "BookmarkEntity"))
+            let folders = try #require(entity.relationship(named: "favoriteFolders"))
+            let ids = try store.fetchIDs(StoreFetch(entity: entity))
+            #expect(try store.destinations(of: folders, for: ids).map(\.count) == Array(repeating: 1, count: 10))
+            try store.close()
+        }
+    }
+
+    @Test func `differences and plans are printed for people and for programs`() throws {
+        try withTemporaryFolder { folder in
+            let (path, newPath) = (folder.appending(path: "a").path, folder.appending(path: "b").path)
+            func model(_ change: (inout [AttributeDescription]) -> Void) throws -> ManagedObjectModel {
+                var attributes = [AttributeDescription("name", .string), AttributeDescription("mood", .string)]
+                change(&attributes)
+                return try ManagedObjectModel(entities: [EntityDescription("Track", attributes: attributes)])
+            }
+            try makeStore(at: path, try model { _ in })
+            try makeStore(at: newPath, try model { $0 = [AttributeDescription("name", .integer32)] })
+
+            let difference = ToolRun("diff-models", path, newPath)
+            #expect(difference.code == 1)
+            #expect(difference.output.contains("Track.mood  the attribute is gone"))
+            #expect(difference.output.contains("removal of Track.mood"))
+            let json = ToolRun("diff-models", path, newPath, "--json")
+            #expect(json.output.contains(#""losses":["removal of Track.mood"]"#))
+            #expect(json.output.contains(#""kind":"typeChanged""#))
+            #expect(ToolRun("diff-models", path, path).output == "the models are alike\n")
+
+            let dry = ToolRun("migrate", path, "--model", newPath, "--allow", "Track.mood", "--dry-run", "--json")
+            #expect(dry.code == 1)
+            #expect(dry.output.contains(#""rows":10,"objects":["Track/1","Track/2","#))
+            #expect(ToolRun("migrate", path, "--model", newPath, "--allow", "Track.mood").code == 1)
+            let misspelt = ToolRun("migrate", path, "--model", newPath, "--allow", "Track.mod")
+            #expect(misspelt.code == 2 && misspelt.errors.contains("did you mean 'Track.mood'?"))
+            #expect(ToolRun("migrate", path).code == 2)
+            #expect(ToolRun("migrate", path, "--model", path).output.contains("has this model already"))
+        }
+    }
+
+    @Test func `a migration with a backup leaves the old store beside the new one`() throws {
+        try withTemporaryFolder { folder in
+            let (path, backup) = (folder.appending(path: "a").path, folder.appending(path: "before").path)
+            let chain = Self.chains[3]
+            try makeStore(at: path, try Self.model(chain[0]))
+            let difference = ModelDifference(from: try Self.model(chain[0]), to: try Self.model(chain[1]))
+
+            let run = ToolRun(
+                "migrate", path, "--model", Self.models.appending(path: chain[1]).path, "--allow",
+                difference.losses.map(\.name).joined(separator: ","), "--backup", backup)
+
+            #expect(run.code == 0, "\(run.output)\(run.errors)")
+            #expect(ToolRun("diff-models", backup, Self.models.appending(path: chain[0]).path).code == 0)
+            #expect(ToolRun("check", backup).code == 0)
+        }
+    }
+}
