@@ -83,7 +83,7 @@ extension ResolvedPredicate {
 
     private init(root: Node, of entity: Entity) {
         // Nobody has asked it: it has no text.
-        (source, self.entity, self.root) = (.constant(true), entity, root)
+        (source, self.entity, self.root, equality) = (.constant(true), entity, root, AttributeEquality(root))
     }
 }
 
