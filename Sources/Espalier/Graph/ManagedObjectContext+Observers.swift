@@ -126,7 +126,6 @@ extension ManagedObjectContext {
     func checkInvariants() -> Bool {
         assert(memory.checkInvariants() && generation.checkInvariants())
         assert(stage == nil || eventDepth > 0, "a save runs outside of every event")
-        assert(unpropagated.allSatisfy { $0.state.contains(.deleted) }, "rules of an object that is not deleted")
         return true
     }
 

@@ -247,11 +247,20 @@ extension ManagedObject {
     /// these are not changed here.
     func followUnchangedMembers() {
         guard let context = managedObjectContext else { return }
-        for (slot, change) in changes?.values.toMany.pairs ?? [] where !change.isWhole {
+        for (slot, change) in changes?.values.toMany.pairs ?? [] {
             guard let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany else { continue }
-            for id in change.removed.ids
-            where context.memory.registry[id]?.unsavedDestinationID(at: inverse.slot) == nil {
-                changeable().values.toMany.modify(slot) { $0.follow(id) }
+            let members = change.list.map(Set.init)
+            let left = members.map { members in change.base.filter { !members.contains($0) } } ?? change.removed.ids
+            let followed = left.filter {
+                context.memory.registry[$0]?.unsavedDestinationID(at: inverse.slot) == nil
+            }
+            if followed.isEmpty { continue }
+            if let list = change.list {
+                let (base, followed) = (change.base, Set(followed))
+                changeable().values.toMany[slot] = ToManyChange(
+                    list: list, base: base.filter { !followed.contains($0) })
+            } else {
+                for id in followed { changeable().values.toMany.modify(slot) { $0.follow(id) } }
             }
         }
     }
