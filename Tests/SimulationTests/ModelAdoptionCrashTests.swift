@@ -4,7 +4,6 @@
 import EspalierEngine
 import EspalierModel
 import EspalierStore
-import Synchronization
 import TestSupport
 import Testing
 
@@ -63,44 +62,19 @@ import Testing
         return isNew
     }
 
+    /// Opening a store of the old model with the new one.
+    private var change: OldOrNew {
+        OldOrNew(work: { try open($0, isNew: true).close() }, isDone: isNew)
+    }
+
     @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_ADOPTION_SEEDS", default: 2)))
     func `a power loss while indexes are built leaves the old model or the new one, whole`(seed: UInt64) throws {
         let system = try makeStore(seed: testSeed(default: 4100) + seed)
-        let images = Mutex<[SimulatedFileSystem]>([])
-        system.beforeEachChange { operation in
-            let image = system.afterPowerLoss(seed: seed &* 1000 &+ UInt64(operation))
-            images.withLock { $0.append(image) }
-        }
-        try open(system, isNew: true).close()
-        system.beforeEachChange(nil)
-
-        var outcomes: [Bool?] = []
-        for image in images.withLock({ $0 }) { outcomes.append(try isNew(image)) }
-
-        #expect(outcomes.count > 5 && !outcomes.contains(nil))
-        #expect(outcomes.contains(false))
-        #expect(try isNew(system.afterPowerLoss(seed: seed)) == true)
+        try change.expectWholeAfterPowerLoss(on: system, seed: seed)
     }
 
     @Test func `a call that fails while indexes are built costs the work and nothing else`() throws {
         let original = try makeStore(seed: testSeed(default: 4200))
-        for kind in [SimulatedFault.Kind.inputOutput, .noSpace, .short, .syncForgets] {
-            var (distance, isBeyond) = (1, false)
-            while !isBeyond {
-                let system = original.afterKill()
-                let start = system.operationCount
-                system.arm(SimulatedFault(operation: start + distance, kind: kind))
-
-                let store = try? open(system, isNew: true)
-
-                isBeyond = system.operationCount < start + distance
-                system.arm(nil)
-                let outcome = try isNew(system.afterKill())
-                #expect(outcome != nil, "\(kind) at call \(distance)")
-                if store != nil { #expect(outcome == true, "\(kind) at call \(distance)") }
-                distance += Self.step
-            }
-            #expect(distance > 2 * Self.step)
-        }
+        try change.expectWholeAfterFailures(on: original, step: Self.step)
     }
 }

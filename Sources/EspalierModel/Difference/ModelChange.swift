@@ -3,7 +3,7 @@
 /// One difference of two models.
 public struct ModelChange: Sendable, Hashable {
     /// What a store has to do for a change.
-    public enum Cost: String, Sendable, Hashable, CaseIterable {
+    public enum Cost: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         /// Nothing that depends on the number of rows.
         case constant
         /// It reads the rows, and changes none.
@@ -12,6 +12,9 @@ public struct ModelChange: Sendable, Hashable {
         case indexBuild
         /// It writes rows, or entries of relationships, anew.
         case rewrite
+
+        /// In words.
+        public var description: String { self == .indexBuild ? "index build" : rawValue }
     }
 
     /// What has changed.
