@@ -168,6 +168,14 @@ struct ToManyChange {
         counted.changeCount = -1
     }
 
+    /// Leaves it to the store whether a destination that was removed is there.
+    ///
+    /// - Complexity: O(destinations), if their order is known.
+    mutating func followRemoval(of id: ObjectID) {
+        counted.changeCount = -1
+        if isWhole { base.removeAll { $0 == id } } else { removed.remove(id) }
+    }
+
     /// Puts another destination in the place of one that no store knows; if it is there already, at the first of both.
     mutating func replace(_ former: ObjectID, by id: ObjectID) {
         if isWhole {

@@ -416,7 +416,9 @@ extension ManagedObject {
             let former = other.destinationID(at: inverse.slot)
             if former == storedID { return }
             if let former {
-                context.object(for: former, from: other, across: inverse).removeRaw(id, from: relationship)
+                let former = context.object(for: former, from: other, across: inverse)
+                context.takeNewestRow(ifUnchanged: former)
+                former.removeRaw(id, from: relationship)
             }
         }
         if isStored, inverse.isOrdered {

@@ -81,6 +81,7 @@ extension ManagedObjectContext {
         } else {
             // A value that was set to what it was is no change, nor is the departure of others from its lists.
             memory.updated.remove(object)
+            object.leaveRemovalsToStore()
             object.discardPersistentChanges()
             object.state.remove(.updated)
             object.state.insert(.inaccessible)
@@ -112,6 +113,21 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
+    /// Makes the lists at the other ends forget that they lost this object, which was forgotten here: a context that
+    /// inserts it again decides what it is related to, at both ends.
+    fileprivate func leaveRemovalsToStore() {
+        guard let context = managedObjectContext else { return }
+        for (slot, change) in changes?.values.toMany.pairs ?? [] {
+            guard let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany else { continue }
+            for id in change.differences.removed {
+                guard let other = context.memory.registry[id],
+                    other.changes?.values.toMany.contains(inverse.slot) == true
+                else { continue }
+                other.changeable().values.toMany.modify(inverse.slot) { $0.followRemoval(of: storedID) }
+            }
+        }
+    }
+
     /// Whether it is changed in another way than by losing what was related to it: that goes with either end.
     fileprivate var hasOwnChanges: Bool {
         guard let values = changes?.values else { return false }

@@ -31,11 +31,11 @@ extension ManagedObjectContext {
             else { continue }
             object.drop(conflict.destinations, from: relationship, mergePolicy)
         }
-        for id in conflicts.lazy.flatMap(\.destinations) {
-            cache.invalidate(id)
-            guard let object = memory.registry[id], !object.state.contains(.deleted), !object.isInserted else {
-                continue
-            }
+        let destinations = conflicts.flatMap(\.destinations)
+        for id in destinations { cache.invalidate(id) }
+        for (object, stored) in try storedRows(ofObjects: destinations.compactMap { memory.registry[$0] }) {
+            // What is stored still goes with a cascade of this save, which may reach it by what was changed here.
+            guard stored == nil, !object.state.contains(.deleted), !object.isInserted else { continue }
             // With changes of its own it would have been in a conflict of its row, and been inserted again or given up.
             memory.updated.remove(object)
             object.discardPersistentChanges()
