@@ -47,7 +47,11 @@ extension ManagedObjectContext {
             }
             for (id, row) in zip(batch, rows) where row == nil { gone.insert(id) }
         }
-        return ids.filter { !gone.contains($0) && memory.registry[$0]?.isDeleted != true }
+        return ids.filter { id in
+            guard let object = memory.registry[id] else { return !gone.contains(id) }
+            // A changed object may be inserted again: then the store judges.
+            return !object.isDeleted && object.state.isDisjoint(with: [.gone, .inaccessible])
+        }
     }
 }
 

@@ -66,4 +66,22 @@ import Testing
         let stored = try sides.board.stored()
         #expect(stored[1]?[.mateOf] == [0] && stored[2]?[.mateOf] == [] && stored[2]?[.b] == [3])
     }
+
+    @Test(arguments: places)
+    func `a deletion is not denied for a changed object whose row somebody else has deleted`(
+        _ place: BeadBoard.Place
+    ) throws {
+        let sides = try Sides(place, count: 2, [.list: .deny])
+        sides.mine.mergePolicy = .storeTrump
+        try sides.store { try sides.change(0, .list, [1], in: $0) }
+        #expect(try sides.shown(0, .list) == [1])
+        try sides.change(1, .a, [1], in: sides.mine)
+        try sides.delete(0)
+        try sides.store { try $0.delete(sides.board.bead(1, in: $0)) }
+        sides.mine.refreshAllObjects()
+
+        try sides.mine.save()
+
+        #expect(try sides.board.stored().isEmpty)
+    }
 }
