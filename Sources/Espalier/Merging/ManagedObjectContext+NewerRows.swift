@@ -31,8 +31,8 @@ extension ManagedObjectContext {
                     if noteGone(object) { left.insert(object.storedID) }
                     continue
                 }
-                if object.state.contains(.gone) {
-                    object.state.remove(.gone)
+                if !object.state.isDisjoint(with: [.gone, .inaccessible]) {
+                    object.state.subtract([.gone, .inaccessible])
                     object.followUnchangedMembers()
                 }
                 noteRefreshed(object)

@@ -84,4 +84,25 @@ import Testing
 
         #expect(try sides.board.stored().isEmpty)
     }
+
+    @Test(arguments: places)
+    func `an object that was related while its row was gone is there again when the row is`(
+        _ place: BeadBoard.Place
+    ) throws {
+        let sides = try Sides(place, count: 4)
+        let other = ManagedObjectContext(sides.board.coordinator)
+        other.mergePolicy = .overwrite
+        try sides.change(1, .a, [2], in: other)
+        let (gone, owner) = (try sides.board.bead(1, in: sides.mine), try sides.board.bead(2, in: sides.mine))
+        try sides.store { try $0.delete(sides.board.bead(1, in: $0)) }
+        try owner.add([gone], toRelationshipNamed: "listed")
+        #expect(try sides.board.shown(gone, .b).isEmpty && gone.isDeleted)
+        try other.save()
+        sides.mine.refreshAllObjects()
+
+        #expect(!gone.isDeleted)
+        try sides.mine.save()
+
+        #expect(try sides.board.stored()[2]?[.listed] == [1])
+    }
 }
