@@ -11,6 +11,10 @@ import Testing
 @Suite struct ContextWalkTests {
     private static let stepCount = campaignCount("ESPALIER_CONTEXT_STEPS", default: 300)
     private static let walkCount = campaignCount("ESPALIER_CONTEXT_WALKS", default: 1000)
+    /// Seeds of walks that have failed, each for another reason.
+    private static let onceFailed: [UInt64] = [
+        709_461, 729_896, 732_369, 752_145, 754_556, 901_465, 909_797, 914_569, 918_373, 921_137, 922_560, 925_501,
+    ]
     /// As many as can run at the same time.
     private static let parts = 0..<4
     /// After as many failures a part ends.
@@ -33,6 +37,12 @@ import Testing
             failureCount += 1
             if failureCount == Self.failureCountMax { return }
         }
+    }
+
+    @Test(arguments: onceFailed)
+    func `walks that have failed once do not fail again`(seed: UInt64) {
+        let failed = WalkRun(seed, Array(0..<300)).failure
+        #expect(failed == nil, "seed \(seed), step \(failed?.step ?? 0): \(failed?.text ?? "")")
     }
 }
 

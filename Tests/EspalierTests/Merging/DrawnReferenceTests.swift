@@ -68,24 +68,6 @@ import Testing
     }
 
     @Test(arguments: places)
-    func `a deletion is not denied for a changed object whose row somebody else has deleted`(
-        _ place: BeadBoard.Place
-    ) throws {
-        let sides = try Sides(place, count: 2, [.list: .deny])
-        sides.mine.mergePolicy = .storeTrump
-        try sides.store { try sides.change(0, .list, [1], in: $0) }
-        #expect(try sides.shown(0, .list) == [1])
-        try sides.change(1, .a, [1], in: sides.mine)
-        try sides.delete(0)
-        try sides.store { try $0.delete(sides.board.bead(1, in: $0)) }
-        sides.mine.refreshAllObjects()
-
-        try sides.mine.save()
-
-        #expect(try sides.board.stored().isEmpty)
-    }
-
-    @Test(arguments: places)
     func `an object that was related while its row was gone is there again when the row is`(
         _ place: BeadBoard.Place
     ) throws {
