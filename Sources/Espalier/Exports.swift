@@ -1,4 +1,4 @@
-// Applications import Espalier only: schema types, values, predicates and requests come along, and so do the store
+// Applications import only Espalier, which exports schema types, values, predicates and requests, and also the store
 // contract and the stores, whose errors and conflicts a save reports.
 
 @_exported public import EspalierModel

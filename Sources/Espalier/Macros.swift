@@ -1,4 +1,4 @@
-// The macros of typed model classes: `@Entity` and the marks on its properties.
+// The macros of typed model classes: `@Entity` and the macros for its properties.
 
 public import EspalierModel
 
@@ -11,14 +11,14 @@ public import EspalierModel
 ///         var playlists: ToMany<Playlist>
 ///     }
 ///
-/// A property of a type that is `AttributeConvertible`, or an optional of one, is an attribute; of `T?`, `ToMany<T>`
-/// and `OrderedToMany<T>`, where `T` is an entity's class, it is a to-one, a to-many and an ordered to-many
-/// relationship. So it is as `Set<T>` and `[T]`, whose values are all destinations at once: each change of such a
-/// property, as `insert` and `append`, takes O(destinations). Computed and static properties stay what they are. A
+/// A property whose type is `AttributeConvertible`, or an optional of such a type, is an attribute. If `T` is an
+/// entity's class, `T?` is a to-one, `ToMany<T>` a to-many and `OrderedToMany<T>` an ordered to-many relationship.
+/// `Set<T>` and `[T]` are to-many relationships too, whose values are all destinations at once: each change of such a
+/// property, such as `insert` or `append`, takes O(destinations). Computed and static properties do not change. A
 /// default value belongs to the model: it is computed once.
 ///
 /// - Parameters:
-///   - isAbstract: Whether no object may be of exactly this class.
+///   - isAbstract: Whether objects exist only of subclasses of this class.
 ///   - uniquenessConstraints: Groups of properties whose values together must be unique (MD-12).
 ///   - indexes: Indexes besides those of `@Attribute(.indexed)`.
 ///   - originalName: The name in an older version of the model (MD-33).
@@ -33,32 +33,32 @@ public macro Entity(
 @attached(accessor)
 public macro _EntityProperty(at index: Int) = #externalMacro(module: "EspalierMacros", type: "PropertyAccessorMacro")
 
-/// What `@Attribute` can say about an attribute.
+/// An option of `@Attribute`.
 public enum AttributeOption: Sendable, Hashable {
-    /// An index is kept for it.
+    /// The store keeps an index of the attribute.
     case indexed
     /// No two objects have the same value.
     case unique
 }
 
-/// Says more about an attribute of an `@Entity` class.
+/// Adds options to an attribute of an `@Entity` class.
 ///
 /// - Parameters:
-///   - options: Written out, as in `.indexed, .unique`.
+///   - options: Literals, as in `.indexed, .unique`.
 ///   - originalName: The name in an older version of the model (MD-33).
 @attached(peer)
 public macro Attribute(_ options: AttributeOption..., originalName: String? = nil) =
     #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
 
-/// Keeps an attribute of an `@Entity` class in the object only: it is tracked, never stored (MO-40).
+/// Keeps an attribute of an `@Entity` class only in the object: changes are tracked but never stored (MO-40).
 @attached(peer)
 public macro Transient() = #externalMacro(module: "EspalierMacros", type: "PropertyMarkMacro")
 
-/// Says more about a relationship of an `@Entity` class.
+/// Adds options to a relationship of an `@Entity` class.
 ///
-/// The relationship back is named by a key path at one end, or by a text at one end or both. A relationship that is
-/// its own inverse needs the text: key paths that lead to each other, or to themselves, are a circle that the
-/// compiler refuses. Either way it is an error if the destination has no such property.
+/// Name the inverse relationship by a key path at one end, or by its name at one end or both. A relationship that is
+/// its own inverse needs the name: the compiler rejects key paths that lead to each other, or to themselves, as
+/// circular. In both forms it is an error if the destination has no such property.
 ///
 ///     @Entity final class Person: ManagedObject {
 ///         @Relationship(inverse: "friends") var friends: ToMany<Person>
@@ -67,8 +67,8 @@ public macro Transient() = #externalMacro(module: "EspalierMacros", type: "Prope
 ///     }
 ///
 /// - Parameters:
-///   - inverse: The relationship back, written out as a key path of one property such as `\Album.tracks`, or as its
-///     name such as `"tracks"` (MD-30).
+///   - inverse: The inverse relationship: a key path literal of one property such as `\Album.tracks`, or its name such
+///     as `"tracks"` (MD-30).
 ///   - deleteRule: What happens to the destinations when the object is deleted.
 ///   - isRequired: Whether it must not be empty when saved.
 ///   - minimum: The least number of destinations; 0 = no limit (MD-29).

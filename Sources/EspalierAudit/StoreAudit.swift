@@ -1,10 +1,10 @@
-// The independent check of a store: every rule of the format document, on the newest state of its two files, and of an
-// object store every rule of the document of its trees.
+// The independent check of a store: every rule of FileFormat.md on the newest state of the store's two files and, for
+// an object store, every rule of ObjectFormat.md.
 //
-// It is written from the document alone and shares no code with the engine, so that a misunderstanding of the one is
-// not one of the other as well. The build holds that: this module may import nothing of ours.
+// The module is written from the two documents alone and shares no code with the engine, so that a misunderstanding in
+// one is not repeated in the other. The build enforces this: the module imports no other module of the package.
 
-/// What an audit found and counted.
+/// The findings and counts of an audit.
 package struct AuditReport: Sendable {
     /// A tree of the store.
     package struct Tree: Sendable {
@@ -14,23 +14,23 @@ package struct AuditReport: Sendable {
         package let counts: TreeCounts
     }
 
-    /// What is wrong.
+    /// The broken rules.
     package fileprivate(set) var findings = AuditFindings()
     /// The trees in the order of their names, without the catalog.
     package fileprivate(set) var trees: [Tree] = []
     package fileprivate(set) var pageSize = 0
     package fileprivate(set) var pageCount: UInt32 = 0
     package fileprivate(set) var freePageCount: UInt64 = 0
-    /// The newest transaction.
+    /// The number of the newest transaction.
     package fileprivate(set) var transaction: UInt64 = 0
-    /// Commits that were read from the log.
+    /// The number of valid commits in the log.
     package fileprivate(set) var logCommitCount = 0
-    /// What an object store holds; nothing for other stores.
+    /// The counts of an object store; `nil` for other stores.
     package fileprivate(set) var objects: ObjectReport?
-    /// Whether the files changed while they were read: then findings may come from mixed states.
+    /// Whether the files changed while they were read: findings may then result from mixed states.
     package fileprivate(set) var hasChanged = false
 
-    /// Whether no rule is broken.
+    /// Whether no finding was reported.
     package var isOK: Bool { findings.count == 0 }
 }
 
@@ -40,11 +40,12 @@ package enum StoreAudit {
     ///
     /// - Parameters:
     ///   - store: the file of pages.
-    ///   - log: the log beside it, if there is one. Asked for when page 0 was read: a writer makes its log before it
-    ///     says in page 0 that there is one, so a log that is missing then was missing before.
-    /// - Throws: why nothing can be said.
-    /// - Complexity: each page that is referred to is read once, in an object store twice where something differs; some
-    ///   bits for each page and each row are kept.
+    ///   - log: the log beside it, if there is one. It is evaluated after page 0 is read: a writer creates the log
+    ///     before it writes to page 0 that there is one, so a log that is missing then was already missing when page 0
+    ///     was read.
+    /// - Throws: `AuditFailure` if the store cannot be audited.
+    /// - Complexity: each referenced page is read once; in an object store the pages of trees that differ are read
+    ///   twice. Memory is some bits for each page and each row.
     package static func run(
         store: any ByteSource, log: @autoclosure () -> (any ByteSource)?
     ) throws(AuditFailure) -> AuditReport {
@@ -73,7 +74,7 @@ package enum StoreAudit {
         return report
     }
 
-    /// What page 0 does not use is reserved.
+    /// Checks that the part of page 0 without a meaning is zero.
     private static func checkRest(
         of store: any ByteSource, _ superblock: Superblock, _ findings: inout AuditFindings
     ) throws(AuditFailure) {
@@ -120,7 +121,7 @@ package enum StoreAudit {
     ) throws(AuditFailure) {
         guard let objects else { return }
         try objects.finish { record, visit throws(AuditFailure) in
-            // Damage was reported when the tree was read first.
+            // Damage was reported when the tree was read the first time.
             var (uses, findings) = (PageUses(), AuditFindings())
             var walk = TreeWalk(pages, record.identity, visit: visit)
             try walk.run(root: record.root, from: record.place, &uses, &findings)
@@ -129,7 +130,7 @@ package enum StoreAudit {
         report.objects = objects.report
     }
 
-    /// Whether a writer has been at work: its checkpoints change page 0, its commits the end of the log.
+    /// Whether a writer was active: its checkpoints change page 0, its commits the end of the log.
     private static func hasChanged(
         _ store: any ByteSource, since page0: [UInt8], _ walk: LogWalk?
     ) throws(AuditFailure) -> Bool {

@@ -1,9 +1,9 @@
-// A mutex that the thread sanitizer can see: compiled only with `-D ESPALIER_THREAD_SANITIZER`, where it takes the
-// place of `Synchronization.Mutex` in this module and in the tests.
+// A mutex that the thread sanitizer can see: compiled only with `-D ESPALIER_THREAD_SANITIZER`, where it replaces
+// `Synchronization.Mutex` in this module and in the tests.
 //
-// On Linux the library's mutex takes a contended lock in code of its own that is not instrumented, so everything it
-// guards would be reported now and then. A list of suppressions would hide our own races with the false ones; a lock
-// over `pthread_mutex_t` hides nothing, and all else is the code that ships.
+// On Linux the library's mutex acquires a contended lock in code that is not instrumented, so the sanitizer would now
+// and then report a race on a value that it guards. A list of suppressions would hide real races with the
+// false ones; a lock over `pthread_mutex_t` hides none, and all other code is the code that ships.
 
 #if ESPALIER_THREAD_SANITIZER
     typealias Mutex<Value: ~Copyable> = VisibleMutex<Value>
@@ -22,7 +22,7 @@
         }
 
         deinit {
-            // SAFETY: initialised in `init`; nobody can hold the lock any more.
+            // SAFETY: initialised in `init`; no thread can hold the lock any more.
             unsafe value.deinitialize(count: 1)
             unsafe value.deallocate()
         }

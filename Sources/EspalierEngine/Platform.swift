@@ -1,10 +1,10 @@
 // The only file that imports the platform's C library: what the engine needs from it, under Swift names.
 //
 // Invariants
-//   1. Calls that can fail answer with a negative error number; EINTR is retried here and never seen outside.
+//   1. Calls that can fail return a negative error number; EINTR is retried here and never returned.
 //   2. Locks belong to the open file description (OFD), so closing another descriptor of the file keeps them, and two
 //      descriptors of one process exclude each other. F_OFD_SETLK is invisible to Swift without _GNU_SOURCE: its
-//      number is spelled here and tested.
+//      number is written here and tested.
 
 import Synchronization
 
@@ -16,7 +16,7 @@ import Synchronization
     import Darwin
 #endif
 
-// Outside `Platform`, whose members have the same names.
+// These functions are outside `Platform`, because its members have the same names.
 // SAFETY: the strings live for the length of the calls.
 private func openFile(_ folder: Int32, _ path: String, _ flags: Int32) -> Int32 {
     unsafe openat(folder, path, flags, 0o644)
@@ -29,12 +29,12 @@ package enum Platform {
     /// Linux: `F_OFD_GETLK`, `F_OFD_SETLK`, `SEEK_DATA`.
     private static let getOpenFileLock: Int32 = 36, setOpenFileLock: Int32 = 37, seekData: Int32 = 3
 
-    /// Error numbers the engine decides on.
+    /// The error numbers that the engine tells apart.
     package static let noEntry = ENOENT, exists = EEXIST, noSpace = ENOSPC, quotaExceeded = EDQUOT, fileTooBig = EFBIG
     package static let ioError = EIO, accessDenied = EACCES, notADirectory = ENOTDIR, linkLoop = ELOOP
     package static let tryAgain = EAGAIN, notSupported = EOPNOTSUPP, invalid = EINVAL, noSuchAddress = ENXIO
 
-    /// The operating system's words for error number `errno`.
+    /// The operating system's message for error number `errno`.
     package static func message(of errno: Int32) -> String {
         // SAFETY: `strerror` returns a NUL-terminated string that lives until the next call in this thread.
         unsafe String(cString: strerror(errno))
@@ -52,12 +52,12 @@ package enum Platform {
 
     // MARK: Files
 
-    /// Stands for the directory that the process works in, where a directory's descriptor is asked for.
+    /// The descriptor that means the working directory of the process.
     package static let workingDirectory = Int32(AT_FDCWD)
 
-    /// Opens `name` in a directory, and follows no symbolic link; answers a descriptor.
+    /// Opens `name` in a directory without following a symbolic link; returns a descriptor.
     ///
-    /// Never waits for another process, as the open of a pipe does, and never makes a terminal this process's own.
+    /// Never waits for another process, as opening a pipe would, and never makes a terminal the controlling one.
     package static func open(
         _ name: String, in directory: Int32, writable: Bool, createExclusively: Bool
     ) -> Int {
@@ -66,19 +66,19 @@ package enum Platform {
         return retrying { Int(openFile(directory, name, flags)) }
     }
 
-    /// Opens the directory at `path`, which may be relative to another one; answers a descriptor.
+    /// Opens the directory at `path`, which may be relative to another one; returns a descriptor.
     package static func openDirectory(_ path: String, in directory: Int32) -> Int {
         let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
         let code = retrying { Int(openFile(directory, path, flags)) }
         #if os(Linux)
-            // One that may be passed through but not listed: good enough for the names in it, not for a sync.
+            // A directory that may be searched but not read: O_PATH can open names in it, but not sync it.
             let pathOnly: Int32 = 0o10000000
             if code == -Int(EACCES) { return retrying { Int(openFile(directory, path, flags | pathOnly)) } }
         #endif
         return code
     }
 
-    /// Reads what a symbolic link in a directory leads to; `nil` with an error number if it is none.
+    /// Reads the target of a symbolic link in a directory; `nil` and an error number if `name` is not a link.
     package static func target(ofLink name: String, in directory: Int32, into result: inout String?) -> Int {
         result = nil
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
@@ -90,13 +90,13 @@ package enum Platform {
         }
         guard count >= 0 else { return count }
         let text = String(decoding: bytes[..<count], as: UTF8.self)
-        // Names that are not UTF-8 cannot be told as text, and a repaired one is another file's.
+        // A name that is not UTF-8 cannot be a string, and a repaired one would name another file.
         guard text.utf8.elementsEqual(bytes[..<count]) else { return -Int(EILSEQ) }
         result = text
         return count
     }
 
-    /// Closes a descriptor; never retried, because the descriptor is gone whatever the answer is.
+    /// Closes a descriptor; never retried, because the system frees the descriptor even if `close` fails.
     package static func close(_ descriptor: Int32) -> Int {
         closeFile(descriptor) == 0 ? 0 : (errno == EINTR ? 0 : -Int(errno))
     }
@@ -108,7 +108,7 @@ package enum Platform {
         retrying { unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
     }
 
-    /// The first offset from `offset` on that lies in no hole; ENXIO: there is none.
+    /// The first offset >= `offset` that is in no hole; ENXIO if there is none.
     package static func nextData(_ descriptor: Int32, from offset: UInt64) -> Int {
         retrying { Int(lseek(descriptor, off_t(offset), seekData)) }
     }
@@ -132,10 +132,10 @@ package enum Platform {
     /// Makes the entries of an open directory durable.
     package static func syncDirectory(_ descriptor: Int32) -> Int { retrying { Int(fsync(descriptor)) } }
 
-    /// What the file system says about a file.
+    /// The status of a file, as the file system reports it.
     package struct FileStatus {
         package let device: UInt64, inode: UInt64, byteCount: UInt64
-        /// How many names the file has.
+        /// The number of names of the file.
         package let linkCount: UInt64
         package let isRegular: Bool, isDirectory: Bool
     }
@@ -149,7 +149,7 @@ package enum Platform {
         return code
     }
 
-    /// The status of `name` in a directory; of a symbolic link itself.
+    /// The status of `name` in a directory; for a symbolic link, that of the link itself.
     package static func status(of name: String, in directory: Int32, into result: inout FileStatus?) -> Int {
         var raw = stat()
         // SAFETY: the kernel fills the structure it is given.
@@ -166,16 +166,16 @@ package enum Platform {
     /// Reserves disk space for a range of the file, extending it if needed.
     package static func allocate(_ descriptor: Int32, from offset: UInt64, byteCount: UInt64) -> Int {
         while true {
-            // posix_fallocate answers the error number instead of setting `errno`.
+            // posix_fallocate returns the error number instead of setting `errno`.
             let code = posix_fallocate(descriptor, off_t(offset), off_t(byteCount))
             if code != EINTR { return -Int(code) }
         }
     }
 
-    /// Renames a file within a directory unless the new name is taken (EEXIST).
+    /// Renames a file within a directory unless the new name exists (EEXIST).
     ///
-    /// In one step where the system and the file system can: else by a second name, which a process that is killed in
-    /// between leaves behind.
+    /// One step if the system and the file system support it; otherwise a hard link and a removal, and a process that
+    /// is killed between the two leaves both names.
     package static func renameExclusively(_ name: String, to newName: String, in directory: Int32) -> Int {
         #if os(Linux)
             // SAFETY: the strings live for the length of the call.
@@ -193,7 +193,7 @@ package enum Platform {
             return removed == -Int(ENOENT) ? 0 : removed
         }
         if linked == -Int(EEXIST) { return linked }
-        // File systems without second names: the window between the look and the rename is the price.
+        // A file system without hard links: another process can create the name between this check and the rename.
         var status: FileStatus?
         let code = Self.status(of: newName, in: directory, into: &status)
         if code != -Int(ENOENT) { return code < 0 ? code : -Int(EEXIST) }
@@ -204,7 +204,7 @@ package enum Platform {
         private typealias RenameInOneStep =
             @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
 
-        // SAFETY: the C library declares `renameat2` with these arguments; `nil` in one that does not have it.
+        // SAFETY: the C library declares `renameat2` with these arguments; `nil` if the library does not have it.
         /// `renameat2`, which is invisible to Swift without _GNU_SOURCE.
         private static let renameInOneStep: RenameInOneStep? = unsafe dlsym(nil, "renameat2").map {
             unsafe unsafeBitCast($0, to: RenameInOneStep.self)
@@ -223,7 +223,7 @@ package enum Platform {
         retrying { Int(unsafe unlinkat(directory, name, 0)) }
     }
 
-    /// The names in a directory, in any order; names that are not UTF-8 come repaired, and are no file's.
+    /// The names in a directory, in any order; a name that is not UTF-8 is repaired, and then names no file.
     package static func names(in directory: Int32, into names: inout [String]) -> Int {
         let code = openDirectory(".", in: directory)
         guard code >= 0 else { return code }
@@ -244,7 +244,7 @@ package enum Platform {
         setLock(descriptor, setOpenFileLock, byte: byte, type: Int16(exclusive ? F_WRLCK : F_RDLCK))
     }
 
-    /// Gives up the lock of one byte.
+    /// Releases the lock of one byte.
     package static func unlock(_ descriptor: Int32, byte: UInt64) -> Int {
         setLock(descriptor, setOpenFileLock, byte: byte, type: Int16(F_UNLCK))
     }
@@ -265,7 +265,7 @@ package enum Platform {
         findLock(descriptor, getOpenFileLock, byte: byte) != nil
     }
 
-    /// The lock of another that keeps this descriptor from locking a byte, if there is one.
+    /// The lock of another owner that prevents this descriptor from locking a byte, if there is one.
     private static func findLock(_ descriptor: Int32, _ command: Int32, byte: UInt64) -> flock? {
         var range = lockRange(byte, Int16(F_RDLCK))
         // SAFETY: the kernel reads and fills the structure it is given.
@@ -290,20 +290,20 @@ package enum Platform {
 
     // MARK: Processes
 
-    /// The number of this process; a call of the system.
+    /// The number of this process; costs a system call.
     package static var processID: Int32 { getpid() }
 
-    /// Raised by the child of each fork, before anything else runs in it.
+    /// The number of forks: the child of each fork increments it before any other code runs in it.
     private static let forks = Atomic<Int>(0)
 
-    /// Whether forks are counted, which begins here.
+    /// Whether forks are counted; the first access starts the count.
     private static let countsForks: Bool = {
-        // The counter is made before a child can need it.
+        // Initialises the counter before a child can need it.
         forks.store(0, ordering: .relaxed)
         return atFork { Platform.forks.add(1, ordering: .relaxed) } == 0
     }()
 
-    /// How many forks lie between the first process that asked for this number and this one; one load.
+    /// The number of forks between the process that called `countForks` first and this one; costs one load.
     @inline(__always)
     static var forkCount: Int { forks.load(ordering: .relaxed) }
 
@@ -341,13 +341,13 @@ package enum Platform {
     /// A number that no other thread of this process has or had, unlike `threadNumber`; 0 if the system keeps none.
     static var lifelongThreadNumber: UInt {
         guard let threadKey else { return 0 }
-        // SAFETY: what is kept is a number in the guise of a pointer, and never followed.
+        // SAFETY: the stored pointer is a number, and is never dereferenced.
         if let known = unsafe pthread_getspecific(threadKey) { return UInt(bitPattern: known) }
         let number = threadCount.wrappingAdd(1, ordering: .relaxed).newValue
         return unsafe pthread_setspecific(threadKey, UnsafeRawPointer(bitPattern: number)) == 0 ? number : 0
     }
 
-    /// Lets other threads run for so long.
+    /// Suspends the calling thread; under a schedule, lets another thread run instead.
     package static func pause(milliseconds: Int) {
         if let schedule = CurrentSchedule.value { return schedule.yield() }
         _ = usleep(UInt32(milliseconds) * 1000)
@@ -359,24 +359,24 @@ package enum Platform {
         _ = sched_yield()
     }
 
-    /// Bytes of memory that the machine has; where the system does not say, as much as one of today can have.
+    /// The machine's memory in bytes; 1 TiB if the system does not report it.
     static let memoryByteCount: Int = {
         let (pages, size) = (sysconf(Int32(_SC_PHYS_PAGES)), sysconf(Int32(_SC_PAGESIZE)))
         return pages > 0 && size > 0 ? Int(pages) * Int(size) : 1 << 40
     }()
 
-    /// Memory that begins at a multiple of `alignment`; `nil` if the system gives none.
+    /// Allocates memory that begins at a multiple of `alignment`; `nil` if the system has none.
     static func allocateMemory(byteCount: Int, alignment: Int) -> UnsafeMutableRawPointer? {
         var memory: UnsafeMutableRawPointer?
-        // SAFETY: the system sets the pointer, or answers an error number.
+        // SAFETY: the system sets the pointer, or returns an error number.
         return unsafe posix_memalign(&memory, alignment, byteCount) == 0 ? memory : nil
     }
 
-    /// Gives back what `allocateMemory` gave.
-    // SAFETY: nobody's any more.
+    /// Frees memory that `allocateMemory` returned.
+    // SAFETY: the caller is the last user of the memory.
     static func freeMemory(_ memory: UnsafeMutableRawPointer) { unsafe free(memory) }
 
-    /// Asks for huge pages in a range of memory; changes no byte of it, and may be refused.
+    /// Asks for huge pages in a range of memory; changes no byte of it, and the system may refuse.
     static func preferHugePages(_ range: UnsafeMutableRawBufferPointer) {
         #if os(Linux)
             // SAFETY: the range is the caller's.
@@ -384,9 +384,9 @@ package enum Platform {
         #endif
     }
 
-    /// Lets the system take pages back whose content is of no use.
+    /// Lets the system reclaim the pages of a range whose content is no longer needed.
     static func giveUpContent(_ range: UnsafeMutableRawBufferPointer) {
-        // SAFETY: nobody reads a byte of the range before writing it.
+        // SAFETY: the caller reads no byte of the range before it has written it again.
         _ = unsafe madvise(range.baseAddress, range.count, MADV_FREE)
     }
 }
@@ -403,7 +403,7 @@ extension Platform.FileStatus {
 }
 
 // SAFETY: @unchecked Sendable, because both pointers are set once, and what they point to is made for sharing.
-/// A lock with a condition to wait for: for waits that may last as long as a sync or a transaction.
+/// A lock with a condition variable, for waits that may last as long as a sync or a transaction.
 @safe
 package final class Monitor: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -412,7 +412,7 @@ package final class Monitor: @unchecked Sendable {
 
     /// An unlocked monitor.
     ///
-    /// - Parameter schedule: who decides which thread runs; `nil`: the operating system.
+    /// - Parameter schedule: decides which thread runs next; `nil` means the operating system.
     package init(schedule: (any ThreadSchedule)? = CurrentSchedule.value) {
         self.schedule = schedule
         // SAFETY: both are initialised before use and never move; the monitor owns them until its end.
@@ -425,7 +425,7 @@ package final class Monitor: @unchecked Sendable {
     }
 
     deinit {
-        // SAFETY: nobody can wait any more, since waiting keeps a reference.
+        // SAFETY: no thread can wait any more, because a waiting thread keeps a reference.
         unsafe pthread_cond_destroy(condition)
         unsafe pthread_mutex_destroy(mutex)
         unsafe condition.deallocate()
@@ -444,14 +444,14 @@ package final class Monitor: @unchecked Sendable {
         unsafe pthread_mutex_unlock(mutex)
     }
 
-    /// Gives the lock up until someone calls `wakeAll`, or for no reason; only inside `withLock`.
+    /// Releases the lock, waits for `wakeAll` or a spurious wakeup, and acquires it again; only inside `withLock`.
     package func wait() {
         if let schedule { return schedule.wait(self) }
         // SAFETY: called with the lock held, by this type's contract.
         unsafe pthread_cond_wait(condition, mutex)
     }
 
-    /// Wakes all that wait; only inside `withLock`.
+    /// Wakes all waiting threads; only inside `withLock`.
     package func wakeAll() {
         if let schedule { return schedule.wakeAll(self) }
         // SAFETY: `condition` is initialised.
@@ -471,9 +471,9 @@ private func runThread(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawP
 package struct PlatformThread: @unchecked Sendable {
     private let handle: pthread_t
 
-    /// Starts a thread that runs `body`; `nil` if the system has none to give.
+    /// Starts a thread that runs `body`; `nil` if the system cannot create one.
     package static func start(_ body: @escaping @Sendable () -> Void) -> PlatformThread? {
-        // SAFETY: the reference goes to the thread, which consumes it; if there is no thread it is consumed here.
+        // SAFETY: the thread consumes the reference; if no thread was started, this method releases it.
         let work = unsafe Unmanaged.passRetained(ThreadWork(body))
         #if canImport(Darwin)
             var handle: pthread_t?
@@ -488,9 +488,9 @@ package struct PlatformThread: @unchecked Sendable {
         return nil
     }
 
-    /// Waits until the thread has ended; only once.
+    /// Waits until the thread has ended; call it at most once.
     package func join() {
-        // SAFETY: the thread was made joinable, and nobody joined it before, by this method's contract.
+        // SAFETY: the thread was made joinable, and was not joined before, by this method's contract.
         #if canImport(Darwin)
             _ = unsafe pthread_join(handle, nil)
         #else

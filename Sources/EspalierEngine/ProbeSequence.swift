@@ -1,17 +1,19 @@
-// Tables with open addressing: where a key is sought, and what moves when one goes. What lies at the places is its
-// owner's; the page map, the log index and the buffer pool have such a table each.
+// Open addressing: the order in which a table is searched for a key, and the moves after a removal. The owner of the
+// table stores the entries; the page map, the log index and the buffer pool each have such a table.
 //
 // Invariants
-//   1. There is a power of two of places, of which the owner fills half at most: so every search ends, after about 1.5
-//      steps.
-//   2. A key lies at its home or after it, with no empty place between. Removal moves later entries back, so no marks
-//      of removed entries are needed.
+//   1. The number of places is a power of two, and the owner fills at most half of them: so every search ends, after
+//      about 1.5 steps on average.
+//   2. A key is at its home place or after it, with no empty place between. A removal moves later entries back, so the
+//      table needs no marks for removed entries.
 
 /// The order in which the places of a table are searched for a key.
 struct ProbeSequence {
     private let mask: Int
 
     /// For a table of up to `capacity` entries.
+    ///
+    /// - Parameter minimumCount: the least number of places, a power of two.
     init(capacity: Int, minimumCount: Int) {
         var count = minimumCount
         while count < capacity * 2 { count *= 2 }
@@ -19,15 +21,15 @@ struct ProbeSequence {
         mask = count - 1
     }
 
-    /// How many places there are.
+    /// The number of places.
     @inline(__always)
     var count: Int { mask &+ 1 }
 
-    /// Where the search for a key begins: Fibonacci hashing.
+    /// The place where the search for `key` begins, by Fibonacci hashing.
     @inline(__always)
     func home(_ key: UInt64) -> Int { Int(truncatingIfNeeded: (key &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask }
 
-    /// The first place from `home` on where the search ends, as `endsSearch` says: at the key, or at an empty place.
+    /// The first place from `home` on for which `endsSearch` is `true`: that of the key, or an empty one.
     @inline(__always)
     func firstPlace(from home: Int, where endsSearch: (Int) -> Bool) -> Int {
         var place = home
@@ -35,12 +37,13 @@ struct ProbeSequence {
         return place
     }
 
-    /// Moves entries back into the place of one that goes, so that every search still finds them.
+    /// Moves later entries back into the place of a removed one, so that every search still finds them.
     ///
     /// - Parameters:
-    ///   - homeAt: the home of the entry at a place; `nil` if it is empty.
+    ///   - gap: the place of the removed entry.
+    ///   - homeAt: returns the home of the entry at a place; `nil` if the place is empty.
     ///   - move: copies an entry to another place.
-    /// - Returns: the place that is to be empty now.
+    /// - Returns: the place that the caller must mark as empty.
     @inline(__always)
     func closeGap(at gap: Int, homeAt: (Int) -> Int?, move: (_ from: Int, _ to: Int) -> Void) -> Int {
         var hole = gap

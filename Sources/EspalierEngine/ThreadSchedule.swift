@@ -1,32 +1,33 @@
-// Who decides which thread runs next: the operating system, or a test that tries the orders one by one.
+// The seam to the thread scheduler: the operating system, or a test that tries the orders one by one, decides which
+// thread runs next.
 //
-// Threads of the engine meet at monitors, at condition waits and at file system calls. The last have a seam already;
-// this is the one for the others. A monitor asks once, when it is made, whether a schedule governs the thread that
-// makes it, and keeps the answer: without one, as always in an application, each lock pays a branch that is never
-// taken. `Mutex` has no seam and needs none: nobody stops inside of what a mutex guards.
+// Threads of the engine meet at monitors, at condition waits and at file system calls. `FileSystem` is the seam for the
+// last; this is the seam for the others. A monitor asks once, in `init`, whether a schedule governs the calling thread,
+// and keeps the answer: without one, as always in an application, each lock pays for a branch that is never taken.
+// `Mutex` needs no seam: no thread waits while it holds one.
 //
 // Invariants
-//   1. A store whose monitors have a schedule is used by threads of that schedule only, one at a time.
+//   1. Only threads of one schedule, one at a time, use a store whose monitors have that schedule.
 
-/// Decides for the threads of a test which of them runs.
+/// Decides which thread of a test runs next.
 package protocol ThreadSchedule: AnyObject, Sendable {
-    /// Returns when the calling thread has the monitor.
+    /// Acquires `monitor` for the calling thread; returns once it has it.
     func lock(_ monitor: Monitor)
-    /// Gives the monitor back.
+    /// Releases `monitor`.
     func unlock(_ monitor: Monitor)
-    /// Gives the monitor back until `wakeAll`, and returns when the calling thread has it again.
+    /// Releases `monitor`, waits for `wakeAll`, and returns once the calling thread has it again.
     func wait(_ monitor: Monitor)
-    /// Lets all that wait go on, once the monitor is free.
+    /// Wakes all threads that wait for `monitor`; each continues once it has it.
     func wakeAll(_ monitor: Monitor)
     /// Lets another thread run.
     func yield()
-    /// Comes between two atomic operations of which the order among threads counts.
+    /// Called between two atomic operations whose order among threads matters.
     func step()
 }
 
 /// The schedule that governs the calling thread.
 package enum CurrentSchedule {
-    /// The schedule; `nil`: the operating system's.
+    /// The schedule; `nil` means the operating system's.
     @TaskLocal package static var value: (any ThreadSchedule)?
 }
 
@@ -39,7 +40,7 @@ extension Monitor {
     }
 }
 
-/// What a new thread is to do, on its way there.
+/// The body of a new thread, in an object that the C library can pass to it.
 final class ThreadWork: Sendable {
     let body: @Sendable () -> Void
 

@@ -1,8 +1,8 @@
-// An entity class as `@Entity` reads it: its properties, what is wrong with it, and the description that comes out.
+// An entity class as `@Entity` reads it: its properties, the errors in it, and the generated description.
 //
 // Invariants
-//   1. Every breach is reported at its own place, all in one pass.
-//   2. With a breach in the class itself nothing is generated; a breach in one property leaves that property out.
+//   1. Every error is reported at its own place, all in one pass.
+//   2. An error in the class itself suppresses all output; an error in one property leaves that property out.
 
 import SwiftSyntax
 import SwiftSyntaxBuilder
@@ -12,7 +12,9 @@ struct EntityClass {
     private let declaration: ClassDeclSyntax
     private let attribute: AttributeSyntax
 
-    /// Reads the class; `nil`, and a report, if `declaration` is none or inherits from nothing.
+    /// Reads the class.
+    ///
+    /// Returns `nil` and reports an error if `declaration` is not a class or inherits from nothing.
     init?(
         _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
     ) {
@@ -52,7 +54,9 @@ struct EntityClass {
             """
     }
 
-    /// The argument of `@Entity` called `label`, as an argument of the description.
+    /// The argument of `@Entity` with the label `label`, rewritten as an argument of the description.
+    ///
+    /// - Parameter name: the label in the description, if it differs.
     private func option(_ label: String, as name: String? = nil) -> String? {
         let argument = attribute.labeledArguments.first { $0.label?.text == label }
         return argument.map { "\(name ?? label): \($0.expression.trimmedDescription)" }
@@ -60,14 +64,14 @@ struct EntityClass {
 
     private var name: String { declaration.name.text.trimmingBackticks }
 
-    /// The class's own access level where its members must have it too.
+    /// The access level of the class if its members must repeat it; otherwise empty.
     private var accessLevel: String {
         let levels = declaration.modifiers.map(\.name.text)
         if levels.contains("public") || levels.contains("open") { return "public " }
         return levels.contains("package") ? "package " : ""
     }
 
-    /// The modelled properties in source order; what is none and looks like one is reported.
+    /// The modelled properties in source order; reports variables that cannot be modelled.
     private func properties(in context: some MacroExpansionContext) -> [ModelledProperty] {
         declaration.memberBlock.members.compactMap { item in
             check(item.decl, in: context)
@@ -87,13 +91,13 @@ struct EntityClass {
         }
     }
 
-    /// The properties of `ManagedObject` itself, and of every class that can be hashed.
+    /// The properties of `ManagedObject` itself, and those of every `Hashable` class.
     private static let reservedNames: Set = [
         "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted", "isFault",
         "hasPersistentChangedValues", "description", "hashValue",
     ]
 
-    /// Reports a member that is no property and that an entity's class cannot have.
+    /// Reports members, other than plain properties, that an entity class cannot have.
     private func check(_ member: DeclSyntax, in context: some MacroExpansionContext) {
         if let initializer = member.as(InitializerDeclSyntax.self) {
             let types = initializer.signature.parameterClause.parameters.map(\.type.trimmedDescription)

@@ -1,4 +1,4 @@
-// Everything the macros can find wrong, each with a text that says what would be right, and a fix where there is one.
+// Every error that the macros report, each with a text that names the remedy, and a fix-it where there is one.
 
 import SwiftDiagnostics
 import SwiftSyntax
@@ -71,7 +71,7 @@ enum EntityDiagnostic: DiagnosticMessage {
     var severity: DiagnosticSeverity { .error }
 }
 
-/// One change of the source that would make a diagnostic go away.
+/// One change of the source that removes the cause of a diagnostic.
 struct EntityFix: FixItMessage {
     let message: String
     let old: Syntax
@@ -79,7 +79,7 @@ struct EntityFix: FixItMessage {
 
     var fixItID: MessageID { MessageID(domain: "Espalier", id: "fix") }
 
-    /// A fix that puts `replacement` in the place of `old`.
+    /// A fix that replaces `old` by `replacement`.
     init(_ message: String, replacing old: some SyntaxProtocol, by replacement: some SyntaxProtocol) {
         (self.message, self.old, new) = (message, Syntax(old), Syntax(replacement))
     }

@@ -1,11 +1,11 @@
 // `@Entity`: makes a class with plain stored properties an entity of the model.
 //
 // Invariants
-//   1. The class gets `entityName` and `entityDescription`, each modelled property the attribute `@_EntityProperty`.
+//   1. The class gets `entityName` and `entityDescription`; each modelled property gets `@_EntityProperty`.
 //   2. A property's index is its position among the modelled properties of its own class, in source order.
-//   3. Whether a property is an attribute or a relationship is decided by overloads in the runtime, never here: a
-//      macro sees the name of a type and not the type.
-//   4. What is wrong is said by the member expansion, once; the attribute expansion passes over it in silence.
+//   3. Overloads in the runtime, not the macro, decide whether a property is an attribute or a relationship: a macro
+//      sees only the name of a type.
+//   4. The member expansion reports each error once; the attribute expansion reports none.
 
 import SwiftDiagnostics
 import SwiftSyntax
@@ -36,7 +36,8 @@ extension EntityMacro: MemberAttributeMacro {
             guard case .modelled(let property) = ModelledProperty.read(variable) else { return nil }
             return property.name
         }
-        // One within #if is reported; with accessors it is not reported again as a property without a value.
+        // A property within #if is missing from `names`, and the member expansion reports it. It still gets accessors,
+        // so that the compiler does not also report a property without a value.
         let index = names.firstIndex(of: property.name) ?? 0
         return ["@_EntityProperty(at: \(raw: index))"]
     }

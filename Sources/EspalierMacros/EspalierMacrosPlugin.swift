@@ -1,6 +1,6 @@
-// The compiler plug-in's entry point: answers the compiler's requests over standard input and output.
+// The entry point of the compiler plug-in: answers the compiler's requests over standard input and output.
 //
-// `SwiftCompilerPlugin` is not part of the toolchain's own libraries, so the connection is made here by hand.
+// `SwiftCompilerPlugin` is not part of the libraries of the toolchain, so this file sets up the connection itself.
 
 @_spi(PluginMessage) import SwiftCompilerPluginMessageHandling
 import SwiftSyntaxMacros
@@ -13,7 +13,7 @@ struct EspalierMacrosPlugin: PluginProvider {
         try listener.main()
     }
 
-    /// Every macro by the name that its declaration in `Espalier/Macros.swift` gives.
+    /// The macro with the type name that its declaration in `Espalier/Macros.swift` gives.
     func resolveMacro(moduleName: String, typeName: String) throws -> any Macro.Type {
         switch typeName {
         case "EntityMacro": EntityMacro.self
@@ -24,7 +24,7 @@ struct EspalierMacrosPlugin: PluginProvider {
     }
 }
 
-/// The compiler asked for a macro that this plug-in does not have: declarations and plug-in are of different versions.
+/// The compiler asked for a macro that this plug-in lacks: the declarations and the plug-in have different versions.
 struct UnknownMacro: Error, CustomStringConvertible {
     let module: String
     let name: String

@@ -1,16 +1,16 @@
-// The line of an entity's description that one property becomes, with what its marks say.
+// The code for one property in the entity's description, including the arguments of its marks.
 
 import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
 extension ModelledProperty {
-    /// The names of types that are certainly attributes; of others the compiler decides.
+    /// The names of types that are certainly attributes; for all others the compiler decides.
     private static let attributeTypes: Set = [
         "Bool", "Data", "Date", "Decimal", "Double", "Float", "Int", "Int16", "Int32", "Int64", "String", "UUID", "URL",
     ]
 
-    /// The call of the runtime that describes the property of `className`; contradictions in its marks are reported.
+    /// The runtime call that describes the property of `className`; reports contradictions between its marks.
     func description(of className: String, in context: some MacroExpansionContext) -> String {
         var arguments = ["\"\(name)\"", "\(typeName).self"]
         if let defaultValue {
@@ -22,14 +22,15 @@ extension ModelledProperty {
         return "EntityDescription._property(\(arguments.joined(separator: ", ")))"
     }
 
-    /// The type as a value expression can name it.
+    /// The type in a form that is valid in a value expression.
     private var typeName: String {
         let isPlain =
             type.is(IdentifierTypeSyntax.self) || type.is(OptionalTypeSyntax.self) || type.is(ArrayTypeSyntax.self)
         return isPlain ? type.trimmedDescription : "(\(type.trimmedDescription))"
     }
 
-    /// A default is computed once for the model and not once for each object, so it must not be the moment's.
+    /// Reports a default that depends on the current moment: a default is computed once for the model, not for each
+    /// object.
     private func reportMomentary(_ value: ExprSyntax, in context: some MacroExpansionContext) {
         let momentary: Set = ["Date()", "Date.now", "Date.init()", "UUID()", "UUID.init()", ".now", ".init()"]
         let bare = type.as(OptionalTypeSyntax.self)?.wrappedType ?? type
@@ -39,7 +40,7 @@ extension ModelledProperty {
         context.report(.momentaryDefault(name: name), at: value)
     }
 
-    /// The arguments of `PropertyOptions`, in its order.
+    /// The arguments of `PropertyOptions`, in the order of its parameters.
     private func options(of className: String, in context: some MacroExpansionContext) -> [String] {
         if let relationshipMark, let other = attributeMark ?? transientMark {
             context.report(
@@ -87,14 +88,16 @@ extension ModelledProperty {
         return order.compactMap { label in values[label].map { "\(label): \($0)" } }
     }
 
-    /// The property that a key path or a text names, as an expression; key paths have no names at run time.
+    /// An expression for the name of the property that a key path or a string names; key paths have no names at run
+    /// time.
     private func inverseName(
         _ expression: ExprSyntax, of className: String, in context: some MacroExpansionContext
     ) -> String? {
         if expression.is(NilLiteralExprSyntax.self) { return nil }
         if let text = expression.as(StringLiteralExprSyntax.self)?.plainText, text.isIdentifier {
             guard let destination else { return "\"\(text)\"" }
-            // So the compiler looks for the property, where no circle comes of it.
+            // The generated key path makes the compiler check that the property exists; here it causes no circular
+            // reference.
             return "EntityDescription._inverse(\"\(text)\", at: \\\(destination).`\(text)`)"
         }
         guard let path = expression.as(KeyPathExprSyntax.self), path.components.count == 1, let root = path.root,
@@ -113,7 +116,7 @@ extension ModelledProperty {
         return "\"\(inverse)\""
     }
 
-    /// The class at the other end of a relationship, as far as its type is written out.
+    /// The class at the other end of a relationship, if the type spells it out.
     private var destination: String? {
         if let optional = type.as(OptionalTypeSyntax.self) { return optional.wrappedType.trimmedDescription }
         if let array = type.as(ArrayTypeSyntax.self) { return array.element.trimmedDescription }
@@ -126,12 +129,12 @@ extension ModelledProperty {
 }
 
 extension AttributeSyntax {
-    /// Its arguments; none if it has no parentheses.
+    /// The arguments of the attribute; empty if it has no parentheses.
     var labeledArguments: LabeledExprListSyntax { arguments?.as(LabeledExprListSyntax.self) ?? [] }
 }
 
 extension StringLiteralExprSyntax {
-    /// What stands between its quotes; `nil` if it has several parts.
+    /// The text between the quotes; `nil` if the literal has an interpolation.
     fileprivate var plainText: String? {
         guard segments.count == 1, case .stringSegment(let segment)? = segments.first else { return nil }
         return segment.content.text
@@ -139,7 +142,7 @@ extension StringLiteralExprSyntax {
 }
 
 extension String {
-    /// Whether it can be the name of a property, at least within backticks.
+    /// Whether the text can be a property name, if necessary in backticks.
     fileprivate var isIdentifier: Bool {
         first?.isNumber == false && allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
     }

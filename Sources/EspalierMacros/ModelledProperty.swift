@@ -1,34 +1,34 @@
-// One stored property of an entity class, as its source says it.
+// One stored property of an entity class, read from its source.
 //
 // Invariants
-//   1. Static and computed properties are no part of the model; every other `var` is, or is reported.
+//   1. Static and computed properties are not part of the model; every other `var` is modelled or reported.
 
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// A property that the model has: name, type, default value, and the marks on it.
+/// A property of the model: name, type, default value and marks.
 struct ModelledProperty {
-    /// What a variable of an entity class is to the model.
+    /// The role of a variable of an entity class in the model.
     enum Reading {
         /// A property of the model.
         case modelled(ModelledProperty)
-        /// None of the model's business: static or computed.
+        /// The variable is static or computed and not part of the model.
         case ignored
-        /// Neither: the reason, and where.
+        /// The variable can be neither: the reason and the place.
         case rejected(EntityDiagnostic, at: Syntax, fix: EntityFix?)
     }
 
     /// The name without backticks.
     let name: String
-    /// The type as it is written.
+    /// The type as written in the source.
     let type: TypeSyntax
-    /// The expression of its initial value.
+    /// The expression of the initial value.
     let defaultValue: ExprSyntax?
-    /// `@Attribute`, with its arguments.
+    /// The mark `@Attribute` with its arguments.
     let attributeMark: AttributeSyntax?
-    /// `@Relationship`, with its arguments.
+    /// The mark `@Relationship` with its arguments.
     let relationshipMark: AttributeSyntax?
-    /// `@Transient`.
+    /// The mark `@Transient`.
     let transientMark: AttributeSyntax?
 
     /// Reads a variable declared in an entity class.
@@ -88,7 +88,7 @@ struct ModelledProperty {
 }
 
 extension ModelledProperty {
-    /// The type that a literal has when nothing else is said; `nil` if `value` is none.
+    /// The default type of a literal; `nil` if `value` is not a literal.
     private static func literalType(of value: ExprSyntax?) -> String? {
         switch value?.kind {
         case .stringLiteralExpr: "String"
@@ -101,7 +101,7 @@ extension ModelledProperty {
 }
 
 extension AttributeListSyntax {
-    /// The attribute called `name`, also where it is written with its module.
+    /// The attribute called `name`, with or without a module qualifier.
     func attribute(named name: String) -> AttributeSyntax? {
         lazy.compactMap { $0.as(AttributeSyntax.self) }.first { attribute in
             attribute.attributeName.as(IdentifierTypeSyntax.self)?.name.text == name
@@ -111,7 +111,7 @@ extension AttributeListSyntax {
 }
 
 extension String {
-    /// An identifier without the backticks that let it be a keyword.
+    /// An identifier without its backticks.
     var trimmingBackticks: String {
         count > 2 && hasPrefix("`") && hasSuffix("`") ? String(dropFirst().dropLast()) : self
     }

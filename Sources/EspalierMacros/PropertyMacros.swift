@@ -1,4 +1,4 @@
-// The macros on single properties: the accessors of a modelled property, and the marks that say more about it.
+// The macros on single properties: the accessors of a modelled property, and the marks.
 
 import SwiftSyntax
 import SwiftSyntaxBuilder
@@ -21,9 +21,9 @@ enum PropertyAccessorMacro: AccessorMacro {
     }
 }
 
-/// The marks `@Attribute`, `@Relationship` and `@Transient`, which add nothing: `@Entity` reads them.
+/// The marks `@Attribute`, `@Relationship` and `@Transient`, which generate nothing: `@Entity` reads them.
 ///
-/// Where `@Entity` does not read them they are an error.
+/// A mark is an error where `@Entity` does not read it.
 enum PropertyMarkMacro: PeerMacro {
     static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,

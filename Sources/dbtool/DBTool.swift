@@ -1,13 +1,13 @@
 // The command line as a function: arguments in, text on two sinks, exit code out.
 //
 // Invariants
-//   1. Results go to `output`, everything else (errors, progress) to `errors`.
+//   1. Results are written to `output`, everything else (errors, progress) to `errors`.
 //   2. Each failure ends here: it becomes one message that begins with `dbtool: ` and one of the five exit codes.
-//   3. A verb's parameters, options, examples and code stand in one file under `Verbs/`; here they are only listed.
+//   3. A verb's parameters, options, examples and code are in one file under `Verbs/`; this file only lists the verbs.
 
 /// The tool.
 enum DBTool {
-    /// The version of the tool and of the package it comes with.
+    /// The version of the tool and of its package.
     static let version = "0.1.0"
 
     /// All verbs, in the order of `dbtool help`.
@@ -19,7 +19,7 @@ enum DBTool {
 
     /// Runs one command line.
     ///
-    /// - Parameter arguments: without the tool's own name.
+    /// - Parameter arguments: the arguments without the tool's own name.
     static func run(arguments: [String], console: Console) -> ExitCode {
         var code: ExitCode
         do throws(ToolError) {

@@ -1,4 +1,4 @@
-// `dbtool help`: the overview and the page of each verb, made from the verbs' usage.
+// `dbtool help`: the overview and the page of each verb, generated from the verbs' usage.
 
 /// The help texts.
 enum Help {

@@ -1,4 +1,4 @@
-// dbtool looks into Espalier files from a command line; all it does stands in `DBTool.run`, which tests call too.
+// dbtool inspects Espalier files from a command line; its code is in `DBTool.run`, which tests call too.
 
 import Foundation
 

@@ -1,28 +1,28 @@
-// What a save does about rows that another context or process has changed since they were read.
+// The policies of a save for rows that another context or process has changed since this context read them.
 
-/// How a save resolves conflicts (Behaviour MP-01 to MP-05).
+/// The way in which a save resolves conflicts (Behaviour MP-01 to MP-05).
 ///
-/// There is a conflict if a row to be written is newer in the store than the one that the context has read. If a newer
-/// row was merged or refreshed below unsaved changes, there is one if both sides have changed the same property to
-/// different values, or the order of the same ordered relationship; changes of different properties merge without. What
-/// either side has added to a to-many relationship, or removed from it, is never in conflict.
+/// An object is in conflict if its row in the store is newer than the row that the context has read. If the context has
+/// already merged a newer row, or refreshed the object, below unsaved changes, the object is in conflict only if both
+/// sides have changed the same property to different values, or the order of the same ordered relationship. Changes of
+/// different properties merge without a conflict. Additions to a to-many relationship and removals from it never
+/// conflict.
 ///
-/// An object whose row somebody else has deleted is inserted again under its own ID by `objectTrump` and `overwrite`,
-/// and given up by `storeTrump` and `rollback`.
+/// If another context has deleted the row, `objectTrump` and `overwrite` insert the object again under its own ID;
+/// `storeTrump` and `rollback` discard the object.
 public enum MergePolicy: Sendable, Hashable {
     /// The save fails with `ContextError.conflicts`.
     case error
-    /// Property by property: what the context has not changed comes from the store, and so does what both changed.
+    /// Property by property: the store's value, unless only the context has changed the property.
     case storeTrump
-    /// Property by property: what the context has not changed comes from the store; what both changed, from the
-    /// context.
+    /// Property by property: the context's value if the context has changed the property, otherwise the store's.
     case objectTrump
-    /// The object is written as the context has it.
+    /// The save writes the object with the values that the context has.
     case overwrite
-    /// The context's changes of the object are given up.
+    /// The save discards the context's changes of the object.
     case rollback
 
-    /// What decides about an object that is not in conflict itself, but related to one that is.
+    /// The policy for an object that is not in conflict itself, but related to one that is.
     var byProperty: MergePolicy {
         switch self {
         case .error, .storeTrump, .rollback: .storeTrump

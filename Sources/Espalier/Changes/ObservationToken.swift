@@ -1,25 +1,25 @@
-// The observers of a message, and how long each observes.
+// The observers of one kind of message, and the token that limits how long each observes.
 //
 // Invariants
-//   1. An observer is called as long as its token is retained and not cancelled. The observed object refers to tokens
+//   1. An observer is called as long as its token is retained and not canceled. The observed object refers to tokens
 //      weakly.
 
 import Synchronization
 
-/// What keeps a closure in the list of those that are told: until it is freed, or `cancel` is called.
+/// The owner of one observation: the observed object calls the closure until the token is freed or `cancel` is called.
 public final class ObservationToken: Sendable {
     private let isOver = Atomic(false)
 
     init() {}
 
-    /// Ends the observation; the closure is not called any more.
+    /// Ends the observation; the closure is not called anymore.
     public func cancel() { isOver.store(true, ordering: .relaxed) }
 
     /// Whether the observation was ended.
     var isCancelled: Bool { isOver.load(ordering: .relaxed) }
 }
 
-/// The closures that are told of one kind of message, in the order in which they were added.
+/// The closures that observe one kind of message, in the order in which they were added.
 struct Observers<Body> {
     private struct Entry {
         weak var token: ObservationToken?
@@ -29,7 +29,7 @@ struct Observers<Body> {
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// Adds a closure, for as long as the token is kept.
+    /// Adds a closure; the observation lasts as long as the caller retains the returned token.
     mutating func add(_ body: Body) -> ObservationToken {
         let token = ObservationToken()
         forgetEnded()
@@ -37,7 +37,7 @@ struct Observers<Body> {
         return token
     }
 
-    /// Those whose tokens are kept; the others are forgotten.
+    /// The closures whose tokens are retained and not canceled; the others are removed.
     mutating func current() -> [(token: ObservationToken, body: Body)] {
         forgetEnded()
         return entries.compactMap { entry in entry.token.map { ($0, entry.body) } }

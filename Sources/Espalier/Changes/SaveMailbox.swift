@@ -2,12 +2,12 @@
 //
 // Invariants
 //   1. The coordinator refers to a mailbox weakly: it ends with the context or the iterator that subscribed.
-//   2. The notice is given when a save arrives in an empty mailbox, and not again until the mailbox was emptied.
+//   2. The notice runs when a save is delivered to an empty mailbox, and not again until the mailbox was emptied.
 //   3. No lock is held while the notice runs or a task is resumed.
 
 import Synchronization
 
-/// The saves that wait for one receiver.
+/// The saves that one receiver has not read yet.
 package final class SaveMailbox: Sendable {
     private struct State {
         var queue = SavedChangesQueue()
@@ -18,7 +18,8 @@ package final class SaveMailbox: Sendable {
     private let state = Mutex(State())
     private let notice: (@Sendable () -> Void)?
 
-    /// - Parameter notice: called when a save comes into the empty mailbox, on the thread of the context that saved.
+    /// - Parameter notice: called when a save is delivered to the empty mailbox, on the thread of the context that
+    ///   saved.
     init(notice: (@Sendable () -> Void)? = nil) { self.notice = notice }
 
     func deliver(_ changes: SavedChanges) {
@@ -30,10 +31,10 @@ package final class SaveMailbox: Sendable {
         if let waiter { waiter.resume(returning: changes) } else if wasEmpty { notice?() }
     }
 
-    /// Takes all saves that wait, oldest first.
+    /// Removes and returns all queued saves, oldest first.
     package func takeAll() -> [SavedChanges] { state.withLock { $0.queue.takeAll() } }
 
-    /// The next save; `nil` after the end, or when the task that waits is cancelled.
+    /// The next save; `nil` after `finish`, or when the waiting task is canceled.
     func next() async -> SavedChanges? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -50,7 +51,7 @@ package final class SaveMailbox: Sendable {
         }
     }
 
-    /// Ends the stream after what waits.
+    /// Ends the stream after the queued saves.
     func finish() {
         let waiter = state.withLock { state in
             state.isFinished = true

@@ -1,26 +1,27 @@
-// The message of a save to other contexts: the IDs of the objects that it wrote (NT-03).
+// The message about a save that other contexts receive: the IDs of the objects that the save wrote (NT-03).
 
 public import EspalierModel
 
-/// The objects that one save has written, or several saves together.
+/// The objects that one save, or several saves together, have written.
 ///
-/// Contexts receive it by themselves (`automaticallyMergesChangesFromParent`); an application reads it from
-/// `PersistentStoreCoordinator.savedChanges` and may give it to `ManagedObjectContext.mergeChanges(from:)`.
+/// A context with `automaticallyMergesChangesFromParent` receives it without a call. An application reads it from
+/// `PersistentStoreCoordinator.savedChanges` and can pass it to `ManagedObjectContext.mergeChanges(from:)`.
 public struct SavedChanges: Sendable, Equatable {
     /// Objects that are new in the store.
     public var inserted: [ObjectID]
     /// Objects whose values or relationships have changed.
     public var updated: [ObjectID]
-    /// Objects that are gone.
+    /// Objects that are no longer in the store.
     public var deleted: [ObjectID]
     /// The name of the context that saved; `nil` if it has none, or if several contexts have saved.
     public var contextName: String?
-    /// Whether any object may have changed: more objects than a receiver keeps in mind were saved before it came by.
+    /// Whether any object may have changed: before the receiver read its queue, more IDs were saved than the queue
+    /// holds.
     ///
     /// Then `inserted`, `updated` and `deleted` are empty, and merging refreshes every object.
     public var isEverything: Bool
 
-    /// The objects that were saved elsewhere, in another process for example.
+    /// Changes that were saved elsewhere, for example by another process.
     public init(
         inserted: [ObjectID] = [], updated: [ObjectID] = [], deleted: [ObjectID] = [], contextName: String? = nil,
         isEverything: Bool = false
@@ -29,6 +30,6 @@ public struct SavedChanges: Sendable, Equatable {
         (self.contextName, self.isEverything) = (contextName, isEverything)
     }
 
-    /// How many IDs it holds.
+    /// The number of IDs in the three lists.
     var idCount: Int { inserted.count + updated.count + deleted.count }
 }

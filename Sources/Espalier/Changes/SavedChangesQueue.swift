@@ -1,25 +1,26 @@
-// Saves that wait for a receiver, in bounded memory, even if the receiver never reads them.
+// A queue of saves for one receiver. Its memory is bounded, even if the receiver never reads it.
 //
 // Invariants
-//   1. Saves are returned in the order in which they were made, one by one as long as they are few.
-//   2. When more than 256 wait that hold more than the oldest entry, or 32,768, all become one entry: the union of
-//      their IDs by kind. The oldest entry is united again with at least its own weight, or with 32,768 saves.
-//   3. At most `idCountMax` IDs are kept beside those of the newest save; more become "everything may have changed",
-//      which holds none.
+//   1. Saves are returned in the order in which they were made, and one by one as long as they are few.
+//   2. If more than 256 saves wait and those after the oldest entry outweigh it (a save weighs its number of IDs plus
+//      1), or if more than 32,768 wait, all become one entry: the union of their IDs by kind. So each union that
+//      includes the oldest entry also includes saves of at least its weight, or 32,768 saves.
+//   3. In addition to the IDs of the newest save, at most `idCountMax` IDs are kept. If there are more, the queue
+//      becomes one entry without IDs: "everything may have changed".
 
 import EspalierModel
 
-/// The saves that wait for one receiver.
+/// The saves that one receiver has not read yet.
 package struct SavedChangesQueue {
-    /// IDs that are kept in mind: 4 MiB.
+    /// The most IDs that the queue keeps: 4 MiB.
     package static let idCountMax = 1 << 18
-    /// Saves that are kept apart, while the first of them holds less than the others; and in any case.
+    /// The most separate entries: `apartCountMax` if the others outweigh the oldest one, `saveCountMax` in any case.
     private static let (apartCountMax, saveCountMax) = (256, 32_768)
 
     private var waiting: [SavedChanges] = []
-    /// IDs of all that wait.
+    /// The number of IDs in all entries.
     package private(set) var idCount = 0
-    /// Entries that wait.
+    /// The number of entries.
     package var count: Int { waiting.count }
 
     package init() {}
@@ -41,7 +42,7 @@ package struct SavedChangesQueue {
         }
     }
 
-    /// Takes the oldest save, or the union of the oldest ones.
+    /// Removes and returns the oldest entry: one save, or the union of several.
     package mutating func takeFirst() -> SavedChanges? {
         guard !waiting.isEmpty else { return nil }
         let first = waiting.removeFirst()
@@ -49,15 +50,15 @@ package struct SavedChangesQueue {
         return first
     }
 
-    /// Takes all that waits, oldest first.
+    /// Removes and returns all entries, oldest first.
     package mutating func takeAll() -> [SavedChanges] {
         defer { (waiting, idCount) = ([], 0) }
         return waiting
     }
 
-    /// Makes one entry of all that waits.
+    /// Unites all entries into one.
     private mutating func compact() {
-        // One save alone is what its sender holds, too, however large it is.
+        // The sender holds the IDs of a single save too, however many they are.
         guard waiting.count > 1 else { return }
         var union = ChangedIDs()
         for saved in waiting where !union.isEverything { union.add(saved, idCountMax: Self.idCountMax) }
@@ -73,18 +74,19 @@ package struct SavedChangesQueue {
     }
 }
 
-/// What became of each object in several saves.
+/// The final state of each object after several saves.
 private struct ChangedIDs {
     private enum Kind {
         case inserted, updated, deleted
     }
     private var kinds: [ObjectID: Kind] = [:]
-    /// The keys of `kinds`, in the order in which they came.
+    /// The keys of `kinds`, in the order in which they were added.
     private var ids: [ObjectID] = []
     private(set) var isEverything = false
 
     mutating func add(_ saved: SavedChanges, idCountMax: Int) {
-        // Inserted again under its own ID: contexts that know the object have to read it again.
+        // An object that is inserted again under its own ID counts as updated: contexts that know it have to read it
+        // again.
         for id in saved.inserted {
             let isKnown = kinds[id] != nil
             kinds[id] = isKnown ? .updated : .inserted
@@ -98,7 +100,7 @@ private struct ChangedIDs {
         if ids.count > idCountMax { (kinds, ids, isEverything) = ([:], [], true) }
     }
 
-    /// The union, each kind in the order in which its IDs came first.
+    /// The union, each kind in the order in which its IDs were first added.
     var savedChanges: SavedChanges {
         var union = SavedChanges()
         for id in ids {

@@ -1,12 +1,13 @@
-// The destinations that to-one relationships get after both sides have changed them.
+// The destinations of to-one relationships that two sides have changed.
 //
 // Invariants
-//   1. After `settle` no two decisions contradict each other: of a relationship that is to-one at both ends, an object
-//      is in one pair at most, and both ends have chosen each other. So they can be carried out in any order.
+//   1. After `settle` no two decisions contradict each other: where a relationship is to-one at both ends, an object is
+//      in at most one pair, and both ends have chosen each other. The decisions can therefore be carried out in any
+//      order.
 
 import EspalierModel
 
-/// What becomes of a to-one relationship of an object that takes a newer row.
+/// The new destination of a to-one relationship, for an object that adopts a newer row.
 struct ToOneDecision {
     let relationship: Relationship
     let inverse: Relationship?
@@ -14,9 +15,9 @@ struct ToOneDecision {
     let mine: ObjectID?
     /// The destination in the newer row.
     let stored: ObjectID?
-    /// Whether what this context has changed is to stay.
+    /// Whether the change of this context stays.
     let isKept: Bool
-    /// The destination afterwards.
+    /// The destination that the object gets.
     var chosen: ObjectID?
 
     /// One end of a pair.
@@ -25,11 +26,14 @@ struct ToOneDecision {
         let slot: Int
     }
 
-    /// Makes the decisions about objects, of which each has some, agree where both ends are to-one.
+    /// Makes the decisions agree with each other where both ends of a relationship are to-one.
     ///
-    /// - Parameter prefersStored: whether pairs of the store come before pairs of the context.
+    /// - Parameters:
+    ///   - all: each object with its decisions.
+    ///   - prefersStored: whether pairs of the store have priority over pairs of the context.
     static func settle(_ all: inout [(object: ObjectID, decisions: [ToOneDecision])], prefersStored: Bool) {
-        // The first ones of these that do not exclude each other, and last the stored ones that are still free.
+        // Pairs by priority: chosen ones of the preferred side, other chosen ones, stored ones. A pair is adopted if
+        // both of its ends are still free.
         var wishes: [[(End, End)]] = [[], [], []]
         for (object, decisions) in all {
             for decision in decisions {

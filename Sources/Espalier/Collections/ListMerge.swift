@@ -1,32 +1,33 @@
-// Merging an ordered list that two sides have changed.
+// The merge of an ordered list that two sides have changed.
 //
 // Invariants
 //   1. An ID that one side added is in the result, and one that a side removed is not, whichever order wins.
-//   2. Sides are in conflict only if each has moved destinations that were there before, and not to the same order.
+//   2. The sides are in conflict only if each has moved destinations of the base list, and the two orders differ.
 // Not here: which lists are merged, and when (+NewerRows).
 
 import EspalierModel
 
-/// A list as it was, as this context has it, and as the store has it.
+/// Three versions of a list: the common base, this context's, and the store's.
 struct ListMerge {
-    /// What both began with.
+    /// The list from which both sides started.
     let base: [ObjectID]
-    /// Without destinations twice, as the others.
+    /// Without duplicates, like the other two.
     let mine: [ObjectID]
     let stored: [ObjectID]
 
-    /// Whether destinations that were there before stand in another order here.
+    /// Whether this context has changed the order of destinations of the base list.
     var isMovedHere: Bool { Self.differInOrder(base, mine) }
-    /// Whether destinations that were there before stand in another order in the store.
+    /// Whether the store has changed the order of destinations of the base list.
     var isMovedThere: Bool { Self.differInOrder(base, stored) }
-    /// Whether no order does justice to both sides.
+    /// Whether no order suits both sides.
     var isConflict: Bool {
-        // Mostly the store has what both began with.
+        // The common case: the store still has the base list.
         base != stored && Self.differInOrder(mine, stored) && isMovedHere && isMovedThere
     }
 
-    /// Both sides' additions and removals, in the order of one side; additions of the other stand before what they
-    /// stand before there, or at the end.
+    /// The additions and removals of both sides, in the order of one side.
+    ///
+    /// An addition of the other side is inserted before the destination that follows it there, or appended at the end.
     ///
     /// - Complexity: O(length) expected.
     func merged(inOrderOfStore: Bool) -> [ObjectID] {
@@ -39,7 +40,7 @@ struct ListMerge {
         var rest = members
         for id in placed { rest.remove(id) }
         guard !rest.isEmpty else { return placed }
-        // For each destination, those of the other side that stand before it and are not placed yet.
+        // For each placed destination, the unplaced ones that the other side has directly before it.
         var (leading, run): ([ObjectID: [ObjectID]], [ObjectID]) = ([:], [])
         for id in second where members.contains(id) {
             if rest.contains(id) {
@@ -54,7 +55,7 @@ struct ListMerge {
         return merged
     }
 
-    /// Whether what stands in both lists stands in another order.
+    /// Whether the IDs that both lists contain are in different orders.
     static func differInOrder(_ left: [ObjectID], _ right: [ObjectID]) -> Bool {
         if left == right { return false }
         let (inLeft, inRight) = (Set(left), Set(right))

@@ -1,23 +1,24 @@
-// A set of object IDs that is mostly small or filled in order, and large where many objects join one relationship.
+// A set of object IDs that is mostly small or filled in ascending order, and large where many objects share a
+// relationship.
 //
 // Invariants
-//   1. `ids` holds no ID twice. Without `places` they ascend by creation, or are so few that they are searched.
-//   2. `places` are allocated when neither is true any more. They say where each ID is, by open addressing with linear
-//      probing, and at most half of them are in use. A removed ID leaves no gap before IDs that a search finds after
-//      it.
-//   3. An ID's place is chosen by one multiplication with a random odd number of the process: keys come from files.
+//   1. `ids` has no duplicates. Without `places`, the IDs ascend by creation, or are few enough for a linear search.
+//   2. `places` are allocated when neither is true anymore. They map each ID to its position, by open addressing with
+//      linear probing, and at most half of them are in use. Removing an ID leaves no gap in the probe sequence of
+//      another.
+//   3. One multiplication with a random odd number of the process hashes an ID: keys come from files.
 
 import EspalierModel
 
-/// IDs, each once.
+/// A set of IDs that keeps them in an array.
 struct ObjectIDSet: Sequence {
-    /// As many are searched one by one.
+    /// Up to this number of IDs, a search is linear.
     private static var searchedCountMax: Int { 16 }
 
     private(set) var ids: [ObjectID] = []
-    /// 1 more than the position of an ID, 0 where a place is free; a power of two, or none.
+    /// 1 more than the position of an ID, or 0 if the place is free; the number of places is a power of two, or zero.
     private var places: [UInt32] = []
-    /// 64 less the number of bits of a place.
+    /// 64 minus the number of bits of a place's index.
     private var shift: UInt64 = 64
     private var multiplier: UInt64 = 1
     private var isAscending = true
@@ -29,15 +30,15 @@ struct ObjectIDSet: Sequence {
     var isEmpty: Bool { ids.isEmpty }
     var count: Int { ids.count }
 
-    /// Makes room for `count` IDs in all.
+    /// Reserves memory for `count` IDs in total.
     mutating func reserveCapacity(_ count: Int) { ids.reserveCapacity(count) }
 
-    /// - Complexity: O(1), or O(log n) as long as IDs came in the order of their creation.
+    /// - Complexity: O(1), or O(log n) as long as IDs were inserted in the order of their creation.
     func contains(_ id: ObjectID) -> Bool { position(of: id) != nil }
 
-    /// Enters `id`; returns whether it was not there.
+    /// Inserts `id`; returns whether it was absent.
     ///
-    /// - Complexity: O(1), hashing nothing in the order of creation: most come so.
+    /// - Complexity: O(1). It hashes nothing while IDs ascend by creation, which is the common case.
     @discardableResult
     mutating func insert(_ id: ObjectID) -> Bool {
         if places.isEmpty, isAscending, ids.last.map({ ObjectID.inOrderOfCreation($0, id) }) ?? true {
@@ -45,7 +46,7 @@ struct ObjectIDSet: Sequence {
             return true
         }
         guard ids.last != id else { return false }
-        // One that is out of order or comes again is followed by more of its kind, too many for a search each.
+        // After one ID that is out of order or repeated, more follow, too many for a linear search each.
         if ids.count >= Swift.max(Self.searchedCountMax, places.count / 2) { layOut() }
         if places.isEmpty {
             guard position(of: id) == nil else { return false }
@@ -59,9 +60,9 @@ struct ObjectIDSet: Sequence {
         return true
     }
 
-    /// Takes `id` out; returns whether it was there.
+    /// Removes `id`; returns whether it was present.
     ///
-    /// - Complexity: O(1), and O(n) once.
+    /// - Complexity: O(1), except for one O(n) allocation of `places`.
     @discardableResult
     mutating func remove(_ id: ObjectID) -> Bool {
         guard let position = position(of: id) else { return false }
@@ -82,7 +83,7 @@ struct ObjectIDSet: Sequence {
 
     func makeIterator() -> IndexingIterator<[ObjectID]> { ids.makeIterator() }
 
-    /// Gives every ID a place, with room for as many more.
+    /// Allocates the places and enters every ID, with room for as many more.
     private mutating func layOut() {
         multiplier = tableMultiplier
         var bits: UInt64 = 6
@@ -92,7 +93,7 @@ struct ObjectIDSet: Sequence {
         for (position, id) in ids.enumerated() { places[place(of: id)] = UInt32(position + 1) }
     }
 
-    /// The place of `id`, or the free one where it would be.
+    /// The place of `id`, or the free one where `insert` would put it.
     private func place(of id: ObjectID) -> Int {
         let mask = places.count - 1
         var place = home(of: id)
@@ -105,12 +106,12 @@ struct ObjectIDSet: Sequence {
         return Int(truncatingIfNeeded: mixed >> shift)
     }
 
-    /// Frees a place; IDs that a search finds only across it move up.
+    /// Frees a place and moves back the entries whose probe sequences cross it.
     private mutating func free(_ place: Int) {
         let mask = places.count - 1
         var (gap, next) = (place, (place + 1) & mask)
         while places[next] != 0 {
-            // One whose home lies between the gap and itself is found without the gap.
+            // An entry whose home is between the gap (exclusive) and itself is found without crossing the gap.
             if (next &- home(of: ids[Int(places[next]) - 1])) & mask >= (next &- gap) & mask {
                 places[gap] = places[next]
                 gap = next

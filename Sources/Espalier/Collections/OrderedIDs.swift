@@ -1,31 +1,33 @@
-// A long list of different IDs that changes in the middle: the new order of an ordered relationship.
+// A long list of distinct IDs that changes in the middle: the new order of an ordered relationship.
 //
 // Invariants
-//   1. The IDs lie in chunks of 1 to `chunkSizeMax`, one after the other; no chunk is empty.
-//   2. A chunk keeps its number for life. `order` has the numbers of all chunks in the order of the list, `position`
-//      says where a number stands there. `sums` is a Fenwick tree over the sizes of chunks in that order.
-//   3. `homes`, which is made when an ID is sought among several chunks, says of every ID in which chunk it is.
+//   1. The IDs are in chunks of 1 to `chunkSizeMax`, one after the other; no chunk is empty.
+//   2. A chunk keeps its number for life. `order` holds the numbers of all chunks in the order of the list, and
+//      `position` maps a number to its index in `order`. `sums` is a Fenwick tree over the sizes of chunks in that
+//      order.
+//   3. `homes` maps every ID to the number of its chunk. It is allocated when an ID is first sought among several
+//      chunks.
 
 import EspalierModel
 
-/// IDs in an order, each once.
+/// A list of IDs without duplicates.
 struct OrderedIDs {
     private static var chunkSizeMax: Int { 512 }
 
-    /// How many IDs there are.
+    /// The number of IDs.
     private(set) var count = 0
-    /// By number; those of chunks that are gone are empty and never used again.
+    /// By number; a removed chunk leaves an empty array, whose number is never used again.
     private var chunks: [[ObjectID]] = []
     private var order: [Int32] = []
     private var position: [Int32] = []
-    /// One more than there are chunks; the first is not used.
+    /// One element more than there are chunks; the first is not used.
     private var sums: [Int] = [0]
     private var homes: ObjectIDTable<Int32>?
 
-    /// These IDs, which are all different.
+    /// A list of these IDs, which must be distinct.
     init(_ ids: [ObjectID]) {
         count = ids.count
-        // Room in each, so that the first insertion anywhere does not divide a chunk.
+        // Leaves room in each chunk, so that the first insertion anywhere does not divide one.
         let step = ids.count <= Self.chunkSizeMax ? max(1, ids.count) : Self.chunkSizeMax / 4 * 3
         for start in stride(from: 0, to: ids.count, by: step) {
             chunks.append(Array(ids[start..<min(start + step, ids.count)]))
@@ -34,7 +36,7 @@ struct OrderedIDs {
         numberAgain()
     }
 
-    /// All of them.
+    /// All IDs, in the order of the list.
     ///
     /// - Complexity: O(n).
     var ids: [ObjectID] {
@@ -56,7 +58,7 @@ struct OrderedIDs {
     /// - Complexity: O(1), and O(n) the first time.
     mutating func contains(_ id: ObjectID) -> Bool { home(of: id) != nil }
 
-    /// Where `id` stands.
+    /// The index of `id`; `nil` if the list does not contain it.
     ///
     /// - Complexity: O(log n), and O(n) the first time.
     mutating func index(of id: ObjectID) -> Int? {
@@ -64,12 +66,12 @@ struct OrderedIDs {
         return sum(before: Int(position[Int(number)])) + offset
     }
 
-    /// Puts `id`, which is not in the list, after all others.
+    /// Appends `id`, which must not be in the list.
     ///
     /// - Complexity: O(1), amortized.
     mutating func append(_ id: ObjectID) { insert(id, at: count) }
 
-    /// Puts `id`, which is not in the list, before the one at `index`, or after all others.
+    /// Inserts `id`, which must not be in the list, before the ID at `index`, or appends it.
     ///
     /// - Complexity: O(log n), amortized.
     mutating func insert(_ id: ObjectID, at index: Int) {
@@ -84,7 +86,7 @@ struct OrderedIDs {
         count += 1
     }
 
-    /// Takes `id` out; returns whether it was there.
+    /// Removes `id`; returns whether it was in the list.
     ///
     /// - Complexity: O(log n), amortized, and O(n) the first time.
     @discardableResult
@@ -105,7 +107,7 @@ struct OrderedIDs {
         return true
     }
 
-    /// Makes the ID at `source` stand at `target`.
+    /// Moves the ID at `source`; it is at `target` afterwards.
     ///
     /// - Complexity: O(log n), amortized, and O(n) the first time.
     mutating func move(from source: Int, to target: Int) {
@@ -116,7 +118,7 @@ struct OrderedIDs {
 
     // MARK: Chunks
 
-    /// The number of the chunk that has `id`.
+    /// The number of the chunk that contains `id`.
     private mutating func home(of id: ObjectID) -> Int32? {
         if order.count <= 1 {
             guard let number = order.first, chunks[Int(number)].contains(id) else { return nil }
@@ -131,7 +133,8 @@ struct OrderedIDs {
         return homes?[id]
     }
 
-    /// Divides the full chunk at `place`, or adds one after the last; returns where its place `offset` is then.
+    /// Divides the full chunk at `place`, or adds one after the last; returns the new place and offset of the given
+    /// position.
     private mutating func makeRoom(at place: Int, _ offset: Int) -> (place: Int, offset: Int) {
         let number = Int32(chunks.count)
         guard let full = order.isEmpty ? nil : Int(order[place]), offset < chunks[full].count || place < order.count - 1
@@ -152,9 +155,9 @@ struct OrderedIDs {
 
     // MARK: Places
 
-    /// Makes `position` and `sums` fit `order`.
+    /// Recomputes `position` and `sums` from `order`.
     ///
-    /// - Complexity: O(chunks); once for about half as many insertions as a chunk has IDs.
+    /// - Complexity: O(chunks). It runs once for about half as many insertions as a chunk has IDs.
     private mutating func numberAgain() {
         position.append(contentsOf: repeatElement(0, count: chunks.count - position.count))
         sums = [Int](repeating: 0, count: order.count + 1)
@@ -174,7 +177,7 @@ struct OrderedIDs {
         }
     }
 
-    /// How many IDs stand in the chunks before `place`.
+    /// The number of IDs in the chunks before `place`.
     private func sum(before place: Int) -> Int {
         var (node, sum) = (place, 0)
         while node > 0 {
@@ -184,13 +187,13 @@ struct OrderedIDs {
         return sum
     }
 
-    /// Where the last chunk ends.
+    /// The position after the last ID.
     private var end: (place: Int, offset: Int) {
         guard let last = order.last else { return (0, 0) }
         return (order.count - 1, chunks[Int(last)].count)
     }
 
-    /// The place of the chunk that has the ID at `index`, and where in it that is.
+    /// The place of the chunk that contains the ID at `index`, and the offset of the ID in that chunk.
     private func find(_ index: Int) -> (place: Int, offset: Int) {
         assert(index >= 0 && index < count, "place \(index) of \(count)")
         var (node, rest) = (0, index)

@@ -1,4 +1,4 @@
-// A few values by slot: what an object has changed, without a dictionary.
+// A few values by slot: the changes of an object, without a dictionary.
 //
 // Invariants
 //   1. No slot occurs twice.
@@ -15,7 +15,7 @@ struct SlotValues<Value> {
 
     /// The value of `slot`, if there is one.
     ///
-    /// - Complexity: O(number of slots with values), as everything here.
+    /// - Complexity: O(number of slots with values), like every member of this type.
     subscript(slot: Int) -> Value? {
         get { position(of: slot).map { entries[$0].value } }
         set {
@@ -32,14 +32,14 @@ struct SlotValues<Value> {
         if let position = position(of: slot) {
             entries[position].value = value
         } else if entries.isEmpty {
-            // Mostly the only one: an array of just this length, made in half the steps of one that grows.
+            // Most objects have only one: an array of exactly this length, made in half the steps of one that grows.
             entries = [(slot, value)]
         } else {
             entries.append((slot, value))
         }
     }
 
-    /// Takes the value of `slot` out, if there is one.
+    /// Removes the value of `slot`, if there is one.
     mutating func remove(_ slot: Int) {
         if let position = position(of: slot) { entries.remove(at: position) }
     }

@@ -1,16 +1,16 @@
-// A context off the main actor: an actor owns it, only Sendable values go in and out (F-1).
+// A context off the main actor, isolated by an actor of its own: only Sendable values cross the boundary (F-1).
 //
 // Invariants
-//   1. The context is used on its executor only, which blocks no thread of the cooperative pool.
+//   1. The context is used only on its executor, which blocks no thread of the cooperative pool.
 //   2. Blocks run one at a time; `perform` and `enqueue` end with `processPendingChanges`, `performAndWait` does not.
 
 import EspalierModel
 
 /// A context of its own, for work in the background (MC-02 to MC-04).
 ///
-/// Objects of the context exist only inside the closures that `perform` runs; whatever else leaves must be Sendable,
-/// and so objects leave as IDs. The work runs on a queue of the context's own: it may wait for disks without holding up
-/// tasks of the program.
+/// Objects of the context exist only inside the closures that `perform` runs. A result must be Sendable, so a closure
+/// returns IDs instead of objects. The work runs on a serial queue that only this context uses: the queue may wait for
+/// disks without delaying tasks of the program.
 ///
 ///     let id = try await background.perform { context in
 ///         let artist = Artist(context: context)
@@ -18,29 +18,29 @@ import EspalierModel
 ///         return artist.objectID
 ///     }
 public actor BackgroundContext {
-    /// When a block runs (MC-04).
+    /// The time at which a block runs (MC-04).
     public enum Schedule: Sendable {
-        /// At once if the caller runs on the context's executor already; otherwise after what is enqueued.
+        /// At once if the caller already runs on the context's executor; otherwise after the queued work.
         case immediate
-        /// After what is enqueued, in any case.
+        /// After the queued work, in any case.
         case enqueued
     }
 
     private let context: ManagedObjectContext
     private nonisolated let executor: ContextExecutor
 
-    /// Where the context's work runs.
+    /// The executor of the context's work.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {
         // SAFETY: the actor keeps its executor for life.
         unsafe executor.asUnownedSerialExecutor()
     }
 
-    /// A context on a coordinator's stores.
+    /// A context on the stores of a coordinator.
     ///
     /// - Parameters:
     ///   - name: the context's name, for messages and for the history of changes.
-    ///   - automaticallyMergesChanges: whether each `perform` begins with what others have saved meanwhile, below
-    ///     unsaved changes; where both sides have changed a property, the next save asks the merge policy.
+    ///   - automaticallyMergesChanges: whether each `perform` first merges what other contexts have saved meanwhile,
+    ///     below unsaved changes. Where both sides have changed a property, the next save asks the merge policy.
     public init(
         _ coordinator: PersistentStoreCoordinator, name: String? = nil, automaticallyMergesChanges: Bool = true
     ) {
@@ -92,8 +92,9 @@ public actor BackgroundContext {
 
     /// Runs `body` with the context and waits for it (MC-03).
     ///
-    /// Inside of a block of the same context it runs at once. It is no event of its own: neither delete rules nor
-    /// merges run before or after. It blocks the calling thread while other blocks are ahead; in a task use `perform`.
+    /// Inside a block of the same context, `body` runs at once. The call is not an event of its own: neither delete
+    /// rules nor merges run before or after it. It blocks the calling thread while other blocks are ahead in the queue;
+    /// in a task, use `perform`.
     ///
     /// - Throws: what `body` throws.
     public nonisolated func performAndWait<Value: Sendable, Failure: Error>(
@@ -109,7 +110,7 @@ public actor BackgroundContext {
         return try outcome.get()
     }
 
-    /// Runs `body` as an event of its own; the caller is on the executor.
+    /// Runs `body` as an event of its own; the caller must be on the executor.
     private nonisolated func outcomeHere<Value: Sendable, Failure: Error>(
         of body: @Sendable (ManagedObjectContext) throws(Failure) -> Value
     ) -> Result<Value, Failure> {

@@ -1,26 +1,26 @@
-// Where the work of a background context runs: a serial queue of its own, on no thread of Swift's cooperative pool.
+// The executor of a background context: a serial queue of its own, on no thread of Swift's cooperative pool.
 //
 // Invariants
-//   1. Jobs of the actor and blocks of `sync` and `async` run one at a time, in the order in which they came.
-//   2. `isCurrent` is true exactly on the thread that runs one of them, also inside of `sync` of other executors.
-// A store blocks in input and output. The cooperative pool has one thread for each core and makes no more of them: as
-// many contexts that wait for a disk would stop every task of the program.
+//   1. Jobs of the actor and blocks of `sync` and `async` run one at a time, in the order in which they were enqueued.
+//   2. `isCurrent` is true exactly on the thread that runs one of them, also inside `sync` of other executors.
+// A store blocks on input and output. The cooperative pool has one thread per core and starts no more: as many contexts
+// waiting for a disk would stop every task of the program.
 
 import Dispatch
 import Synchronization
 
-/// A serial executor with a queue of its own.
+/// A serial executor that has a queue of its own.
 final class ContextExecutor: SerialExecutor {
     private static let key = DispatchSpecificKey<ContextExecutor.Reference>()
 
-    /// The executor of a queue, as the queue knows it.
+    /// A weak reference, so that the queue does not retain its executor.
     private final class Reference: Sendable {
         weak let executor: ContextExecutor?
         init(_ executor: ContextExecutor) { self.executor = executor }
     }
 
     private let queue: DispatchQueue
-    /// The executor on whose thread `sync` was called, while it runs: written and read by that thread only.
+    /// The executor on whose thread `sync` was called, while it runs; only that thread reads and writes it.
     private let outer = Mutex<ContextExecutor?>(nil)
 
     init(label: String) {
@@ -28,7 +28,7 @@ final class ContextExecutor: SerialExecutor {
         queue.setSpecific(key: Self.key, value: Reference(self))
     }
 
-    /// The executor whose queue this thread works on.
+    /// The executor of the queue on which this thread runs.
     private static var current: ContextExecutor? { DispatchQueue.getSpecific(key: key)?.executor }
 
     /// Whether the caller runs on this executor.
@@ -45,7 +45,7 @@ final class ContextExecutor: SerialExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // SAFETY: the closure keeps the executor until the job has run.
+        // SAFETY: the closure retains the executor until the job has run.
         queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 
@@ -53,7 +53,7 @@ final class ContextExecutor: SerialExecutor {
 
     // MARK: Blocks
 
-    /// Runs `body` after what is enqueued, and waits for it; at once if the caller runs on this executor already.
+    /// Runs `body` after the queued work and waits for it; at once if the caller already runs on this executor.
     func sync<Result>(_ body: () -> Result) -> Result {
         if isCurrent { return body() }
         let caller = Self.current
@@ -64,6 +64,6 @@ final class ContextExecutor: SerialExecutor {
         }
     }
 
-    /// Runs `body` after what is enqueued.
+    /// Runs `body` after the queued work, without waiting.
     func async(_ body: @escaping @Sendable () -> Void) { queue.async { body() } }
 }

@@ -1,4 +1,4 @@
-// Everything an application needs in one place: model, stores, the main actor's context, background contexts.
+// The whole stack of an application: model, stores, the main actor's context, background contexts.
 //
 // Invariants
 //   1. The container owns its main context; the context does not need the container, only the coordinator.
@@ -15,14 +15,14 @@ public final class PersistentContainer: Sendable {
 
     /// The main actor's context.
     ///
-    /// When the main actor is free, it merges what other contexts have saved and tells its observers what has changed.
-    /// Unsaved changes stay on top; where both sides have changed a property, its next save asks the merge policy,
-    /// which is `error` unless you set it.
+    /// When the main actor is free, the context merges what other contexts have saved and notifies its observers.
+    /// Unsaved changes stay on top; where both sides have changed a property, the next save asks the merge policy,
+    /// which is `error` unless the application sets another.
     @MainActor public var viewContext: ManagedObjectContext {
         if let context = madeViewContext { return context }
         let context = ManagedObjectContext(persistentStoreCoordinator)
         context.name = "view"
-        // Not by way of the container: an application may keep the context alone.
+        // The notice does not refer to the container: an application may keep the context alone.
         let follower = ViewContextFollower(context: context)
         let notice = { @Sendable in
             _ = Task { @MainActor in follower.context?.processPendingChanges() }
@@ -36,21 +36,21 @@ public final class PersistentContainer: Sendable {
 
     /// Opens all stores.
     ///
-    /// - Throws: `ContextError` of the first store that cannot be opened; those before it are closed again.
+    /// - Throws: `ContextError` of the first store that cannot be opened; the stores opened before it are closed again.
     public init(model: ManagedObjectModel, stores: [PersistentStoreDescription]) throws(ContextError) {
         persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model)
         do {
             for description in stores { _ = try persistentStoreCoordinator.addPersistentStore(description) }
         } catch {
-            // The error that stopped us is the one to report; these stores have nothing unsaved.
+            // The caller gets the error of the store that failed to open; the stores closed here have nothing unsaved.
             for store in persistentStoreCoordinator.persistentStores { try? store.close() }
             throw error
         }
     }
 
-    /// Opens the file at `path`, made if it does not exist, for objects of these classes.
+    /// Opens the file at `path` for objects of these classes; creates it if it does not exist.
     ///
-    /// A file that was made with other classes is migrated, by default whenever nothing is lost.
+    /// A file that was made with other classes is migrated, by default whenever the migration loses nothing.
     ///
     /// - Throws: `ModelError` if the classes make no valid model; `ContextError` if the file cannot be opened.
     public convenience init(
@@ -64,10 +64,10 @@ public final class PersistentContainer: Sendable {
     /// The model.
     public var managedObjectModel: ManagedObjectModel { persistentStoreCoordinator.managedObjectModel }
 
-    /// A context for work off the main actor.
+    /// Makes a context for work off the main actor.
     public func newBackgroundContext() -> BackgroundContext { BackgroundContext(persistentStoreCoordinator) }
 
-    /// Runs `body` with a context of its own, off the main actor.
+    /// Runs `body` with a new context, off the main actor.
     ///
     /// - Throws: what `body` throws.
     public func performBackgroundTask<Result: Sendable, Failure: Error>(
@@ -76,11 +76,11 @@ public final class PersistentContainer: Sendable {
         try await newBackgroundContext().perform(body)
     }
 
-    /// Closes all stores; contexts can load and save nothing any more.
+    /// Closes all stores; afterwards contexts can neither load nor save.
     ///
-    /// What they are asked for then, they answer with `ContextError.noStore`; values that are in memory can be read.
+    /// They then throw `ContextError.noStore`; values that are already in memory stay readable.
     ///
-    /// - Throws: `ContextError.store` of the first store that fails; the others are closed nevertheless.
+    /// - Throws: `ContextError.store` of the first store that fails to close; the others are closed nevertheless.
     public func close() throws(ContextError) {
         var failure: ContextError?
         for store in persistentStoreCoordinator.persistentStores {
@@ -94,7 +94,7 @@ public final class PersistentContainer: Sendable {
     }
 }
 
-/// What leads from a save of another context to the main actor's context, without keeping that alive.
+/// A weak reference to the main actor's context, for the notice of saves by other contexts.
 @MainActor private final class ViewContextFollower {
     private(set) weak var context: ManagedObjectContext?
 

@@ -1,4 +1,4 @@
-// What contexts save, as an asynchronous sequence for the application (NT-03).
+// The saves of all contexts, as an asynchronous sequence for the application (NT-03).
 
 /// The saves of all contexts of a coordinator, as they happen.
 ///
@@ -6,33 +6,34 @@
 ///         index.update(changes.inserted + changes.updated, removing: changes.deleted)
 ///     }
 ///
-/// Every iterator receives every save that happens after it was made, in order. One that is slow holds a bounded number
-/// of IDs: when many saves wait (256 at least), they become one element, the union of their IDs; beyond 262,144 IDs
-/// that says `isEverything`. The sequence ends when the coordinator does, or the task is cancelled.
+/// Every iterator receives, in order, every save that happens after the iterator was made. A slow iterator holds a
+/// bounded number of IDs: if many saves wait (at least 256), they become one element, the union of their IDs. An
+/// element for more than 262,144 IDs holds none and has `isEverything` set. The sequence ends when the coordinator
+/// does, or when the task is canceled.
 public struct SavedChangesSequence: AsyncSequence, Sendable {
-    /// What one save has written.
+    /// The changes of one save, or the union of several.
     public typealias Element = SavedChanges
-    /// Iterating does not fail.
+    /// Iterating never throws.
     public typealias Failure = Never
 
     private let coordinator: PersistentStoreCoordinator
 
     init(_ coordinator: PersistentStoreCoordinator) { self.coordinator = coordinator }
 
-    /// Receives what is saved from now on.
+    /// Makes an iterator that receives every save from now on.
     public func makeAsyncIterator() -> Iterator { Iterator(mailbox: coordinator.subscribe()) }
 
-    /// Waits for one save after the other.
+    /// An iterator that waits for each save.
     public struct Iterator: AsyncIteratorProtocol {
-        /// Iterating does not fail.
+        /// Iterating never throws.
         public typealias Failure = Never
 
         fileprivate let mailbox: SaveMailbox
 
-        /// The next save; `nil` when the coordinator has ended or the task is cancelled.
+        /// The next save; `nil` when the coordinator has ended or the task is canceled.
         public mutating func next() async -> SavedChanges? { await mailbox.next() }
 
-        /// The next save; `nil` when the coordinator has ended or the task is cancelled.
+        /// The next save; `nil` when the coordinator has ended or the task is canceled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> SavedChanges? {
             await mailbox.next()
         }

@@ -1,9 +1,10 @@
-// A chain of versions of a model with what leads from each to the next: a store of any of them comes to the last one.
+// A chain of model versions and the steps between them: it migrates a store of any version to the last one.
 //
 // Invariants
-//   1. Every commit leaves a store of one version, whole. A step is up to three: what its first closure saves, the
-//      migration, what its second closure saves. A step that fails keeps those before the failure, and the error says
-//      which version the store has; work after the migration is not repeated by the next run.
+//   1. After every commit the store has exactly one version, completely. A step commits up to three times: the save of
+//      its first closure, the migration, the save of its second closure. If a step fails, the commits before the
+//      failure stay, and the error says which version the store has; the next run does not repeat the work after a
+//      migration.
 // Not here: what a single step does to rows (EspalierStore).
 
 public import EspalierModel
@@ -11,16 +12,16 @@ public import EspalierStore
 
 /// The step from one version of a model to the next (Behaviour MG-12).
 public struct MigrationStage: Sendable {
-    /// Works with the objects of a store; what it changes is saved when it returns.
+    /// Works with the objects of a store; its changes are saved when it returns.
     public typealias Work = @Sendable (ManagedObjectContext) throws -> Void
 
     let allowing: Set<MigrationLoss>
     let willMigrate: Work?
     let didMigrate: Work?
 
-    /// A step that the library makes alone.
+    /// A step that the library carries out without code of the application.
     ///
-    /// - Parameter allowing: what it may lose.
+    /// - Parameter allowing: the data that the step may lose.
     public static func lightweight(allowing: Set<MigrationLoss> = []) -> MigrationStage {
         MigrationStage(allowing: allowing, willMigrate: nil, didMigrate: nil)
     }
@@ -28,7 +29,7 @@ public struct MigrationStage: Sendable {
     /// A step with work of the application before it, on objects of the older version, and after it, on objects of the
     /// newer one.
     ///
-    /// - Parameter allowing: what the step itself may lose.
+    /// - Parameter allowing: the data that the migration itself may lose.
     public static func custom(
         allowing: Set<MigrationLoss> = [], willMigrate: Work? = nil, didMigrate: Work? = nil
     ) -> MigrationStage {
@@ -36,18 +37,18 @@ public struct MigrationStage: Sendable {
     }
 }
 
-/// Why a chain of versions did not come to its end (Behaviour MG-13).
+/// The reasons why a migration did not reach the last version (Behaviour MG-13).
 public enum SchemaMigrationError: Error {
-    /// The store has none of the versions (134504); its checksum, and those of the versions.
+    /// The store has none of the versions (134504): its checksum, and those of the versions.
     case unknownVersion(found: String, known: [String])
-    /// The step from this version, counted from 0 on, failed; the store has the version with the number `reached`.
+    /// The step from version number `from` (the first is 0) failed; the store now has version number `reached`.
     case stage(from: Int, reached: Int, underlying: any Error)
     /// The store could not be read.
     case store(StoreError)
 }
 
 extension SchemaMigrationError: CustomStringConvertible {
-    /// What was wrong, and what would be right.
+    /// The error, and how to correct it.
     public var description: String {
         switch self {
         case .unknownVersion(let found, let known):
@@ -61,7 +62,7 @@ extension SchemaMigrationError: CustomStringConvertible {
     }
 }
 
-/// The versions of a model, and what leads from each to the next (Behaviour MG-12).
+/// The versions of a model, and the steps between them (Behaviour MG-12).
 ///
 ///     let plan = SchemaMigrationPlan(from: first)
 ///         .then(.lightweight(), to: second)
@@ -84,10 +85,11 @@ public struct SchemaMigrationPlan: Sendable {
         return plan
     }
 
-    /// Brings the store at `path` to the last version, from whichever of the versions it has; nobody may have it open.
+    /// Migrates the store at `path` from its version to the last one; no other process or store object may have it
+    /// open.
     ///
-    /// Versions are told apart by their version hashes: of versions with equal ones the last counts, as there is
-    /// nothing to do between them.
+    /// The plan distinguishes versions by their version hashes. Of versions with equal hashes the last one counts,
+    /// because there is nothing to do between them.
     ///
     /// - Returns: what each step did; none if the store has the last version.
     /// - Throws: `SchemaMigrationError`.
@@ -109,9 +111,9 @@ public struct SchemaMigrationPlan: Sendable {
         return done
     }
 
-    /// The checksum that a model has once a store has kept it: without modifiers of hashes.
+    /// The checksum of a model after a store has saved it, which is without hash modifiers.
     private static func storedChecksum(of model: ManagedObjectModel) -> String {
-        // What is left out of a valid model leaves it valid.
+        // A valid model stays valid without the parts that a store does not save.
         (try? ManagedObjectModel(entities: model.storedDescriptions))?.versionChecksum ?? model.versionChecksum
     }
 
@@ -136,7 +138,7 @@ public struct SchemaMigrationPlan: Sendable {
         return plan
     }
 
-    /// Does some work with a store, and saves.
+    /// Runs `work` with the objects of a store, and saves.
     private func run(_ work: MigrationStage.Work, _ path: String, _ model: ManagedObjectModel) throws {
         let container = try PersistentContainer(model: model, stores: [PersistentStoreDescription(path: path)])
         do {
@@ -144,7 +146,7 @@ public struct SchemaMigrationPlan: Sendable {
             try work(context)
             if context.hasChanges { try context.save() }
         } catch {
-            // The first error is the one to tell.
+            // The caller gets the first error.
             try? container.close()
             throw error
         }

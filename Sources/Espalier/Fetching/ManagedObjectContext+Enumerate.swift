@@ -1,11 +1,11 @@
-// Visiting the objects of a fetch one by one, without holding all of them: rows are read in batches.
+// Enumeration of the objects of a fetch, without holding all of them in memory: rows are read in batches.
 //
 // Invariants
-//   1. If a store can read rows in their order, the walk holds one batch of rows, and only the objects that the
-//      application retains: its memory does not depend on the number of objects. Sorted rows are one batch. If unsaved
-//      changes join, the objects are one array.
+//   1. If a store can read rows in the requested order, the walk holds one batch of rows and only the objects that the
+//      application retains: its memory does not depend on the number of objects. Rows that must be sorted are one
+//      batch. If unsaved changes join the fetch, the objects are one array.
 //   2. The objects of one batch are one cohort (F-2), although they are not all in memory at the same time.
-//   3. An object never gets a row older than what this context last read or wrote: `RowCache.changeCount` tells.
+//   3. An object never gets a row older than the one that this context last read or wrote (`RowCache.changeCount`).
 
 public import EspalierModel
 import EspalierStore
@@ -13,12 +13,13 @@ import EspalierStore
 extension ManagedObjectContext {
     /// Calls `body` with each object that matches, in the request's order (SD-15 `enumerate`, FR-04).
     ///
-    /// It visits what `fetch(_:)` returns, once each: an object that `body` does not retain, and that was not changed,
-    /// ends when `body` returns. Unless the rows have to be sorted, an index leads to them, or unsaved changes join,
-    /// they are read from the store in batches, each from the generation that the context reads then.
+    /// It visits the objects that `fetch(_:)` returns, each once. An object that `body` neither retains nor changes is
+    /// freed when `body` returns. The rows are read from the store in batches, each from the generation that the
+    /// context reads at that moment, unless the rows have to be sorted, an index leads to them, or unsaved changes join
+    /// the fetch.
     ///
-    /// `body` may change, insert, delete and save. Objects that are deleted before their turn are left out; new ones
-    /// do not come.
+    /// `body` may change, insert, delete and save. Objects that are deleted before their turn are skipped; objects
+    /// inserted meanwhile are not visited.
     ///
     /// ```swift
     /// try context.enumerate(FetchRequest<Person>()) { person in
@@ -26,7 +27,7 @@ extension ManagedObjectContext {
     /// }
     /// ```
     /// - Parameter batchSize: how many rows are read at once, 0 for all; the faults of a batch fire together.
-    /// - Throws: what `fetch(_:)` throws; what `body` throws, which ends it.
+    /// - Throws: what `fetch(_:)` throws, and what `body` throws; an error ends the enumeration.
     @inlinable
     public func enumerate<Object: ManagedObject>(
         _ request: FetchRequest<Object>, batchSize: Int = 1000, _ body: (Object) throws -> Void
@@ -40,7 +41,7 @@ extension ManagedObjectContext {
                 }
                 known = type(of: object)
             }
-            // SAFETY: it or one of its class was asked.
+            // SAFETY: the type of this object, or of another one of the same class, was checked above.
             try body(unsafe unsafeDowncast(object, to: Object.self))
         }
     }
@@ -52,7 +53,7 @@ extension ManagedObjectContext {
             terms.relationshipKeyPathsForPrefetching.isEmpty,
             let position = generation.onlyPosition(taking: fetch.entity)
         else {
-            // Unsaved changes, rows of several stores and what relationships lead to are brought together first.
+            // Unsaved changes, rows of several stores and prefetched relationships need all objects first.
             let objects = try objects(fetch, includesPendingChanges: terms.includesPendingChanges)
             try loadRequestedContents(objects, terms)
             for object in objects where !object.isDeleted { try body(object) }
@@ -69,12 +70,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Calls `body` with the object of each row, as long as the row is there.
+    /// Calls `body` with the object of each row; after a change of the cache, it looks up the remaining rows again.
     private func forEachObject(
         of rows: SnapshotList, firesFaults: Bool, _ body: (ManagedObject) throws -> Void
     ) throws {
         let cohort = rows.count > 1 ? Cohort(rows.ids, fetchedRows: rows, cache: cache) : nil
-        // The walk counts as an object, so that the count does not end and begin again with each.
+        // The walk counts as an object of the cohort, so that the cohort does not end with the first object that ends.
         cohort?.addObject()
         defer { cohort?.removeObject() }
         let changeCount = cache.changeCount
@@ -101,7 +102,7 @@ extension ManagedObjectContext {
         for id in ids {
             let object = memory.registry[id] ?? makeFault(id, cohort: cohort)
             if object.isFault, !object.hasRow { try loadRow(of: object) }
-            // One whose row is gone is a fault without a row.
+            // An object whose row is deleted is a fault without a row.
             if object.isDeleted || (object.isFault && !object.hasRow) { continue }
             if firesFaults { object.fireFault() }
             try body(object)

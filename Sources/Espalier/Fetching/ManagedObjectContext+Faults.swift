@@ -1,15 +1,15 @@
-// How faults get their rows and lists: one trip to the store for the whole cohort (F-2).
+// Loads rows and lists of faults: one call to the store for the whole cohort (F-2).
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// The object for `id`, which `source` refers to across `relationship`.
+    /// The object for `id`, to which `source` refers across `relationship`.
     func object(for id: ObjectID, from source: ManagedObject, across relationship: Relationship) -> ManagedObject {
         object(for: id, memory.registry[id], from: source, across: relationship)
     }
 
-    /// The object for `id`, of which `known` is in memory, and which `source` refers to across `relationship`.
+    /// The object for `id`, to which `source` refers across `relationship`; `known` is that object, if it is in memory.
     func object(
         for id: ObjectID, _ known: ManagedObject?, from source: ManagedObject, across relationship: Relationship
     ) -> ManagedObject {
@@ -20,7 +20,7 @@ extension ManagedObjectContext {
         return makeFault(id, cohort: step(from: source, across: relationship).object)
     }
 
-    /// The objects for `ids`, which `source` refers to across `relationship`.
+    /// The objects for `ids`, to which `source` refers across `relationship`.
     func objects(
         for ids: [ObjectID], from source: ManagedObject, across relationship: Relationship
     ) -> [ManagedObject] {
@@ -28,7 +28,7 @@ extension ManagedObjectContext {
         if ids.count == 1 { return [object(for: first, from: source, across: relationship)] }
         var objects: [ManagedObject] = []
         objects.reserveCapacity(ids.count)
-        // The step is taken when the first object asks for it, and not asked for again: it is the same for all.
+        // The step is computed for the first object that needs it, and reused: it is the same for all.
         var maker: (objects: RowObjects, cohort: Cohort?)?
         for id in ids {
             let known = memory.registry[id]
@@ -50,7 +50,7 @@ extension ManagedObjectContext {
         return objects
     }
 
-    /// Brings the row of a fault into memory, with those of its cohort; `row` stays `nil` if the store has none.
+    /// Loads the row of a fault, and the rows of its cohort; `row` stays `nil` if the store has none.
     func loadRow(of object: ManagedObject) throws(ContextError) {
         let id = object.storedID
         guard !id.isTemporary, !object.isInserted else { return }
@@ -68,10 +68,11 @@ extension ManagedObjectContext {
         var found = try storedRows(of: wanted)
         assert(found.count == wanted.count && wanted.first == id, "\(found.count) rows of \(wanted.count)")
         cohort?.keepRows(of: wanted)
-        // Steps that were taken before know what the rows led to that were here then.
+        // Steps that were computed earlier know only the destinations of the rows that were in memory then.
         let leadsOn = cohort?.hasStepAcrossRows == true
         var rowCount = 0
-        // Each is moved out: copying it counts a reference, and to end an array of them asks the runtime for each.
+        // Each row is moved out of the array: a copy increments a reference count, and freeing a full array decrements
+        // each.
         while let next = found.popLast() {
             guard let row = next else { continue }
             rowCount += 1
@@ -79,7 +80,7 @@ extension ManagedObjectContext {
             memory.registry.withObject(row.id) { member in
                 guard member.lacksStoredRow else { return }
                 member.setRow(row.content, row.place)
-                // It was not found in an older generation.
+                // The object was marked inaccessible in an older generation, which did not have the row.
                 member.state.remove(.inaccessible)
             }
             if cohort != nil { cache.add(row) }
@@ -87,7 +88,8 @@ extension ManagedObjectContext {
         memory.rowsFetched += rowCount
     }
 
-    /// What the store holds for a to-many relationship of an object; loads it for the whole cohort.
+    /// The destinations that the store holds for a to-many relationship of an object; loads the lists of the whole
+    /// cohort.
     func storedDestinations(
         of relationship: Relationship, for object: ManagedObject
     ) throws(ContextError) -> [ObjectID] {
@@ -110,15 +112,15 @@ extension ManagedObjectContext {
 
     /// Whether a store may hold a row with this ID.
     ///
-    /// Not each permanent ID is of a row: a new object may have its own before it is saved (MC-37).
+    /// A permanent ID is not enough: a new object may have one before it is saved (MC-37).
     func mayBeStored(_ id: ObjectID) -> Bool { !id.isTemporary && memory.registry.withObject(id, \.isInserted) != true }
 
-    /// Whether the entity of `id` has `relationship`, itself or from an entity it inherits from.
+    /// Whether the entity of `id` has `relationship`, declared by itself or by an entity it inherits from.
     private func canHave(_ relationship: Relationship, _ id: ObjectID) -> Bool {
         canHave(relationship.declaredBy, id)
     }
 
-    /// Whether the entity of `id` has what the entity at `index` declares.
+    /// Whether the entity of `id` is the entity at `index` or inherits from it.
     private func canHave(_ index: ManagedObjectModel.EntityIndex, _ id: ObjectID) -> Bool {
         shape(ofTag: id.entityTag).withObject { $0.entity.isKind(of: model.entities[index]) } == true
     }
@@ -130,7 +132,8 @@ extension ManagedObjectContext {
         return cohort
     }
 
-    /// The cohort of everything that the cohort of `source` refers to across `relationship`, which keeps it.
+    /// The cohort of all destinations of the cohort of `source` across `relationship`; the cohort of `source` retains
+    /// it.
     @inline(__always)
     private func step(from source: ManagedObject, across relationship: Relationship) -> Unretained<Cohort> {
         guard !source.isInserted else { return Unretained(nil) }
@@ -148,7 +151,7 @@ extension ManagedObjectContext {
         return cohort.addStep(across: relationship, to: destinations)
     }
 
-    /// The destinations in all lists of a to-many relationship that were loaded.
+    /// The destinations in all loaded lists of a to-many relationship.
     private func listedDestinations(of owners: [ObjectID], across relationship: Relationship) -> [ObjectID] {
         if owners.count == 1 { return cache.list(of: owners[0], at: relationship.slot) ?? [] }
         var found: [ObjectID] = []
@@ -156,7 +159,7 @@ extension ManagedObjectContext {
             guard let list = cache.list(of: owner, at: relationship.slot) else { continue }
             if found.isEmpty { found = list } else { found += list }
         }
-        // Where each destination has one owner, no two lists have the same.
+        // Where each destination has at most one owner, no two lists share a destination.
         return model.inverse(of: relationship)?.isToMany == false ? found : ObjectIDSet(found).ids
     }
 
@@ -169,7 +172,7 @@ extension ManagedObjectContext {
         }
         var found = ObjectIDSet()
         if let rows = cohort.fetchedRows {
-            // Rows that have changed since then are loaded when they are read.
+            // The context loads rows that have changed since the fetch when it reads them.
             for row in rows where canHave(relationship, row.id) {
                 if let id = row.destination(at: slot) { found.insert(id) }
             }
@@ -185,7 +188,7 @@ extension ManagedObjectContext {
         return found.ids
     }
 
-    /// The destination of a to-one relationship in the row of `id`, if that is in memory.
+    /// The destination of a to-one relationship in the row of `id`, if the row is in memory.
     @inline(__always)
     private func loadedDestination(of id: ObjectID, at slot: Int) -> ObjectID? {
         let known = memory.registry.withObject(id) { $0.storedDestinationID(at: slot) } ?? nil
@@ -194,16 +197,17 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Whether a store may hold its row and its lists: it is in a context and not new, and its row was not found gone.
+    /// Whether a store may hold its row and its lists: it is in a context, it is not new, and the store did not lack
+    /// its row.
     ///
-    /// That its ID is permanent says less: a new object may have its own before it is saved (MC-37).
+    /// A permanent ID is not enough: a new object may have one before it is saved (MC-37).
     final var mayBeStored: Bool {
         !storedID.isTemporary && state.isDisjoint(with: [.inserted, .inaccessible])
     }
 
-    /// Whether a store may hold its row, which is not in memory.
+    /// Whether a store may hold its row, and the row is not in memory.
     final var lacksStoredRow: Bool { !hasRow && !isInserted }
 
-    /// Whether it is a fault without a row and came alone.
+    /// Whether it is a fault that has neither a row nor a cohort.
     final var wantsCohort: Bool { cohort == nil && !hasRow && isFault }
 }

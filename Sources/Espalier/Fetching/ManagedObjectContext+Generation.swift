@@ -1,19 +1,19 @@
 // The generation of its stores that a context reads, and when it moves to a newer one (F-4, MC-51).
 //
-// A context reads everything from one generation, whatever others save meanwhile: a row that another context deletes
-// stays readable, and lists agree with the rows they lead to. The context moves to the newest generation
+// A context reads everything from one generation, whatever other contexts save meanwhile: a row that another context
+// deletes stays readable, and lists agree with the rows to which they refer. The context moves to the newest generation
 //   - when its `save` has written;
-//   - when it merges: at `processPendingChanges`, with which fetches begin, if it merges by itself, and in
-//     `mergeChanges(from:)`;
+//   - when it merges: in `mergeChanges(from:)`, and, if it merges automatically, in `processPendingChanges`, with which
+//     every fetch begins;
 //   - when it refreshes one object or all, and when it is reset;
-//   - when the application says so, by `setQueryGeneration(from:)`.
-// The move affects what is read afterwards. An object in memory keeps its values until it is refreshed or merged
-// (MC-20), and a save checks it against the newest rows in any case.
+//   - when the application calls `setQueryGeneration(from:)`.
+// The move affects only later reads. An object in memory keeps its values until it is refreshed or merged (MC-20), and
+// a save always checks it against the newest rows.
 
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// The generation that the context reads, for others to read it too, on any thread (MC-51).
+    /// A token of the generation that the context reads; other contexts can read it too, on any thread (MC-51).
     ///
     /// - Throws: `ContextError.store` if a store could not be read.
     public var queryGenerationToken: QueryGenerationToken {
@@ -22,15 +22,15 @@ extension ManagedObjectContext {
 
     /// Makes the context read another generation of its stores from now on (MC-51).
     ///
-    /// Pinned to one, the context stays there: saves of others are not merged, and refreshing reads the same generation
-    /// again. Only its own `save` moves it on, to the generation that has what it saved, where it is pinned again. A
-    /// store whose log has reached its cap gives old generations up. A context that is pinned to such a generation then
-    /// gets `ContextError.queryGenerationExpired`.
+    /// A pinned context stays at its generation: it does not merge saves of other contexts, and refreshing reads the
+    /// same generation again. Only its own `save` moves it, to the generation that contains the saved changes, where it
+    /// is pinned again. A store whose log has reached its cap discards old generations. A context that is pinned to a
+    /// discarded generation then gets `ContextError.queryGenerationExpired`.
     ///
     /// - Parameter token: a context's `queryGenerationToken`, or `.current` for the newest generation. `nil` unpins the
-    ///   context and moves it to the newest one: how to advance by hand.
+    ///   context and moves it to the newest generation, as a way to advance by hand.
     /// - Throws: `ContextError.queryGenerationOfOtherStores` if the token is of stores that are not open here; `.store`
-    ///   if one could not be read.
+    ///   if a store could not be read.
     public func setQueryGeneration(from token: QueryGenerationToken?) throws(ContextError) {
         switch token?.moment {
         case nil: moveToNewestGeneration()
@@ -44,7 +44,7 @@ extension ManagedObjectContext {
         generation.isPinned = token != nil
     }
 
-    /// What is read of each open store, by number of the part, from now on if nothing was read yet.
+    /// The snapshot of each open store, by number of the part; takes those that do not exist yet.
     private func snapshots() throws(ContextError) -> [UInt64: any StoreSnapshot] {
         var snapshots: [UInt64: any StoreSnapshot] = [:]
         for position in generation.positions {
@@ -57,20 +57,20 @@ extension ManagedObjectContext {
         return snapshots
     }
 
-    /// Moves to the newest generation, unless the application has chosen one.
+    /// Moves to the newest generation, unless the application has pinned one.
     func advanceGeneration() {
         if !generation.isPinned { moveToNewestGeneration() }
     }
 
     /// Moves to the newest generation.
     ///
-    /// - Parameter saved: by number of the part, the generation that a save of this context has just made: what is in
-    ///   memory is as new, if nothing else lies between.
+    /// - Parameter saved: by number of the part, the generation that a save of this context has just made. If no other
+    ///   save lies between, the rows in memory are as new as that generation.
     func moveToNewestGeneration(afterSaving saved: [UInt64: UInt64] = [:]) {
         if generation.advance(afterSaving: saved) { forgetReads() }
     }
 
-    /// Goes back to the generation that was read when the parts were these.
+    /// Returns to the generation that was read when the parts were these.
     func goBackToGeneration(_ parts: [ReadGeneration.Part]) {
         if generation.goBack(to: parts) { forgetReads() }
     }
@@ -82,11 +82,11 @@ extension ManagedObjectContext {
         cache.removeAll()
     }
 
-    /// Empties the cache: what it holds is of another generation than the one that is read now.
+    /// Empties the cache, which holds rows of a generation that is no longer read.
     ///
-    /// So are rows of unfired faults, unless the context merges by itself and so is told of those that have changed.
-    /// The lists of changed objects whose rows are gone stay: with them a merge policy inserts such objects again.
-    /// Lists that are changed here may be others below these changes.
+    /// Unfired faults drop their rows for the same reason, unless the context merges automatically: then it learns
+    /// which rows have changed. The lists of changed objects whose rows are deleted stay, because a merge policy needs
+    /// them to insert such objects again. Lists with unsaved changes may have another content below these changes.
     func forgetReads() {
         var lists: [ObjectID: [(slot: Int, list: [ObjectID])]] = [:]
         for object in memory.updated where object.hasRow {
@@ -101,7 +101,7 @@ extension ManagedObjectContext {
             for object in memory.registry.objects where object.isClean && object.isFault { object.row = nil }
         }
         let owners = lists.keys.compactMap { memory.registry[$0] }
-        // If they cannot be read now, the next reader reports why.
+        // If the rows cannot be read now, the next read reports the error.
         guard !owners.isEmpty, let rows = try? storedRows(ofObjects: owners) else { return }
         for (object, stored) in rows where stored == nil {
             for (slot, list) in lists[object.storedID] ?? [] {
@@ -112,8 +112,8 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Whether it only shows its row, which may be read again: it has no changes, is not known to be gone, and no hook
-    /// is about to see its values.
+    /// Whether it only shows its row, which may be read again: it has no changes, its row is not known to be deleted,
+    /// and no hook is about to see its values.
     final var isClean: Bool {
         state.isDisjoint(with: [.inserted, .updated, .deleted, .inaccessible, .awakening])
     }

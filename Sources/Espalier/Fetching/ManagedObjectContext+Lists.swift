@@ -1,13 +1,13 @@
-// Questions about a to-many relationship that stores answer without its list: its length, and whether it has an object.
+// Queries on a to-many relationship that a store answers without reading the list: its length, and membership.
 //
 // Invariants
-//   1. A list that is in memory answers, so both agree with what reading it gives.
+//   1. If the list is in memory, it answers, so both queries agree with the list that a reader gets.
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// How many destinations the store holds for a to-many relationship of an object.
+    /// The number of destinations that the store holds for a to-many relationship of an object.
     func storedCount(of relationship: Relationship, for object: ManagedObject) throws(ContextError) -> Int {
         let (id, slot) = (object.storedID, relationship.slot)
         if let count = cache.count(of: id, at: slot) { return count }

@@ -1,16 +1,16 @@
-// The questions of a context to its source: all are of the generation that it reads, and errors of stores become its
-// own. The one seam for reading: every fetch, fault and list passes through `read`.
+// All reads of a context from its source. Every read uses the context's generation, and errors of stores become errors
+// of the context. Every fetch, fault and list passes through `read`.
 //
 // Invariants
-//   1. Without an open store that could answer, the answer is an error and never empty.
-//   2. If a store has given up the generation, the context moves to the newest one and asks again, once. A context that
-//      the application has pinned to that generation gets an error instead.
+//   1. If no open store could answer, the answer is an error and never empty.
+//   2. If a store has discarded the generation, the context moves to the newest one and repeats the read, once. A
+//      context that the application has pinned to that generation gets an error instead.
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// The rows that match in every store that may hold some, one list for each.
+    /// The matching rows of every store that may hold some, one list per store.
     func storedRows(_ fetch: StoreFetch) throws(ContextError) -> [SnapshotList] {
         var lists: [SnapshotList] = []
         for position in try positions(taking: fetch.entity) {
@@ -19,7 +19,7 @@ extension ManagedObjectContext {
         return lists
     }
 
-    /// How the stores answer a fetch, line by line.
+    /// The stores' plans for a fetch, line by line.
     func storedExplanation(_ fetch: StoreFetch) throws(ContextError) -> [String] {
         var lines: [String] = []
         for position in try positions(taking: fetch.entity) {
@@ -28,13 +28,13 @@ extension ManagedObjectContext {
         return lines
     }
 
-    /// Rows by ID, all of one store; `nil` where there is none.
+    /// Rows by ID, all of one store; `nil` for an ID without a row.
     func storedRows(of ids: [ObjectID]) throws(ContextError) -> [ObjectSnapshot?] {
         guard let first = ids.first else { return [] }
         return try read(holding: first, ids) { snapshot, ids throws(StoreError) in try snapshot.snapshots(of: ids) }
     }
 
-    /// Calls `question` with the snapshot of the store that holds the object, and what is asked for.
+    /// Calls `question` with the snapshot of the store that holds the object, and with `wanted`.
     func read<Wanted, Answer>(
         holding id: ObjectID, _ wanted: Wanted,
         _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
@@ -43,8 +43,8 @@ extension ManagedObjectContext {
         return try read(position, wanted, question)
     }
 
-    /// Calls `question` with the snapshot of the store at `position`, and what is asked for, which would be copied if a
-    /// closure took it along.
+    /// Calls `question` with the snapshot of the store at `position`, and with `wanted`, which a capturing closure
+    /// would copy.
     func read<Wanted, Answer>(
         _ position: Int, _ wanted: Wanted, _ question: (any StoreSnapshot, Wanted) throws(StoreError) -> Answer
     ) throws(ContextError) -> Answer {
@@ -62,17 +62,17 @@ extension ManagedObjectContext {
 
     /// The stores that may hold objects of `entity`.
     ///
-    /// - Throws: `ContextError.noStore` if there are none. An empty list would mean that a store was asked.
+    /// - Throws: `ContextError.noStore` if there are none: an empty list would mean that a store has answered.
     private func positions(taking entity: Entity) throws(ContextError) -> [Int] {
         let positions = generation.positions(taking: entity)
         guard !positions.isEmpty else { throw .noStore(entity: entity.name) }
         return positions
     }
 
-    /// Moves to the newest generation, because a store has given up the one that was read.
+    /// Moves to the newest generation, because a store has discarded the one that was read.
     ///
-    /// Unchanged objects become faults. Changed ones keep their changes and the rows these were made on: the next save
-    /// finds out whether another context or process has changed them.
+    /// Unchanged objects become faults. Changed objects keep their changes and the rows on which these were made: the
+    /// next save finds out whether another context or process has changed the rows.
     private func leaveLostGeneration() {
         generation.end()
         forgetReads()

@@ -1,31 +1,32 @@
-// How unsaved changes join a fetch, so that its result is what it would be after saving (F-3, MC-18, MC-19).
+// Joins unsaved changes to a fetch, so that its result is the result after a save (F-3, MC-18, MC-19).
 //
 // Invariants
 //   1. Offset and limit are applied once, after stored rows and unsaved objects are in one order.
-//   2. The store does the search: it is asked for as many more rows as there are changed objects, those are taken out
-//      and tested in memory.
-//   3. A stored row that is not changed itself may match now, or match no longer, only if the predicate or a sort key
-//      goes from it, by what is stored, to something that is changed or deleted: such rows are tested in memory too.
-//      What is new can be reached from changed objects only.
-//   4. Equal in all sort keys, stored objects come first by key, then new ones by insertion: the order after saving.
+//   2. The store does the search. The fetch asks it for one more row per changed object, removes the changed objects
+//      from its answer and tests them in memory.
+//   3. The result for an unchanged stored row differs from the store's only if the predicate or a sort key leads from
+//      it, across stored relationships, to a changed or deleted object: such rows are tested in memory too. New objects
+//      can be reached only from changed ones.
+//   4. Among objects that are equal in all sort keys, stored ones are first, by key, then new ones, by insertion: the
+//      order after saving.
 // Not here: which unsaved objects are tested (PendingValues).
 
 import EspalierModel
 import EspalierStore
 import FoundationEssentials
 
-/// What of the unsaved changes concerns a fetch.
+/// The unsaved changes that affect a fetch.
 struct PendingChanges {
     /// The new and changed objects of the fetched entity that may match.
     var tested: [ManagedObject]
-    /// How many changed and deleted objects of the fetched entity the store may find.
+    /// The number of changed and deleted objects of the fetched entity, which the store may find.
     var changedCount: Int
     /// The rows of unchanged objects from which the predicate or order leads to changed or deleted ones.
     var leadingRows: [ObjectID]
 }
 
 extension ManagedObjectContext {
-    /// What of the unsaved changes concerns a fetch; `nil`: nothing, the store's answer is the answer.
+    /// The unsaved changes that affect a fetch; `nil` if there are none and the store's answer is the result.
     ///
     /// - Complexity: O(unsaved objects that may match, and rows that lead to changed ones).
     func pendingChanges(
@@ -42,7 +43,7 @@ extension ManagedObjectContext {
         return concerns ? changes : nil
     }
 
-    /// The rows of unchanged objects from which a fetch looks at changed or deleted ones.
+    /// The rows of unchanged objects from which the predicate or order of a fetch leads to changed or deleted objects.
     private func leadingRows(of fetch: StoreFetch) throws(ContextError) -> [ObjectID] {
         guard !(memory.updated.isEmpty && memory.deleted.isEmpty) else { return [] }
         var reach = PredicateReach()
@@ -78,9 +79,9 @@ extension ManagedObjectContext {
         return ids
     }
 
-    /// How many stored and unsaved objects match; `nil` if several stores have to be asked.
+    /// The number of matching stored and unsaved objects; `nil` if not exactly one store may hold them.
     ///
-    /// - Complexity: what the store takes to count, and O(unsaved objects that may match).
+    /// - Complexity: that of the store's counts, and O(unsaved objects that may match).
     func mergedCount(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> Int? {
         guard let position = generation.onlyPosition(taking: fetch.entity) else { return nil }
         var all = fetch
@@ -97,7 +98,7 @@ extension ManagedObjectContext {
         return min(max(0, count - fetch.offset), fetch.limit ?? .max)
     }
 
-    /// The objects that have to be tested in memory and match.
+    /// The matching ones of the objects that have to be tested in memory.
     private func matching(
         _ fetch: StoreFetch, _ pending: PendingChanges
     ) throws(ContextError) -> [ManagedObject] {
@@ -106,7 +107,7 @@ extension ManagedObjectContext {
         return try objects.filtered(by: fetch.predicate)
     }
 
-    /// Stored and unsaved objects that match, in one order.
+    /// The matching stored and unsaved objects, in one order.
     func merged(_ fetch: StoreFetch, _ pending: PendingChanges) throws(ContextError) -> [ManagedObject] {
         var wider = fetch
         wider.offset = 0
@@ -147,7 +148,7 @@ extension StoreFetch {
         includesSubentities ? entity.family : [entity.index]
     }
 
-    /// How many rows a store has to give before offset and limit are applied, and some more; `nil` = all.
+    /// The number of rows that the store must return before offset and limit are applied, plus `count`; `nil` = all.
     fileprivate func limit(widenedBy count: Int) -> Int? {
         guard let limit else { return nil }
         let (sum, overflows) = limit.addingReportingOverflow(offset)
@@ -165,7 +166,7 @@ extension [ManagedObject] {
     }
 }
 
-/// An object as predicates and sort keys see it: with its unsaved values, and without firing its fault.
+/// An object with its unsaved values, for predicates and sort keys; reading it does not fire its fault.
 struct GraphSubject: PredicateSubject {
     let object: ManagedObject
 
@@ -185,7 +186,7 @@ struct GraphSubject: PredicateSubject {
     func destination(at slot: Int) throws(ContextError) -> GraphSubject? {
         guard let id = try destinationID(at: slot), let context = object.managedObjectContext else { return nil }
         let destination = context.object(for: id, from: object, across: entity.relationships[slot])
-        // A reference to an object that is gone is as good as none.
+        // A reference to a deleted object counts as no reference.
         if destination.isFault && !destination.hasRow { try context.loadRow(of: destination) }
         let isGone = destination.isDeleted || (!destination.hasRow && !destination.isInserted)
         return isGone ? nil : GraphSubject(object: destination)
@@ -208,7 +209,7 @@ struct GraphSubject: PredicateSubject {
 }
 
 extension ManagedObject {
-    /// The value of an attribute as predicates see it: the unsaved one, and without firing the fault.
+    /// The value of an attribute for predicates: the unsaved one if there is one; this does not fire the fault.
     func valueWithoutFiring(at slot: Int) throws(ContextError) -> AttributeValue {
         try GraphSubject(object: self).value(at: slot)
     }

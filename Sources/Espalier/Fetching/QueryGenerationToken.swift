@@ -1,14 +1,14 @@
-// A generation that contexts hand to one another, and how a context moves from one to another (MC-51).
+// A generation that one context can hand to another (MC-51).
 
 import EspalierStore
 
 /// A moment of all stores that contexts can read (MC-51).
 ///
-/// While it is kept, the stores' logs keep what it needs, up to their cap.
+/// As long as the token is retained, the stores' logs keep the pages that the moment needs, up to their cap.
 public struct QueryGenerationToken: Sendable {
-    /// What to read.
+    /// The generation to read.
     enum Moment: Sendable {
-        /// The newest generation there is when the context is told.
+        /// The newest generation when the context receives the token.
         case newest
         /// Snapshots of stores, by number of the part.
         case snapshots([UInt64: any StoreSnapshot])
@@ -16,12 +16,12 @@ public struct QueryGenerationToken: Sendable {
 
     let moment: Moment
 
-    /// The newest generation at the time it is given to a context.
+    /// The newest generation when the token is given to a context.
     public static let current = QueryGenerationToken(moment: .newest)
 }
 
 extension QueryGenerationToken: Equatable {
-    /// Whether both stand for the same generation of the same stores.
+    /// Whether both denote the same generation of the same stores.
     public static func == (left: QueryGenerationToken, right: QueryGenerationToken) -> Bool {
         switch (left.moment, right.moment) {
         case (.newest, .newest): true

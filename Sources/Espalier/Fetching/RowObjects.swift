@@ -1,29 +1,29 @@
-// How rows become objects: the only place that makes the object of a stored row.
+// Makes objects from rows: the only place that makes the object of a stored row.
 //
 // Invariants
-//   1. A row that has an object in memory gets no other one (MO-18).
-//   2. Shape and cohort of an object that is being made are retained here, because its initializer may do anything.
+//   1. A row with an object in memory never gets a second one (MO-18).
+//   2. This code retains shape and cohort of an object during its initializer, because the initializer may do anything.
 //   3. An object enters the registry only if its initializer has neither reset the context, which detaches the shape,
 //      nor made another object for the row.
 
 import EspalierModel
 import EspalierStore
 
-/// Makes the objects of rows that come one after the other, mostly of one entity and of one cohort.
+/// Makes the objects of consecutive rows, mostly of one entity and one cohort.
 struct RowObjects {
     private let context: ManagedObjectContext
     private let cohort: Cohort?
     private var tag: UInt32
     private var shape: EntityShape
 
-    /// - Parameter first: the ID of the first row, whose entity the others mostly have.
+    /// - Parameter first: the ID of the first row, whose entity most of the others share.
     @inline(__always)
     init(_ context: ManagedObjectContext, cohort: Cohort?, first: ObjectID) {
         (self.context, self.cohort, tag) = (context, cohort, first.entityTag)
         shape = context.shapeOfRow(first)
     }
 
-    /// The object of a fetched row; one that is in memory adopts row and cohort, if it can use them.
+    /// The object of a fetched row; one that is already in memory adopts row and cohort, if it can use them.
     @inline(__always)
     mutating func object(_ id: ObjectID, _ content: RowContent, _ place: RowPlace) -> ManagedObject {
         guard let known = context.memory.registry[id] else { return make(id, content, place) }
@@ -32,7 +32,7 @@ struct RowObjects {
         return known
     }
 
-    /// A new object for a row that no object stands for yet, with its values if the cache has them.
+    /// A new object for a row without an object, with the row if the cache has it.
     mutating func makeFault(_ id: ObjectID) -> ManagedObject {
         let row = context.cache.row(of: id)
         return make(id, row?.content, row?.place ?? .none)
@@ -52,7 +52,7 @@ struct RowObjects {
 }
 
 extension ManagedObjectContext {
-    /// A new object for a row that no object stands for yet, with its values if the cache has them.
+    /// A new object for a row without an object, with the row if the cache has it.
     func makeFault(_ id: ObjectID, cohort: Cohort? = nil) -> ManagedObject {
         var objects = RowObjects(self, cohort: cohort, first: id)
         return objects.makeFault(id)

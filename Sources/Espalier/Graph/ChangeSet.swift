@@ -1,10 +1,10 @@
-// Everything a save writes, as lists in a fixed order.
+// The changed objects that a save writes, as lists in a fixed order.
 
 import EspalierModel
 
 /// The changed objects of a context at one moment.
 struct ChangeSet {
-    /// New objects, in the order of their insertion: the store gives keys in this order.
+    /// New objects, in the order of their insertion: the store assigns keys in this order.
     var inserted: [ManagedObject]
     /// Stored objects with changes.
     var updated: [ManagedObject]
@@ -23,7 +23,7 @@ struct ChangeSet {
                 list.append(object)
             }
             guard !isInOrder else { return list }
-            // Sorting IDs beside the objects spares two reference counts per comparison.
+            // Sorting the IDs along with the objects spares two reference counts per comparison.
             var ids = list.map { (id: $0.storedID, object: $0) }
             ids.sort { ObjectID.inOrderOfCreation($0.id, $1.id) }
             return ids.map(\.object)
@@ -36,13 +36,13 @@ struct ChangeSet {
     var all: FlattenSequence<[[ManagedObject]]> { [inserted, updated, deleted].joined() }
     var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 
-    /// Whether both have the same objects, each in the same part.
+    /// Whether both have the same objects in the same lists, in the same order.
     func hasSameObjects(as other: ChangeSet) -> Bool {
         inserted.elementsEqual(other.inserted, by: ===) && updated.elementsEqual(other.updated, by: ===)
             && deleted.elementsEqual(other.deleted, by: ===)
     }
 
-    /// The part whose objects fulfil `isWanted`.
+    /// The change set of only those objects that satisfy `isWanted`.
     func filter(_ isWanted: (ManagedObject) -> Bool) -> ChangeSet {
         var part = self
         part.inserted.removeAll { !isWanted($0) }

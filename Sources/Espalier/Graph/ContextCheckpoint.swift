@@ -1,14 +1,14 @@
-// The unsaved state of a context, so that a call that fails can put everything back (F-5).
+// A copy of the unsaved state of a context, with which a call that fails restores everything (F-5).
 //
 // Invariants
-//   1. After `restore`, sets, registry, the generation that is read, and every object's row, changes, ID and flags are
+//   1. After `restore`, the sets, the registry, the read generation, and every object's row, changes, ID and flags are
 //      as they were at `init`.
-//   2. Making one costs O(changed objects); values are shared, not copied.
+//   2. `init` takes O(changed objects); values are shared, not copied.
 
 import EspalierModel
 import EspalierStore
 
-/// An unchanged object, as it was before a save made it take a newer row.
+/// An unchanged object, as it was before a save made it adopt a newer row.
 struct RefreshedObject {
     private let object: ManagedObject
     private let row: ObjectSnapshot?
@@ -26,19 +26,20 @@ struct RefreshedObject {
     }
 }
 
-/// What a context held unsaved at one moment.
+/// The unsaved state of a context at one moment.
 struct ContextCheckpoint {
     private struct ObjectState {
         let object: ManagedObject
         let id: ObjectID
-        /// Shared with the object until it changes (`ManagedObject.changeable`, `changeableNewValues`).
+        /// Shared with the object until the object changes them (`ManagedObject.changeable`, `changeableNewValues`).
         let changes: ObjectChanges?
         let newValues: RowValues?
         let state: ManagedObject.State
     }
 
     private let objects: [ObjectState]
-    /// The rows of those that are not new, which come last: an import has as many objects without.
+    /// The rows of the updated and deleted objects, which follow the new ones in `objects`; an import has many new
+    /// objects, which have no rows.
     private let rows: [ObjectSnapshot?]
     private let inserted: ChangedObjects
     private let updated: ChangedObjects
@@ -83,7 +84,7 @@ struct ContextCheckpoint {
         generation = context.generation.parts
     }
 
-    /// Puts everything back.
+    /// Restores the context to the state of this checkpoint.
     func restore(_ context: ManagedObjectContext) {
         let known = Set(objects.map(\.object))
         for object in context.changedObjects where !known.contains(object) {
@@ -100,7 +101,7 @@ struct ContextCheckpoint {
             let object = saved.object
             if object.state.contains(.registered) { context.memory.registry.remove(object) }
             if let other = context.memory.registry[saved.id], other !== object {
-                // Made for the row when the object had left.
+                // This object was made for the row after the saved one had left the context.
                 context.memory.registry.remove(other)
                 other.leaveContext()
             }

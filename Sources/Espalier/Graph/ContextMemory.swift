@@ -2,10 +2,10 @@
 //
 // Invariants
 //   1. `inserted`, `updated` and `deleted` are disjoint, and each object's `state` says which set it is in.
-//   2. No access to a member lasts while another one begins. No access calls hooks, closures or other code that leads
-//      back to the context, and an object that leaves a set or a list is released after the access.
-// Release builds trust the second invariant, and debug builds check it (`ManagedObjectContext.memory`): see Decisions,
-// "Exclusive access".
+//   2. No access to a member lasts while another one begins. An access calls no hooks, closures or other code that can
+//      reach the context again. An object that is removed from a set or a list is released after the access.
+// Release builds rely on the second invariant, and debug builds check it (`ManagedObjectContext.memory`): see
+// Decisions, "Exclusive access".
 
 import EspalierModel
 
@@ -13,7 +13,7 @@ import EspalierModel
 struct ContextMemory {
     /// The objects in memory.
     var registry = ObjectRegistry()
-    /// The objects that relationships have reached last.
+    /// The last objects that relationships have reached, retained.
     var recentDestinations = RecentDestinations()
     /// New objects.
     var inserted = ChangedObjects()
@@ -21,23 +21,24 @@ struct ContextMemory {
     var updated = ChangedObjects()
     /// Objects that the next save deletes.
     var deleted = ChangedObjects()
-    /// Those of `inserted` and `updated` by values that fetches have asked for.
+    /// The objects of `inserted` and `updated`, by the attribute values for which fetches have asked.
     var pendingValues = PendingValues()
     /// Additions to to-many sides of new objects that are not applied yet.
     var unreadInverses = UnreadInverses()
-    /// The shapes of the context by the tag in IDs, which the context retains.
+    /// The shapes, by the entity tag of an ID; the context retains them.
     var shapesByTag: [Unretained<EntityShape>] = []
-    /// How often the context had to ask a store because a fault fired.
+    /// The number of reads from stores that firing faults have caused.
     var faultTrips = 0
-    /// How many rows have come from stores.
+    /// The number of rows that stores have returned.
     var rowsFetched = 0
-    /// Whether a closure wants to know which objects change.
+    /// Whether an observer needs the set of changed objects.
     var collectsChanges = false
 
-    /// The largest number of objects that `checkInvariants` looks at: it runs at the end of every event.
+    /// `checkInvariants` returns without a check if there are more objects than this: it runs at the end of every
+    /// event.
     private static let checkedCountMax = 500
 
-    /// Asserts the invariants; to be called in `assert`, where no call of the context is unfinished.
+    /// Asserts the invariants; call it inside `assert`, and only while no call of the context is unfinished.
     func checkInvariants() -> Bool {
         guard registry.count + inserted.count + updated.count + deleted.count <= Self.checkedCountMax else {
             return true
@@ -68,7 +69,7 @@ struct ContextMemory {
 extension ManagedObjectContext {
     /// Replaces one of the lists of changed objects.
     ///
-    /// Objects that this releases may be freed and leave the registry: that happens after the access to the list.
+    /// The objects that this releases are freed, and leave the registry, only after the access to the list.
     func replace(_ list: WritableKeyPath<ContextMemory, ChangedObjects>, by other: ChangedObjects) {
         var other = other
         memory.pendingValues.removeAll()

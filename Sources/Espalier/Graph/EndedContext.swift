@@ -1,8 +1,9 @@
-// The one misuse that stops the program: asking an object for what its context knows after the context has ended.
+// The one misuse that stops the program: reading from an object, after its context has ended, a value that only the
+// context can load.
 //
-// A property cannot throw, and an answer of `nil` would be taken for an empty relationship or a missing value. Dynamic
-// access throws `ContextError.contextEnded` instead. A context that forgot the object by `reset()` and still lives
-// reports at its next save what was asked of the object.
+// A property cannot throw, and the caller would mistake `nil` for an empty relationship or a missing value. Dynamic
+// access throws `ContextError.contextEnded` instead. If `reset()` made a context forget the object, and the context
+// still exists, the next save reports the access.
 
 import EspalierModel
 
@@ -10,12 +11,12 @@ extension ManagedObject {
     /// Whether the context has ended before the object did.
     final var isContextEnded: Bool { withShape { $0.isContextEnded } && wasRegistered }
 
-    /// Whether the values are in memory, of a stored object or of a new one.
+    /// Whether the values are in memory, for a stored object or a new one.
     final var hasValues: Bool { hasRow || newValues != nil || isFulfilled }
 
-    /// Stops the program if the context has ended: the caller needs it to answer truthfully.
+    /// Stops the program if the context has ended: without it the caller has no correct answer.
     ///
-    /// Called on slow paths only: a value that is in memory is read without it.
+    /// Only slow paths call it: a value that is in memory is read without this check.
     @inline(never)
     final func requireContext() {
         guard isContextEnded else { return }

@@ -1,15 +1,16 @@
-// What all objects of one entity in one context share: entity, class, defaults, inverses, and names already looked up.
+// The shared part of all objects of one entity in one context: entity, class, defaults, inverses, resolved names.
 //
 // Invariants
-//   1. Within an entity a property name means one slot, so the address of a name's literal means one slot too.
+//   1. Within an entity a property name identifies one slot, so the address of a name's literal identifies one slot
+//      too.
 //   2. A shape belongs to one context (or to one object without context): it is not Sendable and needs no lock.
 
 import EspalierModel
 
-/// What a model demands of an attribute: that it has a value, or that its number is small enough.
+/// The model's demands on an attribute: that it has a value, or that its number is in the range of its type.
 struct AttributeRule {
     let mustHaveValue: Bool
-    /// The numbers an integer of less than 64 bits can have.
+    /// The values of an integer type of less than 64 bits; `nil` for other types.
     let range: ClosedRange<Int64>?
 
     /// `nil` if there is nothing to check.
@@ -23,7 +24,7 @@ struct AttributeRule {
         if attribute.isTransient || (!mustHaveValue && range == nil) { return nil }
     }
 
-    /// What is wrong with `value`, if something is.
+    /// The reason why `value` is invalid; `nil` if it is valid.
     func reason(against value: AttributeValue) -> Violation.Reason? {
         switch value {
         case .null: return mustHaveValue ? .missingValue : nil
@@ -35,45 +36,46 @@ struct AttributeRule {
     }
 }
 
-/// The part of an object that is the same for all objects of its entity.
+/// The state that all objects of one entity in one context share.
 @safe
 final class EntityShape: SharedByObjects {
     /// The context whose objects have this shape, until it detaches them.
     private(set) var context: Unretained<ManagedObjectContext>
-    /// The context that has forgotten the objects of this shape, as long as it lives.
+    /// The context that has forgotten the objects of this shape; `nil` after it has ended.
     private(set) weak var formerContext: ManagedObjectContext?
-    /// Whether the objects of this shape had a context, if it lives no more.
+    /// Whether the objects of this shape belong to no context, and the context that forgot them, if any, has ended.
     var isContextEnded: Bool { context.isNil && formerContext == nil }
     let entity: Entity
-    /// `nil` for an object whose entity is of no model of a context (see `ManagedObject.init(context:)`).
+    /// `nil` for an object whose entity does not belong to a context's model (see `ManagedObject.init(context:)`).
     let model: ManagedObjectModel?
     let objectClass: ManagedObject.Type
-    /// The values a new object begins with, by slot.
+    /// The initial values of a new object, by slot.
     let defaultValues: [AttributeValue]
     /// The types of the attributes, by slot.
     let attributeTypes: [AttributeType]
     let hasTransientAttributes: Bool
-    /// The relationship back of each relationship, by slot.
+    /// The inverse of each relationship, by slot.
     let inverses: [Relationship?]
     /// The entity at the other end of each relationship, by slot; empty without a model.
     let destinationEntities: [Entity]
-    /// What the model demands of attributes, by slot.
+    /// The checks that the model demands of attributes, by slot.
     let attributeRules: [AttributeRule?]
-    /// The relationships for which a model has rules: those that must have a destination, or a number of them.
+    /// The relationships with rules of the model: those that must have a destination, or a certain number of them.
     let checkedRelationships: [Relationship]
-    /// The to-many relationships whose pairs or order this side tells the store; the others follow from to-one sides.
+    /// The to-many relationships whose pairs or order this side sends to the store; the others follow from to-one
+    /// sides.
     let sentRelationships: [Relationship]
     /// The relationships whose destinations can forbid a deletion.
     let denyingRelationships: [Relationship]
     /// A cache of names by open addressing, with at least two places for each property.
     ///
-    /// A search visits each place at most once. It has memory of its own, because Swift checks the exclusivity of an
-    /// array in a class at each use: see Decisions, "Names of properties".
+    /// A search visits each place at most once. The cache is allocated outside Swift's arrays, because Swift checks
+    /// exclusive access to an array in a class at each use: see Decisions, "Names of properties".
     private let names: UnsafeMutablePointer<NameEntry>
     private let nameMask: Int
 
     private struct NameEntry {
-        /// The address of the literal, or the scalar it consists of; 0 = free.
+        /// The address of the literal, or its scalar if it consists of one; 0 = free.
         var literal: UInt = 0
         var property: Entity.Property?
     }
@@ -92,7 +94,7 @@ final class EntityShape: SharedByObjects {
         destinationEntities = model.map { model in entity.relationships.map(model.destination(of:)) } ?? []
         attributeRules = entity.attributes.map(AttributeRule.init)
         checkedRelationships = entity.relationships.filter { relationship in
-            // Counting may load the list: only where a rule asks for it.
+            // Counting may load the list, so a relationship is checked only if it has such a rule.
             !relationship.isOptional
                 || relationship.isToMany
                     && (relationship.description.minCount > 0 || relationship.description.maxCount > 0)
@@ -101,34 +103,34 @@ final class EntityShape: SharedByObjects {
             guard relationship.isToMany else { return false }
             guard !relationship.isOrdered, let inverse = model?.inverse(of: relationship) else { return true }
             guard inverse.isToMany, !inverse.isOrdered else { return false }
-            // Of the two sides of an unordered many-to-many relationship one sends the pairs.
+            // Only one side of an unordered many-to-many relationship sends the pairs.
             return (relationship.declaredBy, relationship.slot) <= (inverse.declaredBy, inverse.slot)
         }
         denyingRelationships = entity.relationships.filter { $0.deleteRule == .deny }
         var capacity = 8
         while capacity < 2 * (entity.attributes.count + entity.relationships.count) { capacity *= 2 }
         nameMask = capacity - 1
-        // SAFETY: as long as the shape lives, all `capacity` entries are there.
+        // SAFETY: all `capacity` entries stay initialized until `deinit`.
         unsafe names = .allocate(capacity: capacity)
         unsafe names.initialize(repeating: NameEntry(), count: capacity)
     }
 
     deinit {
-        // SAFETY: made so by `init`.
+        // SAFETY: `init` allocated and initialized this number of entries.
         unsafe names.deinitialize(count: nameMask + 1)
         unsafe names.deallocate()
     }
 
-    /// Makes all objects of this shape objects of no context.
+    /// Detaches all objects of this shape from their context.
     func detachObjects(formerContext: ManagedObjectContext?) {
         context = Unretained(nil)
         self.formerContext = formerContext
     }
 
-    /// What the property called `name` is; `nil` if the entity has none.
+    /// The property called `name`; `nil` if the entity has none.
     ///
     /// - Parameter index: where the search in the cache begins: the position of the property in its class.
-    /// - Complexity: O(1) without hashing or comparing text, after the first time.
+    /// - Complexity: O(1) after the first time, without hashing or comparing text.
     @inline(__always)
     func property(_ name: StaticString, at index: Int) -> Entity.Property? {
         let literal = Self.identity(of: name)
@@ -155,7 +157,7 @@ final class EntityShape: SharedByObjects {
 
     private static func identity(of name: StaticString) -> UInt {
         guard name.hasPointerRepresentation else { return UInt(name.unicodeScalar.value) }
-        // SAFETY: the pointer is only made a number; nothing is read through it.
+        // SAFETY: the pointer is only converted to a number; nothing is read through it.
         return unsafe UInt(bitPattern: name.utf8Start)
     }
 }

@@ -1,24 +1,24 @@
-// The objects that have changed since observers were told last: one event (MC-36).
+// The objects that have changed since observers were last notified: one event (MC-36).
 //
 // Invariants
-//   1. An object that was inserted and went in one event is in no set.
+//   1. An object that is inserted and then deleted or invalidated within one event is in no set.
 //   2. A deleted or invalidated object is in no other set.
 
 import EspalierModel
 
-/// Changed objects of one event, which it keeps alive.
+/// The changed objects of one event, which retains them.
 struct EventChanges {
     private(set) var inserted: Set<ManagedObject> = []
     private(set) var updated: Set<ManagedObject> = []
     private(set) var refreshed: Set<ManagedObject> = []
     private(set) var deleted: Set<ManagedObject> = []
     private(set) var invalidated: Set<ManagedObject> = []
-    /// All objects that a reset made the context forget.
+    /// The IDs of all objects that a reset made the context forget.
     private(set) var invalidatedAll: [ObjectID] = []
 
     init() {}
 
-    /// The event that a reset begins anew.
+    /// The event that begins with a reset.
     init(afterResetOf ids: [ObjectID]) { invalidatedAll = ids }
 
     var isEmpty: Bool {
@@ -37,7 +37,7 @@ struct EventChanges {
     }
 
     mutating func noteRefreshed(_ object: ManagedObject) {
-        // One that was deleted here comes back by a refresh.
+        // A refresh restores an object that was deleted in this event.
         deleted.remove(object)
         if !inserted.contains(object) { refreshed.insert(object) }
     }

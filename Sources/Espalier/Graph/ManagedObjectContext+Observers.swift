@@ -1,25 +1,25 @@
-// Telling closures what happens in a context, and collecting what has changed in it (NT-01 to NT-05).
+// Notifies closures of events in a context, and collects the objects that have changed in it (NT-01 to NT-05).
 //
 // Invariants
-//   1. Closures are called where the context is used, in the order in which they were added. While one is told of
-//      changed objects, no other is called: its own changes are part of the next event.
-//   2. Changed objects are collected only while a closure wants to know them.
-//   3. `ObjectsDidChangeMessage` comes at the end of an event: of `processPendingChanges`, which every fetch begins and
-//      every `perform` ends with, of a save, a refresh, a merge, a rollback and a reset; inside of one another, once.
-//      Before it comes `DidLoseGenerationMessage`, if a generation was lost meanwhile.
+//   1. Closures are called on the thread that uses the context, in the order in which they were added. While an
+//      observer of changed objects runs, no other one is called: its own changes are part of the next event.
+//   2. Changed objects are collected only while an observer needs them.
+//   3. `ObjectsDidChangeMessage` is sent at the end of an event: of `processPendingChanges`, with which every fetch
+//      begins and every `perform` ends, of a save, a refresh, a merge, a rollback and a reset; once for nested ones.
+//      `DidLoseGenerationMessage` is sent before it, if a generation was lost meanwhile.
 
 import EspalierModel
 
-/// The closures that observe one context, and the event that they will be told of.
+/// The closures that observe one context, and the changes of the next message.
 final class ContextObservers {
     fileprivate(set) var willSave = Observers<(ManagedObjectContext.WillSaveMessage) -> Void>()
     fileprivate(set) var didSave = Observers<(ManagedObjectContext.DidSaveMessage) -> Void>()
     fileprivate(set) var objectsDidChange = Observers<(ManagedObjectContext.ObjectsDidChangeMessage) -> Void>()
     fileprivate(set) var didMerge = Observers<(ManagedObjectContext.DidMergeChangesMessage) -> Void>()
     fileprivate(set) var didLoseGeneration = Observers<(ManagedObjectContext.DidLoseGenerationMessage) -> Void>()
-    /// Whether a generation was lost since the last message about that.
+    /// Whether a generation was lost after the last `DidLoseGenerationMessage`.
     fileprivate var hasLostGeneration = false
-    /// What has changed since the last message.
+    /// The objects that have changed after the last `ObjectsDidChangeMessage`.
     fileprivate(set) var event = EventChanges()
     fileprivate var isTelling = false
 }
@@ -29,7 +29,7 @@ extension ManagedObjectContext {
 
     /// Calls `body` before each save that has something to write (NT-01).
     ///
-    /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
+    /// - Returns: the token of the observation, which ends when the token is freed or canceled.
     public func addObserver(
         for message: WillSaveMessage.Type, _ body: @escaping (WillSaveMessage) -> Void
     ) -> ObservationToken {
@@ -38,7 +38,7 @@ extension ManagedObjectContext {
 
     /// Calls `body` after each save that has written something (NT-02, NT-03).
     ///
-    /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
+    /// - Returns: the token of the observation, which ends when the token is freed or canceled.
     public func addObserver(
         for message: DidSaveMessage.Type, _ body: @escaping (DidSaveMessage) -> Void
     ) -> ObservationToken {
@@ -47,8 +47,8 @@ extension ManagedObjectContext {
 
     /// Calls `body` at the end of each event in which objects in memory have changed (NT-04).
     ///
-    /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
-    /// - Complexity: O(1) for each change, as long as there is an observer.
+    /// - Returns: the token of the observation, which ends when the token is freed or canceled.
+    /// - Complexity: O(1) for each change while there is an observer.
     public func addObserver(
         for message: ObjectsDidChangeMessage.Type, _ body: @escaping (ObjectsDidChangeMessage) -> Void
     ) -> ObservationToken {
@@ -56,9 +56,9 @@ extension ManagedObjectContext {
         return madeObservers.objectsDidChange.add(body)
     }
 
-    /// Calls `body` whenever the context has merged a save of another context (NT-05).
+    /// Calls `body` after the context has merged a save of another context (NT-05).
     ///
-    /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
+    /// - Returns: the token of the observation, which ends when the token is freed or canceled.
     public func addObserver(
         for message: DidMergeChangesMessage.Type, _ body: @escaping (DidMergeChangesMessage) -> Void
     ) -> ObservationToken {
@@ -67,7 +67,7 @@ extension ManagedObjectContext {
 
     /// Calls `body` at the end of each event in which the context had to leave the generation that it read (MC-51).
     ///
-    /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
+    /// - Returns: the token of the observation, which ends when the token is freed or canceled.
     public func addObserver(
         for message: DidLoseGenerationMessage.Type, _ body: @escaping (DidLoseGenerationMessage) -> Void
     ) -> ObservationToken {
@@ -81,15 +81,15 @@ extension ManagedObjectContext {
         return made
     }
 
-    // MARK: Telling
+    // MARK: Messages
 
-    /// Tells that a save begins.
+    /// Notifies observers that a save begins.
     func tellWillSave() {
         guard let observers, !observers.willSave.isEmpty else { return }
         tell(WillSaveMessage(context: self), observers.willSave.current())
     }
 
-    /// Tells that a save has written.
+    /// Notifies observers that a save has written.
     func tellDidSave(_ changes: SavedChanges, _ parts: [ChangeSet]) {
         guard let observers, !observers.didSave.isEmpty else { return }
         let message = DidSaveMessage(
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
         tell(message, observers.didSave.current())
     }
 
-    /// Tells that a save of another context was merged.
+    /// Notifies observers that the context has merged a save of another context.
     func tellDidMerge(_ changes: SavedChanges) {
         guard let observers, !observers.didMerge.isEmpty else { return }
         tell(DidMergeChangesMessage(context: self, changes: changes), observers.didMerge.current())
@@ -110,10 +110,10 @@ extension ManagedObjectContext {
 
     // MARK: Events
 
-    /// Begins a call that is one event, or part of one; `endEvent` ends it.
+    /// Begins a call that is an event or part of one; `endEvent` ends it.
     func beginEvent() { eventDepth += 1 }
 
-    /// Ends a call that is an event, and tells what has changed unless it is part of another one.
+    /// Ends a call that is an event or part of one; the end of the outermost call sends the messages of the event.
     func endEvent() {
         assert(eventDepth > 0, "an event ends that has not begun")
         eventDepth -= 1
@@ -122,14 +122,14 @@ extension ManagedObjectContext {
         tellChanges()
     }
 
-    /// Asserts the invariants of the context's state between events; to be called in `assert`.
+    /// Asserts the invariants of the context's state between events; call it inside `assert`.
     func checkInvariants() -> Bool {
         assert(memory.checkInvariants() && generation.checkInvariants())
         assert(stage == nil || eventDepth > 0, "a save runs outside of every event")
         return true
     }
 
-    /// Tells what has changed since the last time.
+    /// Notifies observers of the objects that have changed after the last message.
     func tellChanges() {
         tellLostGeneration()
         guard let observers, !observers.isTelling, !observers.event.isEmpty else { return }
@@ -155,20 +155,20 @@ extension ManagedObjectContext {
         tell(DidLoseGenerationMessage(context: self), observers.didLoseGeneration.current())
     }
 
-    /// Notes that the context had to leave the generation that it read while it answered a question.
+    /// Records that the context had to leave its generation during a read.
     func noteLostGeneration() {
         guard let observers else { return }
         observers.hasLostGeneration = true
         if eventDepth == 0 { eventNotice?() }
     }
 
-    /// What has changed in this event: to be put back if a save fails.
+    /// The changes of this event; a save that fails restores them.
     var eventChanges: EventChanges? {
         get { observers?.event }
         set { if let newValue { observers?.event = newValue } }
     }
 
-    /// Notes a change of this event; the first one outside of a call that ends an event is announced.
+    /// Records a change of this event; the first change outside `beginEvent` and `endEvent` runs `eventNotice`.
     private func note(_ change: (inout EventChanges) -> Void) {
         guard let observers else { return }
         let wasEmpty = observers.event.isEmpty

@@ -1,12 +1,12 @@
 // Uniquing: the one object for each ID in this context (MO-18).
 //
 // Invariants
-//   1. At most one object per ID; an object is entered under its current ID only.
+//   1. There is at most one object per ID; an object is entered only under its current ID.
 //   2. The registry retains no object: an object removes itself in `deinit`, before its memory is freed. Context and
 //      objects share one isolation region, so no thread looks up an object that another thread destroys.
-//   3. Objects whose IDs share a chain form a linked list (`ManagedObject.nextInRegistry`). Neighbouring keys have
-//      neighbouring chains, because rows are mostly loaded and freed in the order of their keys.
-//   4. One multiplication with a random odd number of the process chooses the 16 chains of 16 neighbouring keys. Keys
+//   3. Objects whose IDs share a chain form a linked list (`ManagedObject.nextInRegistry`). Neighboring keys have
+//      neighboring chains, because rows are mostly loaded and freed in the order of their keys.
+//   4. One multiplication with a random odd number of the process chooses the 16 chains of 16 neighboring keys. Keys
 //      come from files, and the author of a file cannot know which keys will share a chain.
 // Linked lists and not a table with entries: see Decisions, "The registry".
 
@@ -14,12 +14,12 @@ import EspalierModel
 
 /// The objects of a context by ID.
 struct ObjectRegistry {
-    /// The first object of each chain: none, or a power of two and 16 at least.
+    /// The first object of each chain; the number of chains is zero, or a power of two of at least 16.
     private var chains: [Unretained<ManagedObject>] = []
-    /// 64 less the number of bits that say which 16 chains.
+    /// 64 minus the number of bits that select a group of 16 chains.
     private var shift: UInt64 = 64
     private let multiplier = tableMultiplier
-    /// How many objects there are.
+    /// The number of objects.
     private(set) var count = 0
 
     /// The object with this ID.
@@ -28,7 +28,7 @@ struct ObjectRegistry {
     @inline(__always)
     subscript(id: ObjectID) -> ManagedObject? { entry(id).object }
 
-    /// Calls `body` with the object with this ID, if there is one; it is not retained, so it must not end meanwhile.
+    /// Calls `body` with the object with this ID, if there is one; it is not retained and must not end during `body`.
     @inline(__always)
     func withObject<R>(_ id: ObjectID, _ body: (ManagedObject) -> R) -> R? { entry(id).withObject(body) }
 
@@ -48,13 +48,13 @@ struct ObjectRegistry {
         return Int(truncatingIfNeeded: (mixed >> shift) << 4 | id.key & 15)
     }
 
-    /// Enters an object whose ID is not entered yet.
+    /// Enters an object; there must be none with its ID.
     mutating func insert(_ object: ManagedObject) {
         let isNew = insertIfAbsent(object)
         precondition(isNew, "two objects for one ID")
     }
 
-    /// Enters an object, unless there is one with its ID; returns whether it was entered.
+    /// Enters an object unless there is one with its ID; returns whether it was entered.
     @inline(__always)
     mutating func insertIfAbsent(_ object: ManagedObject) -> Bool {
         assert(object.managedObjectContext != nil, "an object of no context cannot leave the registry at its end")
@@ -72,7 +72,7 @@ struct ObjectRegistry {
         chains[chain] = Unretained(object)
     }
 
-    /// Makes room for as many objects in all.
+    /// Reserves memory for `count` objects in total.
     mutating func reserveCapacity(_ count: Int) {
         if count > chains.count { layOut(forCount: count) }
     }
@@ -94,10 +94,10 @@ struct ObjectRegistry {
         }
     }
 
-    /// Gives an object its permanent ID, under which none is entered yet.
+    /// Gives an object its permanent ID, under which no object must be entered.
     mutating func rename(_ object: ManagedObject, _ id: ObjectID) {
         guard object.storedID != id else { return }
-        // A hook may have made the context forget its objects.
+        // The object may not be entered: a hook may have made the context forget its objects.
         remove(object)
         object.storedID = id
         insert(object)
@@ -124,9 +124,9 @@ struct ObjectRegistry {
         }
     }
 
-    /// Asserts the invariants; to be called in `assert`.
+    /// Asserts the invariants; call it inside `assert`.
     ///
-    /// - Complexity: O(objects), if the chains are short, as they are unless hashes fail.
+    /// - Complexity: O(objects) as long as chains are short, which the hash makes likely.
     func checkInvariants() -> Bool {
         var found = 0
         for (position, first) in chains.enumerated() {

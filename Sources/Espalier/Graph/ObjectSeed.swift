@@ -1,17 +1,17 @@
-// What an object begins as: a new one, or one for a row.
+// The initial state of an object: a new one, or one for a row.
 //
 // Invariants
 //   1. Only this module makes seeds, and each makes one object: a seed cannot be copied.
-//   2. The maker of a seed retains shape and cohort until the object exists, which counts them from then on: the
+//   2. The maker of a seed retains shape and cohort until the object exists and counts as one of theirs, because the
 //      initializer of a class may make the context forget them.
 
 import EspalierModel
 import EspalierStore
 
-/// What a context makes an object from; opaque to the classes of an application, which pass it on.
+/// The state from which a context makes an object; opaque to the classes of an application, which pass it on.
 ///
-/// Only a class that does something in the initializer of every object, fetched ones among them, overrides
-/// `ManagedObject.init(_:)`; it passes the seed to `super.init(_:)`.
+/// Override `ManagedObject.init(_:)` only in a class whose initializer must run for every object, including fetched
+/// ones, and pass the seed to `super.init(_:)`.
 public struct ObjectSeed: ~Copyable {
     let id: ObjectID
     let shape: Unretained<EntityShape>
@@ -21,7 +21,7 @@ public struct ObjectSeed: ~Copyable {
     let place: RowPlace
     let state: ManagedObject.State
 
-    /// The seed of an object of no context yet.
+    /// The seed of an object that does not belong to a context yet.
     init(newOf shape: EntityShape) {
         id = ObjectID(temporaryFor: shape.entity)
         self.shape = Unretained(shape)

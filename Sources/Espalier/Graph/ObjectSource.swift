@@ -1,12 +1,12 @@
-// The source of a context: where its objects are read and saved. A context knows its coordinator or parent only as
-// that.
+// The source of a context: it reads and saves the context's objects. A context knows its coordinator or parent only
+// through this protocol.
 //
-// Invariants every source keeps
-//   1. Parts are read and saved each on its own (MC-40). No two parts ever have the same number, neither of two sources
-//      nor if a store is closed and opened again.
-//   2. What was saved before a snapshot is taken is in it.
+// Invariants of every source
+//   1. Parts are read and saved each on its own (MC-40). No two parts ever have the same number, neither in two sources
+//      nor after a store is closed and opened again.
+//   2. A snapshot contains everything that was saved before the snapshot was taken.
 // A coordinator has one part for each open store. A parent context has a single part, which holds the objects of all
-// stores as the parent sees them, and takes a save as unsaved changes of the parent.
+// stores as the parent sees them; a save to that part becomes unsaved changes of the parent.
 
 import EspalierModel
 import EspalierStore
@@ -15,40 +15,41 @@ import EspalierStore
 protocol ObjectSource: AnyObject, Sendable {
     /// The model of all objects.
     var managedObjectModel: ManagedObjectModel { get }
-    /// Goes up whenever parts come or go.
+    /// Incremented whenever a part is added or removed.
     var partsEdition: UInt64 { get }
-    /// The parts, in the order in which new objects look for one that takes them.
+    /// The parts, in the order in which a new object searches for one that accepts it.
     var parts: [SourcePart] { get }
 
-    /// What a part holds now.
+    /// A snapshot of the current content of a part.
     func snapshot(of part: SourcePart) throws(StoreError) -> any StoreSnapshot
-    /// Permanent IDs for objects that will be inserted into a part (MC-37).
+    /// Reserves permanent IDs for objects that will be inserted into a part (MC-37).
     func reserveIDs(for entity: Entity, count: Int, in part: SourcePart) throws(StoreError) -> [ObjectID]
-    /// Writes to a part: everything or nothing, against what it holds at that moment.
+    /// Writes to a part, everything or nothing, and checks the request against the part's content at that moment.
     func save(_ request: SaveRequest, in part: SourcePart) throws(StoreError) -> SaveResult
 
-    /// A mailbox for saves of other contexts.
+    /// Makes a mailbox for saves of other contexts.
     ///
-    /// - Parameter notice: called when a save comes into the empty mailbox, on the thread of the context that saved.
+    /// - Parameter notice: called when a save is delivered to the empty mailbox, on the thread of the context that
+    ///   saved.
     func subscribe(notice: (@Sendable () -> Void)?) -> SaveMailbox
-    /// Tells every receiver but the one that saved.
+    /// Delivers changes to every mailbox except the sender's.
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?)
 }
 
 /// A part of a source that is read and saved on its own: a store.
 struct SourcePart: Sendable {
-    /// Which part it is.
+    /// The unique number of the part.
     let number: UInt64
-    /// What IDs of its objects carry; `nil` = it holds objects of every ID.
+    /// The store tag in IDs of its objects; `nil` = it holds objects of every ID.
     let storeTag: UInt32?
-    /// The root entities whose hierarchies it takes; `nil` = all.
+    /// The root entities whose hierarchies it accepts; `nil` = all.
     let rootEntities: Set<ManagedObjectModel.EntityIndex>?
     /// Whether saving is refused.
     let isReadOnly: Bool
-    /// The file; `nil` if there is none.
+    /// The path of its file; `nil` if it has none.
     let path: String?
 
-    /// Whether it is the part that holds the object, if there is such an object.
+    /// Whether this part, and no other, holds the object if it exists.
     func holds(_ id: ObjectID) -> Bool { storeTag == nil || storeTag == id.storeTag }
 
     /// Whether it may hold objects of `entity`.
@@ -59,7 +60,7 @@ extension ObjectSource {
     /// The part that holds the object; `nil` for a temporary ID or a store that is not open.
     func part(holding id: ObjectID) -> SourcePart? { parts.first { $0.holds(id) } }
 
-    /// The part that a new object of `entity` goes to.
+    /// The part for a new object of `entity`: the first writable one that accepts it.
     ///
     /// - Throws: `ContextError.noStore` or `.readOnlyStore`.
     func partForNewObjects(of entity: Entity) throws(ContextError) -> SourcePart {

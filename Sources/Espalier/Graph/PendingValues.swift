@@ -1,10 +1,10 @@
-// Unsaved objects by the values of attributes: a fetch for one value does not test all that is unsaved.
+// Unsaved objects by attribute value, so that a fetch for one value does not test all unsaved objects.
 //
 // Invariants
-//   1. Whatever changed or new object has one of the asked values is listed under it, as long as what was queued is
-//      entered first. Others may be listed too: who asks tests what is found.
-//   2. Nothing here keeps an object alive.
-//   3. There is nothing here until a fetch has met `countMin` unsaved objects, nor after a save, a rollback or a merge.
+//   1. After the queue is entered, every changed or new object that has one of the values is listed under it. Other
+//      objects may be listed too: the caller tests the objects that it finds.
+//   2. This index retains no object.
+//   3. The index is empty until a fetch has met `countMin` unsaved objects, and after a save, a rollback or a merge.
 
 import EspalierModel
 
@@ -14,36 +14,36 @@ struct PendingValues {
     static let countMin = 32
     private static let queueCountMax = 1 << 20
 
-    /// An attribute of an entity and of those that inherit from it.
+    /// The index of one attribute, of an entity and those that inherit from it.
     private struct Listing {
         let declaredBy: ManagedObjectModel.EntityIndex
         let slot: Int
         var ids: [AttributeValue: [ObjectID]] = [:]
-        /// What each object is listed under.
+        /// The value under which each object is listed.
         var values = ObjectIDTable<AttributeValue>()
         var entryCount = 0
     }
 
     private var listings: [Listing] = []
-    /// Objects that were inserted or changed and are not entered yet.
+    /// The objects that were inserted or changed and are not entered yet.
     private(set) var queue: [ObjectID] = []
-    /// Whether there is something that changes have to be told to.
+    /// Whether changes must be reported to this index.
     private(set) var isActive = false
-    /// The count of the cache's changes when it was begun: rows that changed since may have other values.
+    /// `RowCache.changeCount` when the index was begun: rows that have changed since may have other values.
     private var stand = -1
 
-    /// Notes that an object was inserted or has changed.
+    /// Queues an object that was inserted or has changed.
     mutating func noteChange(of id: ObjectID) {
         if queue.last == id { return }
         queue.append(id)
-        // Nobody asks any more.
+        // No fetch has used the index for a long time.
         if queue.count > Self.queueCountMax { removeAll() }
     }
 
-    /// Forgets everything.
+    /// Empties the index and makes it inactive.
     mutating func removeAll() { self = PendingValues() }
 
-    /// Begins anew, if rows have changed since.
+    /// Makes the index active, and empties it first if rows have changed since it was begun.
     mutating func begin(at stand: Int) {
         if self.stand != stand { removeAll() }
         (self.stand, isActive) = (stand, true)
@@ -56,7 +56,7 @@ struct PendingValues {
         listings.firstIndex { $0.declaredBy == attribute.declaredBy && $0.slot == attribute.slot }
     }
 
-    /// Enters objects, which are all that there are, by one more attribute.
+    /// Begins the index of one more attribute; `objects` are all unsaved objects.
     mutating func list(
         _ objects: [ManagedObject], by attribute: Attribute, _ model: ManagedObjectModel
     ) throws(ContextError) {
@@ -69,7 +69,7 @@ struct PendingValues {
         }
     }
 
-    /// Enters the objects that were queued.
+    /// Enters the queued objects.
     ///
     /// - Complexity: O(changes since the last time).
     mutating func enterQueued(_ registry: ObjectRegistry, _ model: ManagedObjectModel) throws(ContextError) {
@@ -78,7 +78,7 @@ struct PendingValues {
             for position in listings.indices { try enter(object, position, model) }
         }
         queue.removeAll(keepingCapacity: true)
-        // Values that went to and fro have left more behind than there is.
+        // Objects that have changed their values often have left more stale entries than the index is worth.
         if listings.contains(where: { $0.entryCount > 4 * $0.values.count + 1024 }) { removeAll() }
     }
 
@@ -107,15 +107,15 @@ struct PendingValues {
 extension ManagedObjectContext {
     /// The new and changed objects of `entities` that a fetch has to test.
     ///
-    /// - Complexity: O(unsaved objects); if the predicate asks for values of an attribute, O(those that have them), and
-    ///   O(changes since the last such fetch).
+    /// - Complexity: O(unsaved objects); if the predicate asks for values of an attribute, O(objects with these values
+    ///   + changes since the last such fetch).
     func pendingCandidates(for fetch: StoreFetch, _ entities: Set<Int>) throws(ContextError) -> [ManagedObject] {
         let isMany = memory.inserted.count + memory.updated.count >= PendingValues.countMin
         guard isMany, let (slot, values) = fetch.predicate?.values(ofAttributeOf: fetch.entity) else {
             return (Array(memory.inserted) + Array(memory.updated)).filter { entities.contains($0.entity.index) }
         }
         let attribute = fetch.entity.attributes[slot]
-        // Reading a value may bring rows: no access to the memory lasts meanwhile.
+        // Reading a value may load rows, so no access to the memory may last meanwhile.
         var pending = PendingValues()
         swap(&pending, &memory.pendingValues)
         defer { swap(&pending, &memory.pendingValues) }
@@ -135,7 +135,7 @@ extension ManagedObjectContext {
 }
 
 extension ResolvedPredicate {
-    /// An attribute of `entity` of which one of some values is asked for, whatever else is; `nil` if there is none.
+    /// An attribute of `entity` that must have one of some values for the predicate to hold; `nil` if there is none.
     fileprivate func values(ofAttributeOf entity: Entity) -> (slot: Int, values: [AttributeValue])? {
         for case .comparison(let comparison) in root.conditions {
             guard comparison.modifier == .direct, comparison.options.isEmpty,

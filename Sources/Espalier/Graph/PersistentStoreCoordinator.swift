@@ -1,10 +1,10 @@
-// Between contexts and stores: which store holds what, and who is told of a save.
+// The link between contexts and stores: it finds the store of an object and delivers saves to other contexts.
 //
 // Invariants
-//   1. An object's ID says its store; a new object goes to the first writable store that takes its entity.
-//   2. All entities of one hierarchy go to one store, and no relationship leads from store to store.
-//   3. No lock is held while a store works or a mailbox is told.
-// Not here: what contexts ask of it (+Source).
+//   1. An object's ID names its store; a new object is saved in the first writable store that accepts its entity.
+//   2. All entities of one hierarchy are in one store, and no relationship connects two stores.
+//   3. No lock is held while a store works or a mailbox is notified.
+// Not here: the coordinator as a source of contexts (+Source).
 
 public import EspalierModel
 public import EspalierStore
@@ -31,11 +31,11 @@ public final class PersistentStoreCoordinator: Sendable {
     public let managedObjectModel: ManagedObjectModel
     /// Guards the lists of stores and of receivers.
     private let state = Mutex(State())
-    /// The number of the last store that was added to any coordinator.
+    /// The part number that was assigned last, across all coordinators.
     private static let lastNumber = Atomic<UInt64>(0)
-    /// Goes up with every change of the list of stores.
+    /// Incremented with every change of the list of stores.
     private let edition = Atomic<UInt64>(0)
-    /// Guards the list of closures that observe the stores; they are called outside of it.
+    /// Guards the list of closures that observe the stores; the closures are called outside the lock.
     let observers = Mutex(StoreObservers())
 
     /// A coordinator without stores.
@@ -45,12 +45,12 @@ public final class PersistentStoreCoordinator: Sendable {
 
     // MARK: Stores
 
-    /// The open stores, in the order they were added in.
+    /// The open stores, in the order in which they were added.
     public var persistentStores: [any PersistentStore] { state.withLock { $0.members.map(\.store) } }
 
     /// Adds an open store that was made with this coordinator's model.
     ///
-    /// - Parameter entityNames: the entities whose new objects it takes, each with its hierarchy; `nil` = all.
+    /// - Parameter entityNames: the entities whose new objects it accepts, each with its hierarchy; `nil` = all.
     public func add(_ store: any PersistentStore, entityNames: Set<String>? = nil) {
         let roots = entityNames.map { Set($0.compactMap { managedObjectModel.entity(named: $0)?.root }) }
         tellWillChange(added: [store])
@@ -67,8 +67,8 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// Opens a store and adds it (PS-02).
     ///
-    /// - Throws: `ContextError.store` if it cannot be opened; `.unsupportedStore` for a kind of store that is not
-    ///   built in: open such a store yourself and `add` it.
+    /// - Throws: `ContextError.store` if it cannot be opened; `.unsupportedStore` for a kind of store that is not built
+    ///   in: open such a store yourself and pass it to `add`.
     @discardableResult
     public func addPersistentStore(
         _ description: PersistentStoreDescription
@@ -90,10 +90,11 @@ public final class PersistentStoreCoordinator: Sendable {
         return store
     }
 
-    /// What adding a store would do to its file, and what keeps it from being done (SD-30).
+    /// The changes that adding a store would make to its file, and the reasons that prevent them (SD-30).
     ///
-    /// - Parameter checkingRows: whether to try the migration, which is given up in the end: the plan then names the
-    ///   rows that the model forbids, and says how many would be written. Nobody may have the file open for writing.
+    /// - Parameter checkingRows: whether to try the migration, which is rolled back in the end: the plan then names the
+    ///   rows that the model forbids, and says how many would be written. No other process or store object may have the
+    ///   file open for writing.
     /// - Throws: `ContextError.store` if the file cannot be read; `.unsupportedStore` for a store without a file.
     public func migrationPlan(
         for description: PersistentStoreDescription, checkingRows: Bool = false
@@ -109,9 +110,9 @@ public final class PersistentStoreCoordinator: Sendable {
         }
     }
 
-    /// Closes a store and takes it out; its objects can no longer be reached.
+    /// Closes a store and removes it; its objects can no longer be reached.
     ///
-    /// - Throws: `ContextError.store` if closing failed; it is taken out nevertheless.
+    /// - Throws: `ContextError.store` if closing failed; the store is removed nevertheless.
     public func remove(_ store: any PersistentStore) throws(ContextError) {
         tellWillChange(removed: [store])
         state.withLock { state in
@@ -129,9 +130,10 @@ public final class PersistentStoreCoordinator: Sendable {
         }
     }
 
-    /// The ID that a URI stands for (ID-07).
+    /// The ID that a URI denotes (ID-07).
     ///
-    /// - Throws: `ContextError.invalidURI` if it is none, or of no open store and no entity of the model.
+    /// - Throws: `ContextError.invalidURI` if the text is no such URI, or names no open store or no entity of the
+    ///   model.
     public func managedObjectID(forURIRepresentation text: String) throws(ContextError) -> ObjectID {
         let prefix = "x-espalier://"
         let parts = text.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
@@ -145,26 +147,27 @@ public final class PersistentStoreCoordinator: Sendable {
 
     // MARK: Parts
 
-    /// Goes up whenever stores come or go.
+    /// Incremented whenever a store is added or removed.
     var partsEdition: UInt64 { edition.load(ordering: .relaxed) }
 
     /// The open stores, as contexts see them.
     var parts: [SourcePart] { state.withLock { $0.members.map(\.part) } }
 
-    /// The store that a part is.
+    /// The store of a part.
     ///
-    /// - Throws: `StoreError.closed` if it was taken out.
+    /// - Throws: `StoreError.closed` if the store was removed.
     func store(of part: SourcePart) throws(StoreError) -> any PersistentStore {
         let found = state.withLock { state in state.members.first { $0.part.number == part.number }?.store }
         guard let found else { throw .closed }
         return found
     }
 
-    // MARK: Telling
+    // MARK: Messages
 
-    /// A mailbox for saves of other contexts.
+    /// Makes a mailbox for saves of other contexts.
     ///
-    /// - Parameter notice: called when a save comes into the empty mailbox, on the thread of the context that saved.
+    /// - Parameter notice: called when a save is delivered to the empty mailbox, on the thread of the context that
+    ///   saved.
     package func subscribe(notice: (@Sendable () -> Void)? = nil) -> SaveMailbox {
         let mailbox = SaveMailbox(notice: notice)
         state.withLock { state in
@@ -174,7 +177,7 @@ public final class PersistentStoreCoordinator: Sendable {
         return mailbox
     }
 
-    /// Tells every receiver but the one that saved.
+    /// Delivers changes to every mailbox except the sender's.
     func tell(_ changes: SavedChanges, except sender: SaveMailbox?) {
         let mailboxes = state.withLock { $0.mailboxes.compactMap(\.mailbox) }
         for mailbox in mailboxes where mailbox !== sender { mailbox.deliver(changes) }

@@ -1,23 +1,23 @@
-// What a container shall open: which kind of store, where, for which entities, and whether it may be migrated.
+// The description of a store to open: its kind, file and entities, and whether it may be migrated.
 
 public import EspalierStore
 
 /// A store to be opened (PS-26).
 public struct PersistentStoreDescription: Sendable {
-    /// What kind of store.
+    /// The kind of store.
     public var type: StoreType
-    /// The file; `nil` for a store in memory.
+    /// The path of the file; `nil` for a store in memory.
     public var path: String?
     /// Whether saving is refused.
     public var isReadOnly: Bool
-    /// The entities whose objects the store takes; `nil` = all.
+    /// The entities whose new objects the store accepts; `nil` = all.
     ///
-    /// An entity comes with its whole hierarchy.
+    /// Each entity includes its whole hierarchy.
     public var entityNames: Set<String>?
-    /// What opening may do to a file that was made with another model: by default everything that loses nothing.
+    /// The changes that opening may make to a file of another model; by default everything that loses no data.
     public var migration: MigrationOptions
 
-    /// A B-tree file, made if it does not exist.
+    /// A B-tree file; opening creates it if it does not exist.
     public init(
         path: String, isReadOnly: Bool = false, entityNames: Set<String>? = nil,
         migration: MigrationOptions = .automatic
@@ -31,7 +31,7 @@ public struct PersistentStoreDescription: Sendable {
         migration = .automatic
     }
 
-    /// A store in memory, gone when it is closed.
+    /// A store in memory, which ends when it is closed.
     public static var inMemory: PersistentStoreDescription { .init(type: .inMemory, entityNames: nil) }
 
     /// A store in memory for some entities.

@@ -1,18 +1,18 @@
-// The generation that a context reads: a snapshot of each part of its source, from the first question until the context
+// The generation that a context reads: a snapshot of each part of its source, from the first read until the context
 // advances (F-4, MC-51).
 //
 // Invariants
 //   1. A context reads each part from one snapshot, until that snapshot is replaced.
-//   2. There is no snapshot before the first question, so the store keeps nothing for an idle context.
-// Elsewhere: when a context advances, and what it then forgets (+Generation); how it answers when a store has given up
-// a snapshot (+Reading).
+//   2. There is no snapshot before the first read, so the store keeps nothing for an idle context.
+// Elsewhere: when a context advances, and what it then forgets (+Generation); what it does when a store has discarded a
+// snapshot (+Reading).
 
 import EspalierModel
 import EspalierStore
 
 /// The snapshots of one context.
 final class ReadGeneration {
-    /// A part with the snapshot that is read of it.
+    /// A part and the snapshot from which it is read.
     struct Part {
         let part: SourcePart
         var snapshot: (any StoreSnapshot)?
@@ -20,10 +20,10 @@ final class ReadGeneration {
 
     private let source: any ObjectSource
     private let cache: RowCache
-    /// The parts as they were in `edition` of the source.
+    /// The parts at `edition` of the source.
     private(set) var parts: [Part]
     private var edition: UInt64
-    /// Whether the application has chosen the generation: then the context does not advance by itself.
+    /// Whether the application has chosen the generation; the context then does not advance automatically.
     var isPinned = false
 
     init(_ source: any ObjectSource, cache: RowCache) {
@@ -40,7 +40,7 @@ final class ReadGeneration {
         return parts.indices
     }
 
-    /// The position of the part that holds the object; `nil` if it is not open.
+    /// The position of the part that holds the object; `nil` if the part is not open.
     @inline(__always)
     func position(holding id: ObjectID) -> Int? {
         followSource()
@@ -64,7 +64,7 @@ final class ReadGeneration {
         return found
     }
 
-    /// Adds the parts that the source has got since, and drops those that it has lost.
+    /// Adds the parts that the source has added since, and drops those that it has removed.
     @inline(__always)
     private func followSource() {
         if source.partsEdition != edition { takeParts() }
@@ -80,7 +80,7 @@ final class ReadGeneration {
         cache.removeAll()
     }
 
-    /// Asserts the invariants; to be called in `assert`.
+    /// Asserts the invariants; call it inside `assert`.
     func checkInvariants() -> Bool {
         assert(Set(parts.map(\.part.number)).count == parts.count, "two parts have one number")
         return true
@@ -103,16 +103,16 @@ final class ReadGeneration {
         return snapshot
     }
 
-    /// Reads the newest generation from now on, of the parts that were read before.
+    /// Advances the snapshots of the parts read so far to the newest generation.
     ///
     /// - Parameter saved: by number of the part, the generation that a save of the context itself has just made.
-    /// - Returns: whether it differs from the one before by more than that save.
+    /// - Returns: whether the newest generation differs from the previous one by more than that save.
     func advance(afterSaving saved: [UInt64: UInt64]) -> Bool {
         followSource()
         var isOther = false
         for position in parts.indices {
             guard let old = parts[position].snapshot, !saved.isEmpty || !old.isNewest else { continue }
-            // If it cannot be read now, the next question reports why.
+            // If the part cannot be read now, the next read reports the error.
             parts[position].snapshot = nil
             guard let new = try? takeSnapshot(at: position).generation else {
                 isOther = true
@@ -124,21 +124,23 @@ final class ReadGeneration {
         return isOther
     }
 
-    /// Ends all snapshots: the next question is answered from the newest generation.
+    /// Ends all snapshots; the next read is from the newest generation.
     func end() {
         for position in parts.indices { parts[position].snapshot = nil }
     }
 
-    /// Reads these snapshots from now on, by number of the part, and the newest of parts that are not among them.
+    /// Replaces the snapshots by these, given by number of the part; the other parts are read from their newest
+    /// generation.
     ///
-    /// - Returns: whether others were read before; `nil` if none is of an open part, and then nothing has changed.
+    /// - Returns: whether other snapshots were read before; `nil` if none is of an open part, and then nothing has
+    ///   changed.
     func read(_ snapshots: [UInt64: any StoreSnapshot]) -> Bool? {
         followSource()
         guard snapshots.isEmpty || parts.contains(where: { snapshots[$0.part.number] != nil }) else { return nil }
         return replaceSnapshots { snapshots[$0.number] }
     }
 
-    /// Reads what was read before, when `parts` were these; returns whether it is something else.
+    /// Returns to the snapshots of `former`, an earlier value of `parts`; returns whether this replaces a snapshot.
     func goBack(to former: [Part]) -> Bool {
         replaceSnapshots { part in former.first { $0.part.number == part.number }?.snapshot }
     }

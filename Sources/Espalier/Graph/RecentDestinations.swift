@@ -1,23 +1,23 @@
-// The objects that to-one relationships have reached last, retained so that the next relationship to one of them finds
+// The last objects that to-one relationships have reached, retained so that the next relationship to one of them finds
 // it in memory.
 //
 // Invariants
 //   1. At most `countMax` objects are retained. The one that has been retained longest is released first.
 //   2. The context releases all of them at its next fetch, save or `processPendingChanges`. Until then the application
-//      cannot tell them from objects that other code retains.
-// Many objects mostly lead to few: see Decisions, "Recent destinations".
+//      cannot distinguish them from objects that other code retains.
+// Many objects usually refer to few: see Decisions, "Recent destinations".
 
 /// The last objects that relationships have reached.
 struct RecentDestinations {
     private static let countMax = 1024
 
     private var objects: [ManagedObject] = []
-    /// Where the oldest is, once all places are taken.
+    /// The index of the oldest object, once the list is full.
     private var oldest = 0
 
     var isEmpty: Bool { objects.isEmpty }
 
-    /// Retains `object`; returns the one that it replaces, which may end when the caller releases it.
+    /// Retains `object`; returns the object that it replaces, which may end when the caller releases it.
     mutating func keep(_ object: ManagedObject) -> ManagedObject? {
         guard objects.count == Self.countMax else {
             if objects.isEmpty { objects.reserveCapacity(16) }
@@ -37,7 +37,7 @@ struct RecentDestinations {
         return objects
     }
 
-    /// Uses the memory of an emptied list for the next objects.
+    /// Adopts the memory of an emptied list.
     mutating func reuse(_ memory: [ManagedObject]) {
         if objects.isEmpty { objects = memory }
     }
@@ -46,7 +46,7 @@ struct RecentDestinations {
 extension ManagedObjectContext {
     /// Retains an object that a to-one relationship has reached.
     func keepDestination(_ object: ManagedObject) {
-        // The end of an object may run code of the application that comes back here: not while the list changes.
+        // Freeing an object may run application code that calls this again, so it happens after the access to the list.
         let former = memory.recentDestinations.keep(object)
         withExtendedLifetime(former) {}
     }

@@ -1,15 +1,15 @@
-// The hook that a running save calls at this moment, by which calls that would disturb the save are refused.
+// The hook that a running save calls at this moment; calls that would disturb the save are refused by it.
 //
 // Invariants
 //   1. A context has a stage exactly while its `save` runs.
 //   2. `save` inside a save throws. `reset` and `rollback` inside a save are refused before its stores have committed,
-//      and the save reports that; afterwards, in `didSave`, they do their work.
+//      and the save reports that; after the commit, in `didSave`, they take effect.
 
 import EspalierModel
 
-/// The code of the application that a running save calls.
+/// The application code that a running save calls.
 struct SaveStage {
-    /// What is called.
+    /// The kind of code that is called.
     enum Hook: String {
         case willSave
         case willSaveObserver = "an observer of WillSaveMessage"
@@ -20,25 +20,25 @@ struct SaveStage {
         case changeObserver = "an observer of ObjectsDidChangeMessage"
         case didSaveObserver = "an observer of DidSaveMessage"
 
-        /// Whether stores have written when it is called.
+        /// Whether stores have committed when it is called.
         var isAfterCommit: Bool { self == .didSave || self == .changeObserver || self == .didSaveObserver }
     }
 
     var hook: Hook
-    /// The object whose hook runs; none between hooks.
+    /// The object whose hook runs; `nil` between hooks.
     var object: ManagedObject?
 
     init(_ hook: Hook, _ object: ManagedObject? = nil) { (self.hook, self.object) = (hook, object) }
 }
 
 extension ManagedObjectContext {
-    /// Throws if the context saves already.
+    /// Throws if the context is already saving.
     func checkIsNotSaving() throws(ContextError) {
         guard let stage else { return }
         throw .alreadySaving(hook: stage.hook.rawValue, object: stage.object?.storedID)
     }
 
-    /// Whether `call` would take away what a running save is about to write; then the save reports it.
+    /// Whether `call` would discard the changes that a running save is about to write; if so, the save reports it.
     func refusesWhileSaving(_ call: String) -> Bool {
         guard let stage, !stage.hook.isAfterCommit else { return false }
         let reason = Violation.Reason.notWhileSaving(call: call, hook: stage.hook.rawValue)

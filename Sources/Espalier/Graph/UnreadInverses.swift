@@ -4,8 +4,9 @@
 // Invariants
 //   1. All notes are applied before a to-many relationship of a new object is read or changed, by its changes or by its
 //      ID: every reader finds both sides equal.
-//   2. Notes are of unordered relationships that are not sent to a store: a save needs neither them nor their order.
-// Applied late, because an import reads hardly any of these sets: see Decisions, "Unread inverses".
+//   2. Notes are only of unordered relationships that are not sent to a store: a save needs neither them nor their
+//      order.
+// They are applied late because an import reads hardly any of these sets: see Decisions, "Unread inverses".
 
 import EspalierModel
 
@@ -13,21 +14,21 @@ import EspalierModel
 struct UnreadInverses {
     /// The additions from one entity to another across one relationship.
     ///
-    /// An import has one for each object, so the group holds once what all of them share.
+    /// An import makes one addition per object, so a group stores the parts that its additions share only once.
     private struct Group {
-        /// The first of each.
+        /// The first addition's IDs; the others differ only in their keys.
         let owner: ObjectID
         let destination: ObjectID
         let slot: Int
         var keys: [(owner: UInt64, destination: UInt64)] = []
 
-        /// Whether IDs differ from the first ones in their keys only.
+        /// Whether an addition differs from the group's first one only in the keys.
         func takes(_ destination: ObjectID, _ owner: ObjectID, _ slot: Int) -> Bool {
             self.slot == slot && self.owner.isOfSameKind(as: owner) && self.destination.isOfSameKind(as: destination)
         }
     }
 
-    /// Few, so they are searched.
+    /// The groups are few, so they are searched one by one.
     private var groups: [Group] = []
 
     /// Notes that `destination` is one more destination of `owner`, which is new.

@@ -1,9 +1,9 @@
-// Objects that were loaded together, so that their faults fire together (F-2).
+// A group of objects that were loaded together, and whose faults fire together (F-2).
 //
 // Invariants
-//   1. A cohort holds IDs and other cohorts, and never objects: objects point at cohorts. Rows and lists that a cohort
-//      has loaded lie in the cache of its context.
-//   2. Each cohort makes the cohort across one relationship once. A walk through the graph therefore costs one trip to
+//   1. A cohort holds IDs and other cohorts, and never objects: objects refer to cohorts. Rows and lists that a cohort
+//      has loaded are in the cache of its context.
+//   2. Each cohort makes the cohort across one relationship once. A walk through the graph therefore costs one call to
 //      the store for each step of the path and each kind of content, however many objects each step reaches.
 //   3. A cohort that a step has made belongs to the one cohort from which the step leads. Cohorts form trees. A tree is
 //      freed without recursion, because a path may be as long as the store.
@@ -13,33 +13,34 @@ import EspalierStore
 
 /// A group of objects that one fetch, or one relationship of another cohort, has loaded.
 final class Cohort: SharedByObjects {
-    /// How many objects one trip to the store loads at most; bounds the memory that one fault can ask for.
+    /// The largest number of objects that one call to the store loads; bounds the memory that one fault can use.
     static let tripSizeMax = 4096
 
     private(set) var members: [ObjectID]
-    /// The rows of `members` as they were fetched, where no objects were made for all of them.
+    /// The rows of `members` as fetched, if the fetch did not make an object for each of them.
     let fetchedRows: SnapshotList?
     private let cache: RowCache
-    /// The members whose rows are kept; some may be named twice, but all together no more than `keptCountMax` times.
+    /// The members whose rows the cache keeps; a member may occur twice (see `keptCountMax`).
     private var rows: [ObjectID] = []
-    /// The members whose lists are kept: those of the relationship that was asked for first, and of others.
+    /// The members whose lists the cache keeps, for the relationship that was loaded first; `otherLists` has the
+    /// others.
     private var firstLists: (slot: Int, owners: [ObjectID])?
     private var otherLists: [(slot: Int, owners: [ObjectID])] = []
-    /// The members whose lists were counted, by slot.
+    /// The members whose lists were counted, by slot of the relationship.
     private var counted = SlotValues<ObjectIDSet>()
-    /// The cohorts across relationships, one after the other: few, so they are searched.
+    /// The cohorts across relationships, as a linked list: they are few, so a search visits them in turn.
     private var firstStep: Cohort?
     private var nextStep: Cohort?
-    /// The relationship that leads here from another cohort, the same for an entity and its subentities.
+    /// The relationship across which this cohort was made; an entity and its subentities share it.
     private let origin: (declaredBy: Int, slot: Int, isToMany: Bool)?
-    /// Where the members stand, once that was asked.
+    /// The position of each member, computed on first use.
     private var places: ObjectIDTable<Int>?
-    /// Where the last trip ended.
+    /// The position at which the last call to the store ended.
     private var nextPlace = 0
-    /// How many members a trip may look at to find those that fulfil a condition.
+    /// The number of members that the next call may test with its condition.
     private var looks: Int
 
-    /// Each of `members` stands for one object; some may be named twice.
+    /// Each of `members` denotes one object; a member may occur twice.
     init(
         _ members: [ObjectID], fetchedRows: SnapshotList? = nil, cache: RowCache, across origin: Relationship? = nil
     ) {
@@ -56,8 +57,8 @@ final class Cohort: SharedByObjects {
         if firstStep != nil { endSteps() }
     }
 
-    /// Frees the cohorts across relationships one by one: those of a step that ends join the front of the list, so that
-    /// no `deinit` runs inside another one.
+    /// Frees the cohorts across relationships one by one: the steps of an ending cohort are moved to the front of the
+    /// list, so that no `deinit` runs inside another one.
     private func endSteps() {
         var ending = firstStep.take()
         while ending != nil {
@@ -72,23 +73,23 @@ final class Cohort: SharedByObjects {
         }
     }
 
-    /// How many names of members one list holds at most, besides those of the last trip.
+    /// The most entries of one list of members, apart from those of the last call to the store.
     private var keptCountMax: Int { 2 * members.count }
 
-    /// Lets the cache keep the rows of `ids` for as long as this cohort lives.
+    /// Makes the cache keep the rows of `ids` until this cohort ends.
     ///
-    /// They are members, or an object of this cohort that has got another ID since.
+    /// The IDs are of members, or of an object of this cohort that has received another ID since.
     ///
-    /// - Complexity: O(`ids`), spread over many calls: a member that is refreshed is named once more, and the list is
-    ///   made one of different members before it has `keptCountMax`.
+    /// - Complexity: O(`ids`), amortized: a refreshed member is appended again, and a list that exceeds `keptCountMax`
+    ///   is reduced to distinct members.
     func keepRows(of ids: [ObjectID]) {
         if rows.isEmpty { rows = ids } else { rows.name(ids, countMax: keptCountMax) }
         assert(checkInvariants())
     }
 
-    /// Keeps the destinations of a to-many relationship of each owner, a member, for as long as this cohort lives.
+    /// Keeps the destinations of a to-many relationship of each owner, a member, until this cohort ends.
     ///
-    /// - Complexity: as with `keepRows`.
+    /// - Complexity: that of `keepRows`.
     func keep(_ found: [[ObjectID]], of owners: [ObjectID], at slot: Int) {
         cache.add(found, of: owners, at: slot)
         if firstLists == nil {
@@ -103,7 +104,7 @@ final class Cohort: SharedByObjects {
         assert(checkInvariants())
     }
 
-    /// Keeps the length of a list of `owner`, a member, for as long as this cohort lives.
+    /// Keeps the length of a list of `owner`, a member, until this cohort ends.
     func keep(count: Int, of owner: ObjectID, at slot: Int) {
         cache.add(count: count, of: owner, at: slot)
         if !counted.contains(slot) { counted.set(ObjectIDSet(), at: slot) }
@@ -120,7 +121,7 @@ final class Cohort: SharedByObjects {
         for (slot, owners) in otherLists { cache.forgetLists(of: owners, at: slot) }
     }
 
-    /// Asserts the invariants; to be called in `assert`.
+    /// Asserts the invariants; call it inside `assert`.
     func checkInvariants() -> Bool {
         var (step, stepCount) = (firstStep, 0)
         while let next = step {
@@ -136,7 +137,8 @@ final class Cohort: SharedByObjects {
         return true
     }
 
-    /// The cohort of all destinations of this one's members, if that step was taken before; it lives as long as this.
+    /// The cohort of all destinations of this one's members, if that step was made before; it lives as long as this
+    /// cohort.
     func step(across relationship: Relationship) -> Unretained<Cohort> {
         var step = Unretained(firstStep)
         while let (isWanted, next) = step.withObject({ ($0.isAcross(relationship), Unretained($0.nextStep)) }),
@@ -162,9 +164,9 @@ final class Cohort: SharedByObjects {
         return Unretained(cohort)
     }
 
-    /// Takes in what further lists or rows of the cohort that leads here have led to.
+    /// Adds destinations of rows or lists that the previous cohort has loaded later.
     ///
-    /// - Complexity: O(`destinations`) once the places of the members are known, which is O(members).
+    /// - Complexity: O(`destinations`), and O(members) on first use, which computes the positions of the members.
     func add(_ destinations: some Sequence<ObjectID>) {
         notePlaces()
         for id in destinations where places?[id] == nil {
@@ -173,7 +175,7 @@ final class Cohort: SharedByObjects {
         }
     }
 
-    /// Whether a step was taken across a to-one relationship.
+    /// Whether there is a step across a to-one relationship.
     var hasStepAcrossRows: Bool {
         var step = firstStep
         while let next = step {
@@ -183,9 +185,9 @@ final class Cohort: SharedByObjects {
         return false
     }
 
-    /// Takes what a row leads to into the cohorts of the steps across to-one relationships.
+    /// Adds the destinations of a row to the cohorts of the steps across to-one relationships.
     ///
-    /// - Parameter isKind: whether the row's entity has what the entity with this index declares.
+    /// - Parameter isKind: whether the row's entity is or inherits from the entity with this index.
     func addDestinations(of row: borrowing ObjectSnapshot, isKind: (_ entity: Int) -> Bool) {
         var step = firstStep
         while let next = step {
@@ -207,22 +209,22 @@ final class Cohort: SharedByObjects {
         self.places = places
     }
 
-    /// Where a member stands; mostly where the last trip ended.
+    /// The position of a member; mostly the position at which the last call ended.
     private func place(of id: ObjectID) -> Int? {
         if nextPlace < members.count, members[nextPlace] == id { return nextPlace }
         notePlaces()
         return places?[id]
     }
 
-    /// At most `tripSizeMax` members that fulfil `isNeeded`: those from `id` on, then those before it.
+    /// At most `tripSizeMax` members that satisfy `isNeeded`: those from `id` on, then those before it.
     ///
-    /// `id` is the first. Where objects are refreshed one by one, hardly any other member fulfils it: the cohort does
-    /// not look at all of them each time.
+    /// `id` is the first one. If objects are refreshed one by one, hardly any other member satisfies the condition, so
+    /// a call tests only some of the members.
     ///
     /// - Complexity: O(members found), on average over all calls.
     func members(around id: ObjectID, where isNeeded: (ObjectID) -> Bool) -> [ObjectID] {
         if members.isEmpty { return [id] }
-        // Mostly the first asks, and all are needed: then no copy is made.
+        // Fast path without a copy: the first member asks, and all are needed.
         var offset = 0
         if members.first == id {
             offset = 1
@@ -254,15 +256,15 @@ final class Cohort: SharedByObjects {
         return result
     }
 
-    /// How many members a trip may look at whatever came before, how many more for each that earlier ones have found,
-    /// and how many at most.
+    /// How many members a call may always test, how many more for each member that earlier calls have found, and the
+    /// maximum of this credit.
     private static let looksMin = 64
     private static let looksForEach = 16
     private static func looksMax(_ memberCount: Int) -> Int { 2 * memberCount }
 }
 
 extension [ObjectID] {
-    /// Appends `ids`; names each only once if there are more than `countMax` then.
+    /// Appends `ids`, and removes duplicates if there are more than `countMax` IDs then.
     fileprivate mutating func name(_ ids: [ObjectID], countMax: Int) {
         self += ids
         if count > countMax { self = ObjectIDSet(self).ids }

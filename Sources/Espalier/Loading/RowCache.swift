@@ -1,9 +1,9 @@
-// Rows and destination lists that were loaded ahead for whole cohorts and are not in an object yet (PS-29).
+// Rows and destination lists that were loaded in advance for whole cohorts and are not in an object yet (PS-29).
 //
 // Invariants
 //   1. All entries are of the generation that the context reads (`ReadGeneration`). A save, refresh or merge removes
-//      the entries that it makes old. A move to another generation empties the cache.
-//   2. An entry lives at most as long as the cohort that asked for it.
+//      the entries that it makes obsolete. A move to another generation empties the cache.
+//   2. An entry lives at most as long as the cohort that requested it.
 
 import EspalierModel
 import EspalierStore
@@ -14,15 +14,15 @@ final class RowCache {
     /// By slot of the to-many relationship, then by owner.
     private var lists: [ObjectIDTable<[ObjectID]>] = []
 
-    /// How long lists are that were counted and not read, by slot and then by owner.
+    /// The lengths of lists that were counted and not read, by slot and then by owner.
     private var counts = SlotValues<ObjectIDTable<Int>>()
 
-    /// Goes up whenever rows that were read earlier may be old: a save, refresh or merge.
+    /// Incremented whenever rows that were read earlier may be obsolete: by a save, refresh or merge.
     private(set) var changeCount = 0
 
     func row(of id: ObjectID) -> ObjectSnapshot? { rows[id] }
 
-    /// The destination of a to-one relationship in the row of `id`, if that is here.
+    /// The destination of a to-one relationship in the row of `id`, if the cache has the row.
     func destination(of id: ObjectID, at slot: Int) -> ObjectID? {
         rows.withValue(of: id) { $0.destination(at: slot) } ?? nil
     }
@@ -30,7 +30,7 @@ final class RowCache {
     /// The destinations of a to-many relationship of `owner`.
     func list(of owner: ObjectID, at slot: Int) -> [ObjectID]? { slot < lists.count ? lists[slot][owner] : nil }
 
-    /// How many destinations a to-many relationship of `owner` has.
+    /// The number of destinations of a to-many relationship of `owner`, if it is known.
     func count(of owner: ObjectID, at slot: Int) -> Int? { list(of: owner, at: slot)?.count ?? counts[slot]?[owner] }
 
     func add(_ row: consuming ObjectSnapshot) {
@@ -65,7 +65,7 @@ final class RowCache {
         Self.remove(owners, from: &lists[slot])
     }
 
-    // The table of a slot is reached once for all owners.
+    // Both functions look up the table of a slot once for all owners.
 
     private static func enter(
         _ found: [[ObjectID]], of owners: [ObjectID], in table: inout ObjectIDTable<[ObjectID]>

@@ -1,21 +1,21 @@
-// How one object adopts a newer row: which of its changes stay, and how the other ends of its relationships follow.
+// The adoption of a newer row by one object: which of its changes stay, and how the other ends of relationships follow.
 
 import EspalierModel
 import EspalierStore
 
-/// Why an object takes a newer row, which says what it keeps.
+/// The reason why an object adopts a newer row, which determines the changes that stay.
 enum Rebase {
-    /// All changes stay; those of properties that the store has changed too keep their base, unless the conflict is
+    /// All changes stay. If the store has changed the same property, the change keeps its base, unless the conflict is
     /// settled.
     case merging(settled: Set<ObjectID>)
     /// There is a conflict, and this policy decides it.
     case deciding(MergePolicy)
 
-    /// Whether a property has the value of this context afterwards.
+    /// Whether a property has this context's value afterwards.
     ///
     /// - Parameters:
-    ///   - isChangedHere: whether it is among the changes, and differs from what is committed.
-    ///   - isChangedThere: whether the store has another value than the change was based on.
+    ///   - isChangedHere: whether the property has a change that differs from the committed value.
+    ///   - isChangedThere: whether the store's value differs from the base of the change.
     fileprivate func keeps(isChangedHere: Bool, isChangedThere: Bool) -> Bool {
         switch self {
         case .merging, .deciding(.objectTrump), .deciding(.error): isChangedHere
@@ -25,7 +25,8 @@ enum Rebase {
         }
     }
 
-    /// Whether an object stays related to what it was given to here, although the newer row of another one leads to it.
+    /// Whether an object keeps the relationship that it got here, although the newer row of another object refers to
+    /// it.
     var keepsOtherEnds: Bool {
         switch self {
         case .merging, .deciding(.objectTrump), .deciding(.overwrite): true
@@ -33,7 +34,7 @@ enum Rebase {
         }
     }
 
-    /// Whether an ordered list takes the store's order.
+    /// Whether an ordered list adopts the store's order.
     fileprivate func takesOrderOfStore(_ list: ListMerge) -> Bool {
         switch self {
         case .merging, .deciding(.objectTrump), .deciding(.error): !list.isMovedHere
@@ -44,19 +45,19 @@ enum Rebase {
 }
 
 extension ManagedObject {
-    /// The value that the change of an attribute was made on: what is committed, or was when it was made.
+    /// The committed value from which an attribute was changed; for an unchanged attribute, the committed value.
     func base(ofAttribute slot: Int) -> AttributeValue? {
         changes?.values.bases?.attributes[slot] ?? row?.value(at: slot)
     }
 
-    /// The destination that the change of a to-one relationship was made on.
+    /// The committed destination from which a to-one relationship was changed.
     func base(ofDestination slot: Int) -> ObjectID? {
         changes?.values.bases?.destinations[slot] ?? row?.destination(at: slot)
     }
 
-    /// Adopts a newer row; the values that this object keeps of its own become its changes.
+    /// Adopts a newer row; values of this object that stay become its changes.
     ///
-    /// - Parameter decisions: what becomes of its to-one relationships.
+    /// - Parameter decisions: the destinations of its to-one relationships.
     func rebase(onto stored: ObjectSnapshot, _ decisions: [ToOneDecision], _ rebase: Rebase) {
         let bases = basesAfter(rebase, stored)
         var changesAttributes = false
@@ -87,7 +88,7 @@ extension ManagedObject {
         if case .deciding(.rollback) = rebase { undoToManyChanges() }
     }
 
-    /// What becomes of the to-one relationships if this object takes a newer row.
+    /// The destinations that the to-one relationships get if this object adopts a newer row.
     func toOneDecisions(_ stored: ObjectSnapshot, _ rebase: Rebase) -> [ToOneDecision] {
         entity.relationships.lazy.filter { !$0.isToMany }.map { relationship in
             let slot = relationship.slot
@@ -104,7 +105,7 @@ extension ManagedObject {
         }
     }
 
-    /// The bases to keep for changes that stay although the store has changed the same properties.
+    /// The bases to keep, for changes that stay although the store has changed the same properties.
     private func basesAfter(_ rebase: Rebase, _ stored: ObjectSnapshot) -> ChangeBases? {
         guard case .merging(let settled) = rebase, !settled.contains(storedID), let values = changes?.values, let row
         else { return nil }
@@ -112,7 +113,7 @@ extension ManagedObject {
         for (slot, value) in values.attributes.pairs where !entity.attributes[slot].isTransient {
             let (committed, theirs) = (row.value(at: slot), stored.value(at: slot))
             if value == theirs {
-                // Both sides have set the same value: that is no change any more.
+                // Both sides have set the same value, so the change ends.
                 attributes[slot] = nil
             } else if value != committed, attributes[slot] == nil, theirs != committed {
                 attributes.set(committed, at: slot)
@@ -134,11 +135,11 @@ extension ManagedObject {
             lists: lists)
     }
 
-    /// Whether a to-one relationship is empty although this context has not changed it: the object that the row leads
-    /// to was related to another one.
+    /// Whether a to-one relationship is empty although this context has not changed it: the destination in the row is
+    /// related to another object here.
     private func yields(_ slot: Int) -> Bool { changes?.values.yielded.contains(slot) == true }
 
-    /// Forgets bases of what is not changed any more: a later change is made on what is committed then.
+    /// Forgets the bases of properties without a change; a later change has the committed value as its base.
     private func forgetUnusedBases() {
         guard let values = changes?.values, var bases = values.bases else { return }
         var (attributes, destinations) = (bases.attributes, bases.destinations)
@@ -151,8 +152,8 @@ extension ManagedObject {
         changeable().values.bases = bases
     }
 
-    /// Leaves to-one relationships of a deleted object to a newer row, where they were only emptied here: mostly, as
-    /// what they led to goes as well.
+    /// Adopts a newer row's to-one destinations of a deleted object where this context has only emptied them, usually
+    /// because it deletes the destinations too.
     func followEmptied(_ stored: ObjectSnapshot) {
         for (slot, destination) in changes?.values.destinations.pairs ?? [] where destination == nil {
             if stored.destination(at: slot) != row?.destination(at: slot) {
@@ -161,7 +162,7 @@ extension ManagedObject {
         }
     }
 
-    /// Forgets what an attribute was changed from, as it is what is committed again.
+    /// Forgets the base of an attribute that has its committed value again.
     func forgetBase(ofAttribute slot: Int) {
         guard let bases = changes?.values.bases, bases.attributes.contains(slot) else { return }
         var attributes = bases.attributes
@@ -170,7 +171,7 @@ extension ManagedObject {
             version: bases.version, attributes: attributes, destinations: bases.destinations, lists: bases.lists)
     }
 
-    /// Forgets what a to-one relationship was changed from, as it is what is committed again.
+    /// Forgets the base of a to-one relationship that has its committed destination again.
     func forgetBase(ofDestination slot: Int) {
         guard let bases = changes?.values.bases, bases.destinations.contains(slot) else { return }
         var destinations = bases.destinations
@@ -179,12 +180,12 @@ extension ManagedObject {
             version: bases.version, attributes: bases.attributes, destinations: destinations, lists: bases.lists)
     }
 
-    /// Forgets what changes were based on: they are based on the row from now on.
+    /// Forgets the bases of all changes: the row is their base from now on.
     func forgetBases() {
         if changes?.values.bases != nil { changeable().values.bases = nil }
     }
 
-    /// Whether both sides have changed a property to different values since the change here was made.
+    /// Whether the store has changed a property that has a change here, and the two values differ.
     var hasMergeConflict: Bool {
         guard let values = changes?.values, let bases = values.bases, let row else { return false }
         for (slot, base) in bases.attributes.pairs {
@@ -202,7 +203,7 @@ extension ManagedObject {
 
     // MARK: Lists
 
-    /// The ordered relationships in which both sides have moved destinations, each in another way.
+    /// The ordered relationships in which both sides have moved destinations, in different ways.
     var listConflicts: [(slot: Int, list: ListMerge)] {
         guard let values = changes?.values, let bases = values.bases else { return [] }
         return bases.lists.pairs.compactMap { slot, base in
@@ -212,7 +213,7 @@ extension ManagedObject {
         }
     }
 
-    /// Merges changed orders with those that the store has by now.
+    /// Merges changed orders with those that the store has now.
     func mergeLists(_ rebase: Rebase) {
         guard let values = changes?.values else { return }
         if case .deciding(.rollback) = rebase { return }
@@ -236,15 +237,16 @@ extension ManagedObject {
         }
     }
 
-    /// Notes that the store may hold other lists than those that unordered relationships were changed from.
+    /// Records that the store may now have other lists than those on which changes of unordered relationships are
+    /// based.
     func noteOtherLists() {
         for (slot, change) in changes?.values.toMany.pairs ?? [] where !change.isWhole {
             noteMerge(of: change, at: slot)
         }
     }
 
-    /// Leaves those to the store that left a list while the row was gone and whose own relationships make the list, if
-    /// these are not changed here.
+    /// Forgets the removal of destinations that left a list while the row was deleted, if their own to-one
+    /// relationships define the list and are not changed here: the store decides about them.
     func followUnchangedMembers() {
         guard let context = managedObjectContext else { return }
         for (slot, change) in changes?.values.toMany.pairs ?? [] {
@@ -265,8 +267,8 @@ extension ManagedObject {
         }
     }
 
-    /// Notes at both ends of an unordered relationship that the store may have changed it; where the other end is
-    /// ordered, that one tells what was changed here.
+    /// Records at both ends of an unordered relationship that the store may have changed it; if the other end is
+    /// ordered, its list describes the changes of this context instead.
     private func noteMerge(of change: ToManyChange, at slot: Int) {
         let relationship = entity.relationships[slot]
         guard let context = managedObjectContext, !isListed(across: relationship) else { return }
@@ -277,7 +279,7 @@ extension ManagedObject {
         }
     }
 
-    /// Makes the changes at the other ends of a merged list say what it says, where those are sets.
+    /// Makes the changes at the other ends agree with a merged list, where those ends are unordered.
     private func tellOwners(
         of merged: [ObjectID], storedAs stored: [ObjectID], formerly base: [ObjectID], at slot: Int
     ) {
@@ -304,7 +306,7 @@ extension ManagedObject {
         managedObjectContext?.hasBases = true
     }
 
-    /// Whether a destination that the store has added can be one here: it was not related to another object meanwhile.
+    /// Whether this list can adopt a destination that the store has added: it is not deleted or related elsewhere here.
     private func isFree(_ id: ObjectID, at slot: Int, unless list: [ObjectID]) -> Bool {
         guard let other = managedObjectContext?.memory.registry[id], !list.contains(id) else { return true }
         if other.isDeleted { return false }
@@ -314,7 +316,7 @@ extension ManagedObject {
         return destination == storedID || destination == other.row?.destination(at: inverse.slot)
     }
 
-    /// Makes unchanged destinations faults that joined a list or left it, if their own rows say so.
+    /// Makes unchanged destinations that joined or left a list faults, if their rows in memory contradict the new list.
     private func refreshMembers(of stored: [ObjectID], orOf base: [ObjectID], at slot: Int) {
         guard let context = managedObjectContext, let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany
         else { return }
@@ -326,8 +328,8 @@ extension ManagedObject {
         }
     }
 
-    /// Gives an object that is inserted again the destinations that it had, where both ends list them; where they are
-    /// led to by to-one relationships of the others, those that lead here.
+    /// Restores the to-many destinations of an object that is inserted again: all known ones, or, if the inverse is
+    /// to-one, those whose unsaved destination is this object.
     func relateManyAgain(across relationship: Relationship, _ known: [ObjectID]) {
         let slot = relationship.slot
         let inverse = withShape { $0.inverses[slot] }
@@ -355,11 +357,12 @@ extension ManagedObject {
 
     // MARK: The other ends
 
-    /// Whether the object that a newer row leads to is deleted here, or was related to another one here.
+    /// Whether the object to which a newer row refers is deleted here, or was related to another one here.
     private func isTaken(_ id: ObjectID, across relationship: Relationship, _ keepsOtherEnds: Bool) -> Bool {
         guard let other = managedObjectContext?.memory.registry[id] else { return false }
         let inverse = withShape { $0.inverses[relationship.slot] }
-        // Only `nullify` leads away from what is deleted: the save does what the other rules say to what leads there.
+        // Only `nullify` clears references to a deleted object; the save applies the other rules to the referring
+        // objects.
         if other.isDeleted {
             return other.state.contains(.inaccessible) || inverse.map { $0.deleteRule == .nullify } != false
         }
@@ -385,15 +388,15 @@ extension ManagedObject {
         }
     }
 
-    /// Makes the other end of a to-one relationship have this object, or not have it.
+    /// Adds this object to the other end of a to-one relationship, or removes it there.
     ///
-    /// - Parameter isStored: whether the store holds it so already.
+    /// - Parameter isStored: whether the store already has this state.
     func relateOtherEnd(_ id: ObjectID, across relationship: Relationship, isRelated: Bool, isStored: Bool) {
         guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
             return
         }
         let other = context.object(for: id, from: self, across: relationship)
-        // An object whose row is gone keeps its values, with which it may be inserted again.
+        // An object whose row is deleted keeps its values, with which it may be inserted again.
         if !other.state.isDisjoint(with: [.deleted, .inaccessible, .gone]) { return }
         if other === self && inverse === relationship { return }
         if inverse.isToMany {
@@ -428,7 +431,7 @@ extension ManagedObject {
         other.addRaw(storedID, to: inverse)
     }
 
-    /// Gives up unsaved destinations of to-one relationships, on both sides; the row says what they are from now on.
+    /// Discards unsaved destinations of to-one relationships, on both sides; from now on the row has the destinations.
     func forgetDestinations() {
         for (slot, destination) in changes?.values.destinations.pairs ?? [] {
             if let destination {
@@ -438,11 +441,11 @@ extension ManagedObject {
         }
     }
 
-    /// Takes back what was added to and removed from to-many relationships, on both sides.
+    /// Reverts additions to and removals from to-many relationships, on both sides.
     ///
-    /// An object that a to-one relationship led here from goes back to what is committed.
+    /// An added object whose to-one relationship refers to this one returns to its committed destination.
     ///
-    /// - Parameter isGone: whether the row is deleted: then nothing comes back.
+    /// - Parameter isGone: whether the row is deleted: then no removed destination is added again.
     func undoToManyChanges(isGone: Bool = false) {
         guard let context = managedObjectContext, let values = changes?.values else { return }
         for (slot, change) in values.toMany.pairs {
@@ -477,7 +480,7 @@ extension ManagedObject {
         }
     }
 
-    /// The destination that is committed, if it can be one: it is not deleted, and it is not `other`.
+    /// The committed destination, if it is possible: it is not deleted, and it is not `other`.
     private func committedDestination(at slot: Int, besides other: ManagedObject) -> ObjectID? {
         guard let id = row?.destination(at: slot), id != other.storedID,
             managedObjectContext?.memory.registry[id]?.isDeleted != true
@@ -487,7 +490,7 @@ extension ManagedObject {
 }
 
 extension ToManyChange {
-    /// What came and what went, compared with what it was made on.
+    /// The added and removed destinations, compared with the base of the change.
     var differences: (added: [ObjectID], removed: [ObjectID]) {
         guard let list else { return (added.sorted(by: ObjectID.inOrderOfCreation), Array(removed)) }
         let (before, now) = (Set(base), Set(list))

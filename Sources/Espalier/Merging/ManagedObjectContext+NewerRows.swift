@@ -1,11 +1,11 @@
-// Newer rows below unsaved changes: how changed objects become as new as the store, and keep what they changed.
+// Newer rows below unsaved changes: changed objects adopt the store's newest rows and keep their changes.
 //
 // Invariants
-//   1. After an object has adopted a newer row, both ends of its relationships agree in this context. If the other end
-//      is part of a row too, that row is as new, or adopted together with it.
-//   2. If a newer row comes below a change, the change keeps the first committed value that it was made on, unless the
-//      store still has that value (`ChangeBases`). The next save finds out whether both sides changed the property, and
-//      asks the policy.
+//   1. After an object has adopted a newer row, both ends of its relationships agree in this context. If a row stores
+//      the other end too, that row is as new, or adopted together with it.
+//   2. If an object adopts a newer row below a change, the change keeps the first committed value on which it was
+//      based, unless the store still has that value (`ChangeBases`). The next save finds out whether both sides changed
+//      the property, and asks the policy.
 //   3. Lists at the other end follow from to-one values. They are read again, and change here only if the object
 //      decides differently from the store.
 //   4. The caller has moved the context to the newest generation.
@@ -15,19 +15,19 @@ import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// Puts the changes of stored objects onto the newest rows.
+    /// Bases the changes of stored objects on the newest rows.
     ///
-    /// A changed one whose row is gone stays as it is, for the next save to find; a deleted one leaves the context.
-    /// What cannot be read is recorded.
+    /// A changed object whose row is deleted stays as it is, and the next save finds that out; a deleted one leaves the
+    /// context. If rows cannot be read, the error is recorded.
     ///
-    /// - Parameter isAsked: whether the application asks for it, which settles conflicts that a save has reported.
+    /// - Parameter isAsked: whether the application requests it, which settles conflicts that a save has reported.
     func takeNewerRows(of objects: [ManagedObject], isAsked: Bool = false) {
         guard !objects.isEmpty else { return }
         var (found, settled, left): ([VersionConflict], Set<ObjectID>, Set<ObjectID>) = ([], [], [])
         do throws(ContextError) {
             for (object, stored) in try storedRows(ofObjects: objects) {
                 guard let stored else {
-                    // The values of a row that is gone cannot be read again.
+                    // A deleted row has no values to read again.
                     if noteGone(object) { left.insert(object.storedID) }
                     continue
                 }
@@ -42,7 +42,7 @@ extension ManagedObjectContext {
                     object.forgetBases()
                 }
                 guard let row = object.row, row.version != stored.version else {
-                    // Lists are no part of a row.
+                    // The row is the same, but lists, which are not part of a row, may have changed.
                     if object.state.contains(.deleted) { runRulesAgain(of: object) }
                     continue
                 }
@@ -61,7 +61,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The stored rows of objects, which may be of several stores; `nil` where there is none.
+    /// The stored rows of objects, which may be of several stores; `nil` for an object without a row.
     func storedRows(
         ofObjects objects: [ManagedObject]
     ) throws(ContextError) -> [(object: ManagedObject, stored: ObjectSnapshot?)] {
@@ -75,10 +75,10 @@ extension ManagedObjectContext {
         return rows
     }
 
-    /// Puts objects onto newer rows: first all lists, then rows, as to-one relationships change lists at their other
-    /// ends.
+    /// Makes objects adopt newer rows: first all lists, then rows, because to-one relationships change lists at their
+    /// other ends.
     ///
-    /// - Parameter rebase: how each object does it; none prefers the store where another one does not.
+    /// - Parameter rebase: the way in which each object adopts its row. Either all prefer the store or none does.
     func rebase(_ conflicts: [VersionConflict], _ rebase: (ObjectID) -> Rebase) {
         for conflict in conflicts {
             guard let object = memory.registry[conflict.id], !object.state.contains(.deleted), conflict.stored != nil
@@ -106,7 +106,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Makes a deletion expect a newer row; delete rules run again, on what that row leads to.
+    /// Makes a deletion expect a newer row; delete rules run again, on the destinations of that row.
     private func takeRow(_ stored: ObjectSnapshot, belowDeletionOf object: ManagedObject) {
         object.followEmptied(stored)
         object.row = stored
@@ -119,10 +119,10 @@ extension ManagedObjectContext {
         runsRulesAgain = true
     }
 
-    /// The conflicts, and those of changed objects that rows in conflict are, were or shall be related to, where that
-    /// is written with the rows of both: one to one, or in order.
+    /// The conflicts, and those of the changed objects to which the objects in conflict are, were or will be related,
+    /// where the rows of both ends store the relationship: one-to-one, or ordered.
     ///
-    /// What the cache holds of the other ends is forgotten; unchanged ones take the newer row.
+    /// Cached rows and lists of the other ends are removed; unchanged objects there adopt the newer row.
     func withOtherEnds(_ conflicts: [VersionConflict]) throws(ContextError) -> [VersionConflict] {
         var (all, seen, next) = (conflicts, Set(conflicts.map(\.id)), 0)
         for object in objectsLeading(to: conflicts) where seen.insert(object.storedID).inserted {
@@ -152,9 +152,9 @@ extension ManagedObjectContext {
         return all
     }
 
-    /// The objects whose rows, as they were read, lead to rows that are gone.
+    /// The objects whose rows in memory refer to deleted rows.
     ///
-    /// - Complexity: O(objects in memory) if a row is gone.
+    /// - Complexity: O(objects in memory) if a row is deleted.
     private func objectsLeading(to conflicts: [VersionConflict]) -> [ManagedObject] {
         let gone = Set(conflicts.lazy.filter { $0.stored == nil }.map(\.id))
         guard !gone.isEmpty else { return [] }
@@ -172,7 +172,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The conflict of a changed object whose row is old; an unchanged one becomes a fault, to take the newer row.
+    /// The conflict of a changed object whose row is old; an unchanged one becomes a fault, which reads the newer row.
     private func findConflict(
         ofOld object: ManagedObject, isKnownToBeOld: Bool = false
     ) throws(ContextError) -> VersionConflict? {
@@ -192,7 +192,7 @@ extension ManagedObjectContext {
         return nil
     }
 
-    /// Makes an unchanged object a fault, whose next use reads the newest row; a save that fails takes that back.
+    /// Makes an unchanged object a fault, whose next use reads the newest row; a save that fails reverts this.
     func takeNewestRow(ofUnchanged object: ManagedObject) {
         assert(!object.hasChanges, "a changed object would lose its changes")
         refreshedBySave?.append(RefreshedObject(object))
@@ -201,8 +201,8 @@ extension ManagedObjectContext {
         object.turnIntoFault()
     }
 
-    /// Makes an object that is about to change with another one, which took a newer row, take the newest one first: it
-    /// must not be written as it was before.
+    /// Makes an object adopt the newest row before it changes together with another object that has adopted one: a save
+    /// must not write its older row.
     func takeNewestRow(ifUnchanged object: ManagedObject) {
         if object.isClean, object.hasRow { takeNewestRow(ofUnchanged: object) }
     }

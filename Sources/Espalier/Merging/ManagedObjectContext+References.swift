@@ -1,20 +1,19 @@
-// Consequences of the store's rules for relationships: destinations that are gone, and rows that delete rules have
-// deleted or changed although the save did not name them.
+// Consequences of the store's rules for relationships: deleted destinations, and rows that delete rules have deleted or
+// changed although the save did not name them.
 //
 // Invariants
-//   1. A destination that is gone is dropped. The merge policy decides what replaces it, and the save then goes through
-//      all its checks again.
-// Not here: which rows go (DeleteRules of the store).
+//   1. A deleted destination is dropped. The merge policy decides what replaces it, and the save then repeats all its
+//      checks.
+// Not here: which rows delete rules delete (DeleteRules of the store).
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// Changes the relationships that lead to rows which another context or process has deleted, as the merge policy
-    /// says.
+    /// Changes the relationships to rows that another context or process has deleted, as the merge policy says.
     ///
-    /// `storeTrump` goes back to what the store holds, `rollback` gives up all changes of the object, `objectTrump`
-    /// and `overwrite` keep them and leave out what no longer is.
+    /// `storeTrump` restores the destinations that the store holds. `rollback` discards all changes of the object.
+    /// `objectTrump` and `overwrite` keep the changes and leave out the deleted destinations.
     ///
     /// - Throws: `ContextError.references` or `.violations` with all conflicts if the policy is `error` or cannot
     ///   resolve one: a rule that forbids a deletion.
@@ -34,9 +33,11 @@ extension ManagedObjectContext {
         let destinations = conflicts.flatMap(\.destinations)
         for id in destinations { cache.invalidate(id) }
         for (object, stored) in try storedRows(ofObjects: destinations.compactMap { memory.registry[$0] }) {
-            // What is stored still goes with a cascade of this save, which may reach it by what was changed here.
+            // A cascade of this save deletes the rows that are still stored; it may reach them through changes made
+            // here.
             guard stored == nil, !object.state.contains(.deleted), !object.isInserted else { continue }
-            // With changes of its own it would have been in a conflict of its row, and been inserted again or given up.
+            // An object with changes of its own would have been in a row conflict, and inserted again or discarded
+            // there.
             memory.updated.remove(object)
             object.discardPersistentChanges()
             object.state.remove(.updated)
@@ -44,12 +45,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Applies what delete rules have done in the store to rows that the save did not name.
+    /// Applies the effects of the store's delete rules on rows that the save did not name.
     ///
-    /// - Parameter namedCount: how many deletions the save has named.
+    /// - Parameter namedCount: the number of deletions that the save has named.
     func take(_ result: SaveResult, namedCount: Int, into told: inout SavedChanges) {
         let hasOthers = result.deleted.count > namedCount
-        // There may be a million: growing step by step would hold up to three times their room.
+        // There may be a million IDs: growth in steps would use up to three times their memory.
         if hasOthers { told.deleted.reserveCapacity(told.deleted.count + result.deleted.count) }
         for id in hasOthers ? result.deleted : RowSet() {
             cache.invalidate(id)
@@ -57,7 +58,7 @@ extension ManagedObjectContext {
                 told.deleted.append(id)
                 continue
             }
-            // Those that the save has named come afterwards.
+            // The caller handles the named deletions later.
             if object.state.contains(.deleted) { continue }
             told.deleted.append(id)
             noteDeleted(object)
@@ -77,11 +78,11 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Leaves destinations whose rows are gone.
+    /// Removes destinations whose rows are deleted.
     fileprivate func drop(_ destinations: [ObjectID], from relationship: Relationship, _ policy: MergePolicy) {
         if policy == .rollback, !isInserted, let row {
             let conflict = VersionConflict(id: storedID, expectedVersion: row.version, stored: row)
-            // What others have added since is not given up.
+            // Destinations that other contexts have added since must stay, so the list is read again.
             managedObjectContext?.cache.invalidate(storedID)
             managedObjectContext?.rebase([conflict]) { _ in .deciding(.rollback) }
         }

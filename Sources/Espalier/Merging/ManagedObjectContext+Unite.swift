@@ -1,12 +1,12 @@
-// Uniting a new object with another one, when both are to be one row: what a save has merged, and what a context unites
-// before a save (MP-10).
+// Unites a new object with another one if both are to be one row: after a save has merged an insertion, or before a
+// save (MP-10).
 //
 // Invariants
 //   1. An object that is in memory for the row stays the row's object; if there is none, the new object becomes it,
 //      unless the row is of a subentity.
 //   2. An object that is dissolved into another one leaves the context. It gets the ID of the row, so that the
 //      application can find the row's object by it. Writing to it is refused, and the refusal names that ID.
-//   3. Afterwards nothing in the context names the temporary ID, and both ends of every relationship agree.
+//   3. Afterwards no object in the context refers to the temporary ID, and both ends of every relationship agree.
 // Not here: which insertions are merged (MergedInsertions of the store).
 
 package import EspalierModel
@@ -15,7 +15,7 @@ package import EspalierStore
 extension ManagedObjectContext {
     // MARK: After a save
 
-    /// Applies insertions that went into other rows; all other rows of the save are applied already.
+    /// Applies insertions that were merged into other rows; all other rows of the save are applied already.
     func takeMerged(_ part: SaveOutcome.Part, into told: inout SavedChanges) {
         guard !part.result.merged.isEmpty else { return }
         var known = Set(told.inserted).union(told.updated)
@@ -35,7 +35,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The objects of a save that are new in the store, were changed and are gone.
+    /// The objects that a save has inserted in the store, changed and deleted.
     func settled(_ part: SaveOutcome.Part) -> ChangeSet {
         guard !part.result.merged.isEmpty else { return part.changes }
         let merged = Set(part.result.merged)
@@ -49,7 +49,7 @@ extension ManagedObjectContext {
         return settled
     }
 
-    /// Gives an object without changes the row that an insertion went into.
+    /// Gives an object without changes the row into which an insertion was merged.
     private func take(_ row: ObjectSnapshot, mergedInto object: ManagedObject) {
         if object.state.contains(.inaccessible) { return refresh(object, mergesChanges: true) }
         guard let former = object.row, former.version != row.version else { return }
@@ -57,7 +57,7 @@ extension ManagedObjectContext {
         object.row = row
     }
 
-    /// Makes an object leave that was merged into the row with this ID.
+    /// Removes an object from the context that was merged into the row with this ID.
     private func dissolve(_ object: ManagedObject, to id: ObjectID) {
         noteInvalidated(object)
         memory.registry.remove(object)
@@ -68,16 +68,16 @@ extension ManagedObjectContext {
 
     // MARK: Before a save
 
-    /// Makes a new object and the object with this ID one, which the next save updates or inserts.
+    /// Unites a new object with the object that has this ID; the next save updates or inserts the result.
     ///
-    /// The values that the new object has set go into the other one, as `action` says. Relationships that lead to the
-    /// new object lead to the other one afterwards. A row that is not in memory is read from the generation that the
+    /// The values that the new object has set replace those of the other one, as `action` says. Relationships to the
+    /// new object refer to the other one afterwards. A row that is not in memory is read from the generation that the
     /// context reads.
     ///
-    /// - Returns: the object for both: the one in memory with this ID, else `object`.
-    /// - Throws: `ContextError.objectNotFound` if there is no such row or object, it is deleted here, or it is of an
-    ///   entity that does not have the properties of `object`; `.store` if it could not be read. Then nothing changes.
-    /// - Complexity: O(destinations of `object`); O(changed objects) if relationships without inverse lead to its
+    /// - Returns: the united object: the one in memory with this ID, else `object`.
+    /// - Throws: `ContextError.objectNotFound` if there is no such row or object, if it is deleted here, or if its
+    ///   entity does not have the properties of `object`; `.store` if it could not be read. Then nothing changes.
+    /// - Complexity: O(destinations of `object`); O(changed objects) if relationships without inverse refer to its
     ///   entity.
     @discardableResult
     package func unite(
@@ -105,7 +105,7 @@ extension ManagedObjectContext {
         return united
     }
 
-    /// The object with this ID, with its values in memory; if there is none, the stored row that `object` can become.
+    /// The object with this ID, with its values in memory; if there is none, the stored row that `object` can adopt.
     private func target(
         _ id: ObjectID, of object: ManagedObject
     ) throws(ContextError) -> (object: ManagedObject?, row: ObjectSnapshot?) {
@@ -127,7 +127,7 @@ extension ManagedObjectContext {
         return (other, nil)
     }
 
-    /// Makes what leads to a new object lead to another one.
+    /// Makes relationships to a new object refer to another one.
     private func lead(from object: ManagedObject, to id: ObjectID) {
         let former = object.storedID
         var leading: Set<ManagedObject> = [object]
@@ -148,7 +148,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Gives an object what another one had that was united with it.
+    /// Gives an object the values of another one that was united with it.
     private func give(_ brought: UnitedValues, to object: ManagedObject, _ action: ConstraintAction) {
         for (slot, value) in action == .merge ? brought.attributes : [] where object.attributeValue(at: slot) != value {
             if let newValues = object.changeableNewValues() {
@@ -170,7 +170,7 @@ extension ManagedObjectContext {
                 }
                 let former = object.destinationID(at: relationship.slot)
                 if former == destination { continue }
-                // The other end of a one-to-one relationship leads here already.
+                // The other end of a one-to-one relationship already refers to this object.
                 let isTaken = action == .merge || inverse?.isToMany == false
                 if let inverse, let left = isTaken ? former : destination {
                     let other = self.object(for: left, from: object, across: relationship)
@@ -182,7 +182,7 @@ extension ManagedObjectContext {
     }
 }
 
-/// The values that a new object gives to the one that it is united with.
+/// The values that a new object passes to the one with which it is united.
 private struct UnitedValues {
     /// Its temporary ID.
     let id: ObjectID
@@ -204,13 +204,13 @@ private struct UnitedValues {
 }
 
 extension ManagedObject {
-    /// The destinations of a relationship of either kind.
+    /// The destinations of a to-one or to-many relationship.
     fileprivate func destinationIDs(across relationship: Relationship) -> [ObjectID] {
         if relationship.isToMany { return destinationIDs(at: relationship.slot) }
         return destinationID(at: relationship.slot).map { [$0] } ?? []
     }
 
-    /// Becomes an object without changes, for a row that a store has.
+    /// Makes this a stored object without changes, with this row.
     fileprivate func turnStored(_ row: ObjectSnapshot?) {
         self.row = row
         (newValues, changes) = (nil, nil)
@@ -219,7 +219,7 @@ extension ManagedObject {
 }
 
 extension ObjectChanges {
-    /// Makes what leads to one object lead to another.
+    /// Replaces references to one object by references to another.
     fileprivate func replace(_ former: ObjectID, by id: ObjectID) {
         for (slot, destination) in values.destinations.pairs where destination == former {
             values.destinations.set(id, at: slot)

@@ -1,25 +1,25 @@
-// Swift types as attribute values: what a stored property of an `@Entity` class may be.
+// Swift types as attribute values: the possible types of a stored property of an `@Entity` class.
 //
 // Invariants
-//   1. A value that goes in comes out equal: `T(attributeValue: x.attributeValue) == x`.
-//   2. No conversion traps: a value that does not fit gives `nil`.
+//   1. A round trip yields an equal value: `T(attributeValue: x.attributeValue) == x`.
+//   2. No conversion traps: an unsuitable value yields `nil`.
 
 public import EspalierModel
 public import FoundationEssentials
 
 /// A type whose values an attribute can hold.
 ///
-/// Enums with such a raw value conform by declaring it:
+/// An enum with a raw value of such a type conforms by declaration:
 ///
 ///     enum Medium: String, CaseIterable, AttributeConvertible { case vinyl, file }
 public protocol AttributeConvertible {
     /// The type of the attribute.
     static var attributeType: AttributeType { get }
-    /// What a property that must have a value reads as while it has none (`save()` then reports it).
+    /// The value of a non-optional property while its attribute has none (`save()` then reports that).
     static var unsetValue: Self { get }
     /// The Swift value; `nil` if `attributeValue` is null, of another type or out of range.
     init?(attributeValue: AttributeValue)
-    /// The value as an attribute holds it.
+    /// The value in the form that an attribute holds.
     var attributeValue: AttributeValue { get }
 }
 

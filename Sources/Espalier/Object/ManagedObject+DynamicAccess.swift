@@ -1,23 +1,23 @@
-// Access by name, for tools and for code that knows no classes; refuses by throwing (MO-20).
+// Access by name, for tools and for code without model classes; a refused access throws (MO-20).
 
 public import EspalierModel
 import EspalierStore
 
-/// The value of a property as dynamic access sees it.
+/// The value of a property in dynamic access.
 public enum PropertyValue {
     /// The value of an attribute.
     case attribute(AttributeValue)
     /// The destination of a to-one relationship.
     case toOne(ManagedObject?)
-    /// The destinations of a to-many relationship, in the kept order if it is ordered.
+    /// The destinations of a to-many relationship, in their stored order if it is ordered.
     case toMany([ManagedObject])
 }
 
 extension ManagedObject {
     /// The value of the property called `key`; fires the fault.
     ///
-    /// - Throws: `ContextError.violations` if the entity has no such property; `.contextEnded` if the answer needs the
-    ///   object's context, and that has ended.
+    /// - Throws: `ContextError.violations` if the entity has no such property; `.contextEnded` if only the object's
+    ///   context could load the value, and the context has ended.
     public final func value(forKey key: String) throws(ContextError) -> PropertyValue {
         switch entity.property(named: key) {
         case .attribute(let slot)?:
@@ -31,11 +31,11 @@ extension ManagedObject {
         }
     }
 
-    /// Sets the property called `key`; for a relationship, both sides (MO-20).
+    /// Sets the property called `key`; for a relationship, sets both sides (MO-20).
     ///
     /// - Throws: `ContextError.violations` if the entity has no such property, the value is of another type, or the
-    ///   change is not allowed; `.contextEnded` if the object's context has ended. Then nothing has changed and nothing
-    ///   is recorded for `save()`.
+    ///   change is not allowed; `.contextEnded` if the object's context has ended. Then the object is unchanged and
+    ///   nothing is recorded for `save()`.
     public final func setValue(_ value: PropertyValue, forKey key: String) throws(ContextError) {
         if isContextEnded { throw .contextEnded(storedID) }
         let reason: Violation.Reason?
@@ -54,7 +54,7 @@ extension ManagedObject {
 
     /// Sets the attribute called `key`.
     ///
-    /// - Throws: as `setValue(_:forKey:)` with a `PropertyValue`.
+    /// - Throws: the errors of `setValue(_:forKey:)` with a `PropertyValue`.
     public final func setValue(_ value: AttributeValue, forKey key: String) throws(ContextError) {
         try setValue(.attribute(value), forKey: key)
     }
@@ -65,9 +65,10 @@ extension ManagedObject {
         return attributeValue(at: slot)
     }
 
-    /// The IDs of the destinations of a relationship, without making objects of them (MO-14).
+    /// The IDs of the destinations of a relationship, without making the objects (MO-14).
     ///
-    /// - Throws: `ContextError.violations` if the entity has no such relationship.
+    /// - Throws: `ContextError.violations` if the entity has no such relationship; `.contextEnded` if the context has
+    ///   ended.
     public final func objectIDs(forRelationshipNamed name: String) throws(ContextError) -> [ObjectID] {
         if isContextEnded { throw .contextEnded(storedID) }
         guard let relationship = entity.relationship(named: name) else {
@@ -77,20 +78,20 @@ extension ManagedObject {
         return destinationID(at: relationship.slot).map { [$0] } ?? []
     }
 
-    /// Adds destinations to a to-many relationship without touching the others (MO-25).
+    /// Adds destinations to a to-many relationship without loading the others (MO-25).
     ///
     /// - Throws: `ContextError.violations`; then none is added.
-    /// - Complexity: O(added * log n) if the relationship holds n and is unordered; else O(n) for the first change
-    ///   after a save.
+    /// - Complexity: O(added * log n) if the relationship has n destinations and is unordered; otherwise O(n) for the
+    ///   first change after a save.
     public final func add(_ objects: [ManagedObject], toRelationshipNamed name: String) throws(ContextError) {
         if let reason = addDestinations(objects, at: try toManySlot(name)) {
             throw .violations([Violation(self, name, reason)])
         }
     }
 
-    /// Removes destinations from a to-many relationship; those that are not there are ignored (MO-25).
+    /// Removes destinations from a to-many relationship; objects that are not destinations are ignored (MO-25).
     ///
-    /// - Throws: `ContextError.violations` if there is no such relationship or the object takes no changes.
+    /// - Throws: `ContextError.violations` if there is no such relationship or the object cannot be changed.
     public final func remove(_ objects: [ManagedObject], fromRelationshipNamed name: String) throws(ContextError) {
         if let reason = removeDestinations(objects, at: try toManySlot(name)) {
             throw .violations([Violation(self, name, reason)])
@@ -113,7 +114,7 @@ extension ManagedObject {
         return relationship.slot
     }
 
-    // MARK: Committed and changed
+    // MARK: Committed and changed values
 
     /// Whether the destinations of a relationship would have to be loaded (MO-13).
     public final func hasFault(forRelationshipNamed name: String) -> Bool {
@@ -123,7 +124,7 @@ extension ManagedObject {
         return managedObjectContext?.cache.list(of: storedID, at: relationship.slot) == nil
     }
 
-    /// The attributes and to-one destinations as they were last read or saved (MO-34); empty for a new object.
+    /// The attributes and to-one destinations that were last read or saved (MO-34); empty for a new object.
     public final func committedValues() -> [String: AttributeValue] {
         if !isFulfilled { fireFault() }
         guard let row else { return [:] }
@@ -139,7 +140,7 @@ extension ManagedObject {
 
     /// Attributes and to-one destinations whose values differ from the committed ones (MO-35).
     ///
-    /// Those of a new object are compared with the values that it began with.
+    /// A new object is compared with its initial values.
     public final func changedValues() -> [String: AttributeValue] {
         var result: [String: AttributeValue] = [:]
         for attribute in entity.attributes where !attribute.isTransient {
@@ -156,11 +157,11 @@ extension ManagedObject {
         return result
     }
 
-    /// Whether a stored property or relationship really differs from what is committed (MO-07).
+    /// Whether a stored property or relationship really differs from its committed value (MO-07).
     ///
-    /// A change that was taken back is none: an attribute that has its committed value again, a destination that was
-    /// added and removed, an order that was restored. Loads no list of destinations.
-    /// - Complexity: O(changes), and O(destinations) for each ordered relationship that was touched.
+    /// A reverted change does not count: an attribute that has its committed value again, a destination that was added
+    /// and removed, an order that was restored. Loads no list of an unordered relationship.
+    /// - Complexity: O(changes), and O(destinations) for each ordered relationship with changes.
     public final var hasPersistentChangedValues: Bool {
         applyUnreadInverses()
         if !changedValues().isEmpty { return true }

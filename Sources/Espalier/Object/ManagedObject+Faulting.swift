@@ -1,10 +1,10 @@
-// Faults: an object without its values, and how it gets them (MO-11 to MO-17).
+// Faults, which are objects without their values, and how they load them (MO-11 to MO-17).
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObject {
-    /// Makes the values available; afterwards the object is no fault, or `inaccessible`, or the reason is recorded.
+    /// Loads the values; afterwards the object is no fault, or `inaccessible`, or an error is recorded.
     final func fireFault() {
         let former = state
         guard former.contains(.registered),
@@ -26,9 +26,9 @@ extension ManagedObject {
         state.remove(.awakening)
     }
 
-    /// Asks the store for the row; an error is recorded.
+    /// Loads the row from the store; an error is recorded.
     ///
-    /// - Returns: whether the store could be asked: it may have no such row.
+    /// - Returns: whether the store has answered, even if it has no such row.
     @discardableResult
     final func loadRow() -> Bool {
         guard let context = managedObjectContext else { return false }
@@ -41,7 +41,8 @@ extension ManagedObject {
         }
     }
 
-    /// Becomes inaccessible if a merge or refresh has found that the row is deleted, and nothing of it is unsaved now.
+    /// Becomes inaccessible if a merge or refresh has found that the row is deleted; the object has no unsaved changes
+    /// now.
     final func becomeInaccessibleIfGone() {
         guard state.contains(.gone) else { return }
         state.remove(.gone)

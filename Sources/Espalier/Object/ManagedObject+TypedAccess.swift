@@ -1,9 +1,10 @@
-// What the stored properties of an `@Entity` class become: typed reading and writing by name.
+// Typed access by name: `@Entity` expands the stored properties of a class to calls of these methods.
 //
 // Invariants
-//   1. Reading never traps: no value, an unknown name or a value of another type reads as `nil`, empty or `unsetValue`.
-//      A stored value that the type does not have, such as the raw value of no case, is recorded as a violation.
-//   2. Writing never traps: what is refused is recorded and reported by the context's next save.
+//   1. Reading never traps: a missing value, an unknown name or a value of another type reads as `nil`, empty or
+//      `unsetValue`. A stored value that the type cannot represent, such as a raw value without a case, is recorded as
+//      a violation.
+//   2. Writing never traps: a refused write is recorded and reported by the context's next save.
 //   3. Generic functions are thin and inlinable, so that the compiler of an application knows the type (see Decisions,
 //      "Typed access").
 
@@ -34,8 +35,8 @@ extension ManagedObject {
         return nil
     }
 
-    // The types that most attributes have are read from the row at once, without an `AttributeValue` (see Decisions,
-    // "Typed access").
+    // The most common types are read directly from the row, without an `AttributeValue` (see Decisions, "Typed
+    // access").
 
     /// A text that must have a value.
     ///
@@ -83,7 +84,7 @@ extension ManagedObject {
     @inlinable
     public final func _get<Destination: ManagedObject>(_ name: StaticString, at index: Int) -> Set<Destination> {
         let objects = destinations(name, at: index)
-        // Most have one: a literal asks the runtime for nothing.
+        // Most relationships have one object: a set literal needs no call of the runtime.
         if objects.count == 1, let object = objects[0] as? Destination { return [object] }
         var result = Set<Destination>(minimumCapacity: objects.count)
         for object in objects { if let object = object as? Destination { result.insert(object) } }
@@ -141,7 +142,7 @@ extension ManagedObject {
         guard let slot = relationshipSlot(name, at: index) else { return }
         if let reason = setDestination(newValue, at: slot) {
             requireContext()
-            // An object outside of every context cannot record; the other one's context reports.
+            // An object outside every context cannot record; the destination's context reports instead.
             (reportingContext ?? newValue?.managedObjectContext)?
                 .record(Violation(self, name.description, reason))
         }
@@ -183,7 +184,7 @@ extension ManagedObject {
         setAll(name, at: index, newValue.members)
     }
 
-    /// Makes `members` the destinations; what a collection of this very relationship was changed by is done already.
+    /// Makes `members` the destinations; a collection of this very relationship has made its changes already.
     private func setAll(_ name: StaticString, at index: Int, _ members: Members) {
         guard let slot = relationshipSlot(name, at: index) else { return }
         if case .relationship(let owner, let own) = members.source, owner === self, own == slot { return }
@@ -201,9 +202,9 @@ extension ManagedObject {
         }
     }
 
-    // MARK: What is the same for all types
+    // MARK: Common code of all types
 
-    /// The current value of the attribute called `name`; null if there is none.
+    /// The current value of the attribute called `name`; null if the entity has no such attribute.
     @usableFromInline
     final func attributeValue(_ name: StaticString, at index: Int) -> AttributeValue {
         guard let slot = attributeSlot(name, at: index) else { return .null }
@@ -241,14 +242,14 @@ extension ManagedObject {
         relationshipSlot(name, at: index).map { destinations(at: $0) } ?? []
     }
 
-    /// Writes the attribute called `name`, or records why not.
+    /// Writes the attribute called `name`, or records the reason for a refusal.
     @usableFromInline
     final func setAttributeValue(_ name: StaticString, at index: Int, _ value: consuming AttributeValue) {
         guard let slot = attributeSlot(name, at: index) else { return }
         if let reason = setAttributeValue(value, at: slot) { refuse(name.description, reason) }
     }
 
-    /// Records that a value is none of the type that the property has; no value at all is not worth a word.
+    /// Records that a value does not suit the type of the property; a null value is not recorded.
     @usableFromInline
     @inline(never)
     final func noteUnconverted(_ name: StaticString, _ value: AttributeValue, _ type: any AttributeConvertible.Type) {

@@ -1,15 +1,15 @@
-// The storage of both kinds of live collection: a to-many relationship of an object, or objects that have no owner yet.
+// The storage of both kinds of live collection: a to-many relationship of an object, or objects without an owner.
 //
 // Invariants
-//   1. For a relationship only its owner and its slot are stored. Each question is answered anew, so all copies agree.
-//      Copies of a collection without owner share its objects.
+//   1. For a relationship only its owner and its slot are stored. Each access computes its answer anew, so all copies
+//      agree. Copies of a collection without owner share its objects.
 //   2. A collection without owner has each object once.
 
 import EspalierModel
 
 /// The members of a live collection.
 struct Members {
-    /// Objects that belong to no relationship: those of a literal, for example.
+    /// Objects that belong to no relationship, for example those of a literal.
     final class Loose {
         var objects: [ManagedObject] = []
 
@@ -70,7 +70,7 @@ struct Members {
         }
     }
 
-    /// The object at `index`; `nil` if there are not so many.
+    /// The object at `index`; `nil` if `index` is out of range.
     subscript(index: Int) -> ManagedObject? {
         switch source {
         case .loose(let loose): return loose.objects.indices.contains(index) ? loose.objects[index] : nil
@@ -96,7 +96,7 @@ struct Members {
 
     // MARK: Writing
 
-    /// Adds objects at the end.
+    /// Appends objects that are not members yet.
     func add(_ objects: [ManagedObject]) {
         switch source {
         case .loose(let loose): loose.objects += objects.filter { !loose.objects.contains($0) }
@@ -113,7 +113,7 @@ struct Members {
         }
     }
 
-    /// Makes `objects` the members.
+    /// Makes `objects` the only members.
     func replaceAll(with objects: [ManagedObject]) {
         switch source {
         case .loose(let loose): loose.objects = Loose(objects).objects
@@ -152,8 +152,7 @@ struct Members {
         }
     }
 
-    /// Changes a relationship; what is refused is reported by the next save of the owner's context, or of that of the
-    /// objects.
+    /// Changes a relationship; the next save of the owner's context, or of that of `objects`, reports a refusal.
     private func change(
         _ owner: ManagedObject, _ slot: Int, _ objects: [ManagedObject], _ body: () -> Violation.Reason?
     ) {
@@ -164,9 +163,9 @@ struct Members {
     }
 }
 
-/// Goes over the members that there are when it begins, and makes an object of each when it comes to it.
+/// Iterates over the members at the time of `init`, and makes each object when the iteration reaches it.
 ///
-/// Objects that no store has are kept: their IDs change when they are saved.
+/// Unsaved objects are retained, because their IDs change when they are saved.
 struct MemberWalk {
     private let ids: [ObjectID]
     private let objects: [ManagedObject]

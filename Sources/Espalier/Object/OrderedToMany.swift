@@ -1,13 +1,13 @@
 // The live collection of an ordered to-many relationship.
 //
 // Invariants
-//   1. It keeps no member of a relationship: it asks the object and the store, one question at a time.
-//   2. It is no `Collection`: the store may answer the count and later return a list that another context has changed
-//      in between, and an algorithm of the standard library that asks for both would then stop the program.
+//   1. It stores no member of a relationship: each access asks the object and the store.
+//   2. It is not a `Collection`: the store may return the count and later a list that another context has changed in
+//      between, and an algorithm of the standard library that uses both would then stop the program.
 
 public import EspalierModel
 
-/// The destinations of an ordered to-many relationship: a list that lives in the store, each object in it once.
+/// The destinations of an ordered to-many relationship: a list in the store, with each object once.
 ///
 ///     @Entity final class Album: ManagedObject {
 ///         var tracks: OrderedToMany<Track>
@@ -15,31 +15,32 @@ public import EspalierModel
 ///     album.tracks.append(track)
 ///     album.tracks.move(from: 0, to: 2)
 ///     album.tracks = [first, second]     // assigns all
-///     let copy = Array(album.tracks)     // a value, which no change reaches
+///     let copy = Array(album.tracks)     // a value, which no later change affects
 ///
-/// As a `ToMany` it refers to its object, and what is said there of copies, loops and refused changes holds here too.
+/// Like `ToMany`, it refers to its object, and the rules of `ToMany` for copies, loops and refused changes also apply
+/// here.
 ///
-/// A store keeps an order as a list by place, so what is about places needs the list of IDs, which is read once;
-/// objects are made only of those that are asked for. A change of an order that has n members takes O(log n) after the
-/// first, which takes O(n); saving it takes O(n).
+/// A store keeps an order as a list of positions, so an access by position needs the list of IDs, which is read once;
+/// only requested objects are made. The first change of an order with n members takes O(n), each later one O(log n);
+/// saving it takes O(n).
 public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleByArrayLiteral {
     let members: Members
 
     init(of owner: ManagedObject, slot: Int) { members = Members(of: owner, slot: slot) }
 
-    /// These objects, to be assigned to a relationship; an object that occurs twice has its first place.
+    /// A collection of these objects, to assign to a relationship; a repeated object keeps its first position.
     ///
     /// - Complexity: O(n).
     public init(_ objects: some Sequence<Destination>) { members = Members(objects.lazy.map { $0 }) }
 
-    /// These objects, to be assigned to a relationship.
+    /// A collection of these objects, to assign to a relationship.
     public init(arrayLiteral objects: Destination...) { self.init(objects) }
 
     // MARK: Reading
 
-    /// How many members there are; no object is made and no list is read.
+    /// The number of members; reading it makes no object and reads no list.
     ///
-    /// - Complexity: as `ToMany.count`; O(1) once the list of IDs is in memory.
+    /// - Complexity: that of `ToMany.count`; O(1) once the list of IDs is in memory.
     public var count: Int { members.count }
 
     /// Whether there are no members.
@@ -47,12 +48,12 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
     /// - Complexity: O(log n).
     public var isEmpty: Bool { members.isEmpty }
 
-    /// The places of the members.
+    /// The positions of the members.
     ///
-    /// - Complexity: as `count`.
+    /// - Complexity: that of `count`.
     public var indices: Range<Int> { 0..<count }
 
-    /// The member at `index`, which must be one of `indices`, as in an array.
+    /// The member at `index`, which must be in `indices`.
     ///
     /// - Complexity: O(log n); O(n) if the list of IDs is not in memory.
     public subscript(index: Int) -> Destination {
@@ -64,23 +65,23 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
 
     /// The first member; `nil` if there is none.
     ///
-    /// - Complexity: as for each index.
+    /// - Complexity: that of the subscript.
     public var first: Destination? { members[0] as? Destination }
 
     /// The last member; `nil` if there is none.
     ///
-    /// - Complexity: as for each index.
+    /// - Complexity: that of the subscript.
     public var last: Destination? { members[count - 1] as? Destination }
 
     /// Whether `object` is a member.
     ///
-    /// - Complexity: O(log n); O(n) if the relationship back is ordered too, or if the list of IDs is in memory and not
-    ///   changed.
+    /// - Complexity: O(log n); O(n) if the inverse relationship is ordered too, or if the list of IDs is in memory and
+    ///   not changed.
     public func contains(_ object: Destination) -> Bool { members.contains(object) }
 
-    /// Where `object` stands; `nil` if it is no member.
+    /// The position of `object`; `nil` if it is not a member.
     ///
-    /// - Complexity: O(log n) in an order with unsaved changes, and O(n) the first time; else O(n).
+    /// - Complexity: O(log n) in an order with unsaved changes, and O(n) the first time; otherwise O(n).
     public func firstIndex(of object: Destination) -> Int? { members.index(of: object) }
 
     /// The IDs of the members, in order.
@@ -90,22 +91,22 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
 
     // MARK: Changing
 
-    /// Puts `object` after all others, unless it is a member.
+    /// Appends `object`, unless it is a member.
     ///
     /// - Complexity: O(log n); O(n) for the first change.
     public nonmutating func append(_ object: Destination) { members.add([object]) }
 
-    /// Puts those of `objects` that are no members after all others; all, or none if one of them is refused.
+    /// Appends those of `objects` that are not members; all, or none if one of them is refused.
     ///
     /// - Complexity: O(k log n) for k objects; O(n) for the first change.
     public nonmutating func append(contentsOf objects: some Sequence<Destination>) { members.add(Array(objects)) }
 
-    /// Puts `object` before the member at `index`, or after all others if that is `count`, unless it is a member.
+    /// Inserts `object` before the member at `index`, or appends it if that is `count`, unless it is a member.
     ///
     /// - Complexity: O(log n); O(n) for the first change.
     public nonmutating func insert(_ object: Destination, at index: Int) { members.insert([object], at: index) }
 
-    /// Puts those of `objects` that are no members before the member at `index`; all, or none if one is refused.
+    /// Inserts those of `objects` that are not members before the member at `index`; all, or none if one is refused.
     ///
     /// - Complexity: O(k log n) for k objects; O(n) for the first change.
     public nonmutating func insert(contentsOf objects: some Sequence<Destination>, at index: Int) {
@@ -117,9 +118,9 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
     /// - Complexity: O(log n); O(n) for the first change.
     public nonmutating func move(from source: Int, to target: Int) { members.move(from: source, to: target) }
 
-    /// Removes the member at `index`; the object itself stays.
+    /// Removes the member at `index`; the object itself is not deleted.
     ///
-    /// - Returns: the object; `nil` if there is no such place, which is reported like other refused changes.
+    /// - Returns: the object; `nil` if there is no such position, which is reported like other refused changes.
     /// - Complexity: O(log n); O(n) for the first change.
     @discardableResult
     public nonmutating func remove(at index: Int) -> Destination? {
@@ -128,9 +129,9 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
         return object
     }
 
-    /// Removes `object`; the object itself stays.
+    /// Removes `object`; the object itself is not deleted.
     ///
-    /// - Returns: the object, or `nil` if it was no member or the change was refused.
+    /// - Returns: the object; `nil` if it was not a member or the change was refused.
     /// - Complexity: O(log n); O(n) for the first change.
     @discardableResult
     public nonmutating func remove(_ object: Destination) -> Destination? {
@@ -144,14 +145,14 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
     /// - Complexity: O(k log n) for k objects; O(n) for the first change.
     public nonmutating func subtract(_ objects: some Sequence<Destination>) { members.remove(Array(objects)) }
 
-    /// Removes all members; the objects themselves stay.
+    /// Removes all members; the objects themselves are not deleted.
     ///
     /// - Complexity: O(n).
     public nonmutating func removeAll() { members.replaceAll(with: []) }
 
     // MARK: Iterating
 
-    /// Goes over the members that there are now, in order.
+    /// Iterates over the current members, in order.
     public struct Iterator: IteratorProtocol {
         fileprivate var walk: MemberWalk
 
@@ -162,9 +163,9 @@ public struct OrderedToMany<Destination: ManagedObject>: Sequence, ExpressibleBy
         }
     }
 
-    /// Goes over the members that there are now, in order.
+    /// Iterates over the current members, in order.
     ///
-    /// - Complexity: O(n) for the IDs; an object is made when its turn comes.
+    /// - Complexity: O(n) for the IDs; an object is made when the iteration reaches it.
     public func makeIterator() -> Iterator { Iterator(walk: MemberWalk(over: members)) }
 }
 
@@ -176,7 +177,7 @@ extension OrderedToMany: Equatable {
 }
 
 extension OrderedToMany: CustomStringConvertible {
-    /// The members, as an array shows them.
+    /// The members in the format of an array.
     public var description: String { Array(self).description }
 }
 

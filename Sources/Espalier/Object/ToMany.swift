@@ -1,62 +1,63 @@
 // The live collection of an unordered to-many relationship.
 //
 // Invariants
-//   1. It keeps no member of a relationship: it asks the object and the store, one question at a time.
+//   1. It stores no member of a relationship: each access asks the object and the store.
 
 public import EspalierModel
 
-/// The destinations of a to-many relationship without order: a set that lives in the store.
+/// The destinations of a to-many relationship without order: a set in the store.
 ///
 ///     @Entity final class Person: ManagedObject {
 ///         var name: String
 ///         var reports: ToMany<Person>
 ///         @Relationship(inverse: \Person.reports) var boss: Person?
 ///     }
-///     boss.reports.insert(person)        // one look at `person`, however many reports there are
-///     print(boss.reports.count)          // counted by the store
+///     boss.reports.insert(person)        // reads only `person`, however many reports there are
+///     print(boss.reports.count)          // the store counts
 ///     boss.reports = [anna, bert]        // assigns all
-///     let copy = Set(boss.reports)       // a value, which no change reaches
+///     let copy = Set(boss.reports)       // a value, which no later change affects
 ///
-/// It refers to its object and holds nothing itself: what one copy adds all others have at once, and so does the
-/// relationship back. None of its operations loads destinations that it is not about. A collection that belongs to no
-/// object yet, such as a literal, keeps its members itself.
+/// It refers to its object and stores nothing itself: a change through one copy is at once visible through all others,
+/// and in the inverse relationship. An operation loads only the destinations that it needs. A collection without an
+/// object, such as a literal, stores its members itself.
 ///
-/// A loop goes over the members that there are when it begins, whatever is added and removed meanwhile; an object that
-/// is deleted meanwhile still comes.
+/// A loop visits the members that exist when it begins, whatever is added and removed meanwhile; it also visits an
+/// object that is deleted meanwhile.
 ///
-/// Changing it cannot throw, as setting a property cannot: what is not allowed (a deleted object, one of another
-/// context or of another entity) changes nothing and is reported by the next `save()` of the context as a `Violation`;
-/// `add(_:toRelationshipNamed:)` throws it at once. Like its object it stays in the isolation region of the context.
+/// A change cannot throw, just as setting a property cannot: a change that is not allowed (a deleted object, an object
+/// of another context or of another entity) has no effect, and the next `save()` of the context reports it as a
+/// `Violation`; `add(_:toRelationshipNamed:)` throws it at once. Like its object, a `ToMany` stays in the isolation
+/// region of the context.
 public struct ToMany<Destination: ManagedObject>: Sequence, ExpressibleByArrayLiteral {
     let members: Members
 
     init(of owner: ManagedObject, slot: Int) { members = Members(of: owner, slot: slot) }
 
-    /// These objects, to be assigned to a relationship.
+    /// A collection of these objects, to assign to a relationship.
     ///
     /// - Complexity: O(n).
     public init(_ objects: some Sequence<Destination>) { members = Members(objects.lazy.map { $0 }) }
 
-    /// These objects, to be assigned to a relationship.
+    /// A collection of these objects, to assign to a relationship.
     public init(arrayLiteral objects: Destination...) { self.init(objects) }
 
     // MARK: Reading
 
-    /// How many members there are; no object is made and no list is read.
+    /// The number of members; reading it makes no object and reads no list.
     ///
-    /// - Complexity: O(1) if it was asked since the last save, refresh or merge, as unsaved changes count themselves;
-    ///   else the store counts, which is O(n / members in a page), about 130 in one of 4,096 bytes: its trees do not
-    ///   know how many entries a range has. O(n) where neither is the case, in a store of the application's own.
+    /// - Complexity: O(1) if it was read after the last save, refresh or merge, because unsaved changes update the
+    ///   count. Otherwise the store counts: O(n / members per page), with about 130 members in a page of 4,096 bytes,
+    ///   because its trees do not record the size of a range. O(n) in a custom store that cannot count.
     public var count: Int { members.count }
 
     /// Whether there are no members.
     ///
-    /// - Complexity: O(log n); as `count` if members of what the store holds were removed and not saved.
+    /// - Complexity: O(log n); that of `count` if stored members were removed and the removal is not saved.
     public var isEmpty: Bool { members.isEmpty }
 
     /// Whether `object` is a member.
     ///
-    /// - Complexity: O(log n): the to-one relationship back answers, or one look-up in the store.
+    /// - Complexity: O(log n): the answer is in the inverse to-one relationship, or takes one look-up in the store.
     public func contains(_ object: Destination) -> Bool { members.contains(object) }
 
     /// The IDs of the members: stored ones by key, then new ones in the order of their insertion.
@@ -68,8 +69,8 @@ public struct ToMany<Destination: ManagedObject>: Sequence, ExpressibleByArrayLi
 
     /// Adds `object`, unless it is a member.
     ///
-    /// - Returns: whether it is a member only now, and the object, as a `Set` does.
-    /// - Complexity: O(log n), as `contains`.
+    /// - Returns: whether `object` is a member only now, and the object, in the form that `Set` returns.
+    /// - Complexity: O(log n), like `contains`.
     @discardableResult
     public nonmutating func insert(_ object: Destination) -> (inserted: Bool, memberAfterInsert: Destination) {
         let wasMember = contains(object)
@@ -77,10 +78,10 @@ public struct ToMany<Destination: ManagedObject>: Sequence, ExpressibleByArrayLi
         return (!wasMember && contains(object), object)
     }
 
-    /// Removes `object`; the object itself stays.
+    /// Removes `object`; the object itself is not deleted.
     ///
-    /// - Returns: the object, or `nil` if it was no member or the change was refused.
-    /// - Complexity: O(log n), as `contains`.
+    /// - Returns: the object; `nil` if it was not a member or the change was refused.
+    /// - Complexity: O(log n), like `contains`.
     @discardableResult
     public nonmutating func remove(_ object: Destination) -> Destination? {
         guard contains(object) else { return nil }
@@ -88,7 +89,7 @@ public struct ToMany<Destination: ManagedObject>: Sequence, ExpressibleByArrayLi
         return contains(object) ? nil : object
     }
 
-    /// Adds those of `objects` that are no members; all, or none if one of them is refused.
+    /// Adds those of `objects` that are not members; all, or none if one of them is refused.
     ///
     /// - Complexity: O(k log n) for k objects.
     public nonmutating func formUnion(_ objects: some Sequence<Destination>) { members.add(Array(objects)) }
@@ -98,14 +99,14 @@ public struct ToMany<Destination: ManagedObject>: Sequence, ExpressibleByArrayLi
     /// - Complexity: O(k log n) for k objects.
     public nonmutating func subtract(_ objects: some Sequence<Destination>) { members.remove(Array(objects)) }
 
-    /// Removes all members; the objects themselves stay.
+    /// Removes all members; the objects themselves are not deleted.
     ///
-    /// - Complexity: O(n): each has a relationship back that changes.
+    /// - Complexity: O(n), because the inverse relationship of each changes.
     public nonmutating func removeAll() { members.replaceAll(with: []) }
 
     // MARK: Iterating
 
-    /// Goes over the members that there are now.
+    /// Iterates over the current members.
     public struct Iterator: IteratorProtocol {
         fileprivate var walk: MemberWalk
 
@@ -116,9 +117,9 @@ public struct ToMany<Destination: ManagedObject>: Sequence, ExpressibleByArrayLi
         }
     }
 
-    /// Goes over the members that there are now: stored ones by key, then new ones in the order of their insertion.
+    /// Iterates over the current members: stored ones by key, then new ones in the order of their insertion.
     ///
-    /// - Complexity: O(n) for the IDs; an object is made when its turn comes.
+    /// - Complexity: O(n) for the IDs; an object is made when the iteration reaches it.
     public func makeIterator() -> Iterator { Iterator(walk: MemberWalk(over: members)) }
 }
 
@@ -130,7 +131,7 @@ extension ToMany: Equatable {
 }
 
 extension ToMany: CustomStringConvertible {
-    /// The members, as an array shows them.
+    /// The members in the format of an array.
     public var description: String { Array(self).description }
 }
 

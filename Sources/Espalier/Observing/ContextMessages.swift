@@ -3,7 +3,7 @@
 public import EspalierModel
 
 extension ManagedObjectContext {
-    /// The context is about to save; what is changed now is saved, too (NT-01).
+    /// The context is about to save; the save includes changes made now (NT-01).
     public struct WillSaveMessage {
         /// The context that saves.
         public let context: ManagedObjectContext
@@ -13,50 +13,51 @@ extension ManagedObjectContext {
     public struct DidSaveMessage {
         /// The context that has saved.
         public let context: ManagedObjectContext
-        /// The IDs of what was written: what may leave the context's isolation.
+        /// The IDs of the written objects, which may leave the context's isolation.
         public let changes: SavedChanges
         /// The objects that are new in the store.
         public let inserted: Set<ManagedObject>
         /// The objects whose changes were written.
         public let updated: Set<ManagedObject>
-        /// The objects that are gone; they belong to no context any more.
+        /// The objects that are deleted from the store; they no longer belong to a context.
         public let deleted: Set<ManagedObject>
     }
 
     /// Objects in memory have changed since the last such message (NT-04).
     ///
-    /// Fetching objects and firing faults is no change. An object that was inserted and deleted in between is left out.
+    /// Fetching objects and firing faults are not changes. An object that was inserted and deleted in between is left
+    /// out.
     public struct ObjectsDidChangeMessage {
         /// The context whose objects have changed.
         public let context: ManagedObjectContext
         /// Objects that were inserted.
         public let inserted: Set<ManagedObject>
-        /// Objects of which a property was set.
+        /// Objects with a property that was set.
         public let updated: Set<ManagedObject>
-        /// Objects that had values and read the store's at their next use, or their committed ones again.
+        /// Objects that had values, and either read the store's at their next use or have their committed ones again.
         public let refreshed: Set<ManagedObject>
         /// Objects that were deleted, here or by a save that was merged.
         public let deleted: Set<ManagedObject>
-        /// New objects that `rollback` took out of the context.
+        /// New objects that `rollback` removed from the context.
         public let invalidated: Set<ManagedObject>
-        /// The IDs of all objects that `reset` made the context forget; then the sets have only what came later.
+        /// The IDs of all objects that `reset` made the context forget; the sets then contain only later changes.
         public let invalidatedAll: [ObjectID]
     }
 
-    /// The context has moved to the newest generation because a store has given up the one that it read (MC-51).
+    /// The context has moved to the newest generation because a store has discarded the one that it read (MC-51).
     ///
-    /// A store does so when its log has reached its cap. Unchanged objects have become faults, which
-    /// `ObjectsDidChangeMessage` names; changed ones keep their changes.
+    /// A store discards generations when its log has reached its cap. Unchanged objects have become faults, which
+    /// `ObjectsDidChangeMessage` contains; changed ones keep their changes.
     public struct DidLoseGenerationMessage {
         /// The context that has moved.
         public let context: ManagedObjectContext
     }
 
-    /// The context has merged what others have saved (NT-05).
+    /// The context has merged saves of other contexts (NT-05).
     public struct DidMergeChangesMessage {
         /// The context that has merged.
         public let context: ManagedObjectContext
-        /// What the others have saved.
+        /// The changes that the other contexts have saved.
         public let changes: SavedChanges
     }
 }

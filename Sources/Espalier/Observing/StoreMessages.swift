@@ -4,38 +4,38 @@ public import EspalierStore
 import Synchronization
 
 extension PersistentStoreCoordinator {
-    /// Stores are about to be added or removed; those that go can still be used, so that contexts can save and reset.
+    /// Stores are about to be added or removed; a store to be removed is still usable, so contexts can save and reset.
     public struct StoresWillChangeMessage: Sendable {
         /// The coordinator of the stores.
         public let coordinator: PersistentStoreCoordinator
-        /// Stores that come.
+        /// Stores that will be added.
         public let added: [any PersistentStore]
-        /// Stores that go.
+        /// Stores that will be removed.
         public let removed: [any PersistentStore]
     }
 
-    /// Stores were added or removed; those that went are closed.
+    /// Stores were added or removed; removed stores are closed.
     public struct StoresDidChangeMessage: Sendable {
         /// The coordinator of the stores.
         public let coordinator: PersistentStoreCoordinator
-        /// Stores that have come.
+        /// Stores that were added.
         public let added: [any PersistentStore]
-        /// Stores that have gone.
+        /// Stores that were removed.
         public let removed: [any PersistentStore]
     }
 
-    /// Calls `body` before stores are added or removed, on the thread that does it.
+    /// Calls `body` before stores are added or removed, on the thread that adds or removes them.
     ///
-    /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
+    /// - Returns: the token of the observation, which ends when the token is freed or canceled.
     public func addObserver(
         for message: StoresWillChangeMessage.Type, _ body: @escaping @Sendable (StoresWillChangeMessage) -> Void
     ) -> ObservationToken {
         observers.withLock { $0.willChange.add(body) }
     }
 
-    /// Calls `body` after stores were added or removed, on the thread that did it.
+    /// Calls `body` after stores were added or removed, on the thread that added or removed them.
     ///
-    /// - Returns: what keeps the observation; it ends when the token is freed or cancelled.
+    /// - Returns: the token of the observation, which ends when the token is freed or canceled.
     public func addObserver(
         for message: StoresDidChangeMessage.Type, _ body: @escaping @Sendable (StoresDidChangeMessage) -> Void
     ) -> ObservationToken {

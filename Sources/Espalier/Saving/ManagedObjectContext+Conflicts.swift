@@ -1,24 +1,25 @@
-// Conflicts: what both sides have changed, and what the merge policy makes of it.
+// Conflicts: properties that both sides have changed, and their resolution by the merge policy.
 //
 // Invariants
-//   1. Resolving only changes the context; the save then goes through all its checks again.
+//   1. Resolving changes only the context; the save then repeats all its checks.
 //   2. If both sides have deleted an object there is no conflict, whatever the policy.
-//   3. A deletion against a changed row, under `storeTrump` and `rollback`, fails: its delete rules have already run
-//      on other objects, and taking back half of that would break the graph.
+//   3. Under `storeTrump` and `rollback`, a deletion of an object with a changed row fails: its delete rules have
+//      already run on other objects, and reverting half of their effects would break the graph.
 //   4. Conflicts are resolved on the newest generation, to which the rows in conflict belong.
 //   5. A newer value below a change is overwritten only if the policy says so, or if the application refreshed the
 //      object after a save had reported the conflict (`reportedConflicts`).
-// Not here: how objects take newer rows (+NewerRows).
+// Not here: how objects adopt newer rows (+NewerRows).
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// Makes the next save check that an unchanged object is still as it is now (MC-35), whatever is merged meanwhile.
+    /// Makes the next save check that an unchanged object still has its current row (MC-35), whatever is merged
+    /// meanwhile.
     ///
-    /// Another call makes a newer row the one to check.
+    /// Another call after a merge makes the next save check the newer row.
     ///
-    /// - Throws: `ContextError.objectOfOtherContext`; `.objectNotFound` if its row is gone already.
+    /// - Throws: `ContextError.objectOfOtherContext`; `.objectNotFound` if its row is already deleted.
     public func detectConflicts(for object: ManagedObject) throws(ContextError) {
         guard object.managedObjectContext === self else { throw .objectOfOtherContext(object.storedID) }
         if object.isFault && !object.hasRow { try loadRow(of: object) }
@@ -26,7 +27,7 @@ extension ManagedObjectContext {
         if let row = object.row { locked[object] = row.version }
     }
 
-    /// A store's error as `save` reports it: conflicts with the values of both sides.
+    /// The error that `save` throws for an error of a store: conflicts get the values of both sides.
     func contextError(_ error: StoreError) -> ContextError {
         guard case .conflict(let conflicts) = error else { return ContextError(error) }
         return conflictError(conflicts)
@@ -37,7 +38,8 @@ extension ManagedObjectContext {
         return .conflicts(conflicts.filter { seen.insert($0.id).inserted }.map(described))
     }
 
-    /// The changed objects of which both sides have changed a property since newer rows came below their changes.
+    /// The changed objects with a property that the store has also changed, in rows that they adopted below their
+    /// changes.
     func mergeConflicts(among objects: [ManagedObject]) -> [VersionConflict] {
         guard hasBases else { return [] }
         return objects.compactMap { object in
@@ -76,7 +78,7 @@ extension ManagedObjectContext {
         runDeleteRules()
     }
 
-    /// The conflicts as they are by now: a newer row that a merge brought may be old again.
+    /// The conflicts with the newest rows: a row that a merge has read may be old again.
     private func onNewestRows(_ found: [VersionConflict]) throws(ContextError) -> [VersionConflict] {
         var rows: [ObjectID: ObjectSnapshot?] = [:]
         for (object, stored) in try storedRows(ofObjects: found.compactMap { memory.registry[$0.id] }) {
@@ -101,7 +103,7 @@ extension ManagedObjectContext {
         guard !isUnresolvable else { throw conflictError(conflicts) }
     }
 
-    /// Another context or process has deleted the row.
+    /// Resolves a conflict in which another context or process has deleted the row.
     private func resolveGone(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
         if object.state.contains(.deleted) {
             leave(object)
@@ -111,7 +113,7 @@ extension ManagedObjectContext {
         case .objectTrump where object.hasRow, .overwrite where object.hasRow:
             reinsert(object, lists: lists)
         case .error, .storeTrump, .rollback, .objectTrump, .overwrite:
-            // What was never read cannot be inserted again either.
+            // An object whose row was never read cannot be inserted again either.
             object.undoToManyChanges(isGone: true)
             object.forgetDestinations()
             memory.updated.remove(object)
@@ -121,8 +123,10 @@ extension ManagedObjectContext {
         }
     }
 
-    /// By slot, the to-many destinations, as far as they are in memory and still stored or new, of objects to be
-    /// inserted again: what both ends list goes with a row, and comes again with it.
+    /// The to-many destinations, by slot, of objects to be inserted again: those in memory that are still stored or
+    /// new.
+    ///
+    /// A relationship that both ends list is deleted with the row and restored with it.
     private func knownLists(ofGone conflicts: [VersionConflict]) throws(ContextError) -> [ObjectID: [Int: [ObjectID]]] {
         guard mergePolicy == .objectTrump || mergePolicy == .overwrite else { return [:] }
         var known: [ObjectID: [Int: [ObjectID]]] = [:]
@@ -143,9 +147,9 @@ extension ManagedObjectContext {
         return known
     }
 
-    /// Inserts an object again under its own ID, with all it has here (MP-11).
+    /// Inserts an object again under its own ID, with all its values in this context (MP-11).
     ///
-    /// What led to it across a to-one relationship went with the row: those are other objects' values.
+    /// To-one relationships of other objects to this one were cleared with the row: they are values of those objects.
     private func reinsert(_ object: ManagedObject, lists: [Int: [ObjectID]]) {
         object.newValues = RowValues(
             object.entity.attributes.map { object.attributeValue(at: $0.slot) },
@@ -168,8 +172,10 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The destination that an object to be inserted again can have: one whose own to-one relationship leads elsewhere
-    /// by now is left to whom it leads to, unless it was related here or everything is to be as it is here.
+    /// The to-one destination of an object to be inserted again.
+    ///
+    /// A destination whose own to-one relationship now refers to another object stays with that object, unless this
+    /// context set the relationship or the policy is `overwrite`.
     private func freeDestination(of object: ManagedObject, across relationship: Relationship) -> ObjectID? {
         let slot = relationship.slot
         guard let id = object.destinationID(at: slot) else { return nil }

@@ -1,4 +1,4 @@
-// Freezing: changed objects become plain values that a store can write.
+// Freezing: the conversion of changed objects to plain values that a store can write.
 //
 // Invariants
 //   1. A row is written only if one of its own values, to-one destinations or ordered lists differs from the committed
@@ -12,9 +12,9 @@ import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// The request that writes `changes`, all of one store, and checks the locks in it.
+    /// The request that writes `changes`, all of one store, and checks the locked objects of that store.
     ///
-    /// - Parameter gone: gets the changed objects of which the store has no row.
+    /// - Parameter gone: receives the changed objects that have no row in the store.
     func freeze(
         _ changes: ChangeSet, for store: SourcePart, gone: inout [VersionConflict]
     ) throws(ContextError) -> SaveRequest {
@@ -36,7 +36,7 @@ extension ManagedObjectContext {
             request.deletions.append(.init(id: object.storedID, expectedVersion: object.row?.version ?? 0))
             if object.changes != nil { freezeBeforeDeletion(of: object, &request) }
         }
-        // Not every changed object writes its row: only the request says whose versions it checks besides.
+        // Not every changed object writes its row: the request's contents tell which other versions it has to check.
         let named = locked.isEmpty ? [] : Set(request.updates.map(\.id) + request.deletions.map(\.id))
         for (object, version) in locked(in: store)
         where !(named.contains(object.storedID) && object.row?.version == version) {
@@ -46,13 +46,13 @@ extension ManagedObjectContext {
         return request
     }
 
-    /// Adds what a deleted object leads to by now, where its delete rules go that way.
+    /// Adds the changed destinations of a deleted object for relationships that its delete rules follow.
     private func freezeBeforeDeletion(of object: ManagedObject, _ request: inout SaveRequest) {
         guard let changes = object.changes, let row = object.row else { return }
         var destinations: [(slot: Int, destination: ObjectID?)] = []
         for (slot, id) in changes.values.destinations.pairs where object.entity.relationships[slot].isFollowedByDeletion
         {
-            // What was never saved has gone without a trace.
+            // An unsaved destination leaves no trace in the store.
             let destination = id.flatMap { mayBeStored($0) ? $0 : nil }
             if row.destination(at: slot) != destination { destinations.append((slot, destination)) }
         }
@@ -100,7 +100,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Adds what changed in the row; `false` if there is no row.
+    /// Adds the changes of a row; `false` if there is no row.
     private func freezeUpdate(of object: ManagedObject, _ request: inout SaveRequest) throws(ContextError) -> Bool {
         assert(!object.isInserted && object.newValues == nil, "a new object is inserted, not updated")
         guard let changes = object.changes else { return true }
@@ -111,7 +111,7 @@ extension ManagedObjectContext {
         }
         if !object.hasRow { try loadRow(of: object) }
         guard let row = object.row else { return false }
-        // Mostly all of them differ: then the list is the one that the object has.
+        // If all values differ, which is common, the object's own list is used without a copy.
         var values = changes.values.attributes.pairs
         var sameCount = 0
         for position in values.indices where !shape.differs(row, values[position].slot, values[position].value) {
@@ -132,7 +132,7 @@ extension ManagedObjectContext {
         return true
     }
 
-    /// Whether this save deletes what a relationship without inverse leads to.
+    /// Whether this save deletes the destination of a relationship without inverse.
     private func isDeletedHere(_ id: ObjectID, _ inverse: Relationship?) -> Bool {
         inverse == nil && !memory.deleted.isEmpty && memory.registry[id]?.state.contains(.deleted) == true
     }
@@ -145,7 +145,7 @@ extension ManagedObjectContext {
             if var list = change.list {
                 guard list != change.base else { continue }
                 if inverse == nil { list.removeAll { isDeletedHere($0, inverse) } }
-                // Where the others' to-one relationships say who is a destination, the order says nothing else.
+                // Where to-one relationships of the destinations define the members, the list adds only their order.
                 let isDerived = inverse?.isToMany == false
                 request.links.append(
                     .init(owner: object.storedID, slot: slot, order: list, orderBase: isDerived ? nil : change.base))
@@ -159,7 +159,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Refuses relationships that lead from store to store.
+    /// Refuses relationships between objects of different stores.
     private func checkStores(_ changes: ChangeSet) throws(ContextError) {
         applyUnreadInverses()
         for object in changes.inserted + changes.updated {
@@ -187,9 +187,9 @@ extension ManagedObjectContext {
     ///
     /// They stay inserted.
     ///
-    /// - Complexity: O(`objects` and what they are related to); O(all unsaved objects) if a relationship without
-    ///   inverse leads to their entities. Objects of one entity that follow one another take one transaction.
-    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or what the store says.
+    /// - Complexity: O(`objects` and the objects related to them); O(all unsaved objects) if a relationship without
+    ///   inverse refers to their entities. Consecutive objects of one entity take one transaction.
+    /// - Throws: `ContextError.noStore`, `.readOnlyStore`, `.objectOfOtherContext`, or the store's error.
     public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ContextError) {
         for object in objects where object.managedObjectContext !== self {
             throw .objectOfOtherContext(object.storedID)
@@ -199,7 +199,7 @@ extension ManagedObjectContext {
         var permanentIDs: [ObjectID: ObjectID] = [:]
         var start = 0
         while start < new.count {
-            // Objects of one entity that follow one another get theirs at once.
+            // One reservation serves consecutive objects of one entity and part.
             let (entity, part) = (new[start].entity, try part(of: new[start]))
             var end = start + 1
             while end < new.count, new[end].entity === entity, try self.part(of: new[end]).number == part.number {
@@ -223,13 +223,13 @@ extension ManagedObjectContext {
             object.replaceNewDestinations { permanentIDs[$0] ?? $0 }
             if object.changes != nil { object.changeable().replaceIDs { permanentIDs[$0] ?? $0 } }
         }
-        // A hook of a running save may call this: the order of new objects follows from their IDs.
+        // A hook of a running save may call this method: the order of new objects depends on their IDs.
         if !permanentIDs.isEmpty { changeCount &+= 1 }
     }
 }
 
 extension Relationship {
-    /// Whether the deletion of an object depends on what the relationship leads to, or deletes that.
+    /// Whether the relationship's destinations can forbid a deletion of the object, or are deleted with it.
     fileprivate var isFollowedByDeletion: Bool { deleteRule == .cascade || deleteRule == .deny }
 }
 
@@ -244,14 +244,14 @@ extension ObjectChanges {
 }
 
 extension EntityShape {
-    /// Whether a store would hold `value` and not what it holds.
+    /// Whether the attribute is not transient and `value` differs from the stored value.
     fileprivate func differs(_ row: ObjectSnapshot, _ slot: Int, _ value: AttributeValue) -> Bool {
         row.value(at: slot) != value && !(hasTransientAttributes && entity.attributes[slot].isTransient)
     }
 }
 
 extension ObjectChanges {
-    /// Whether an ordered relationship is not what it was before.
+    /// Whether an ordered relationship has changed its order.
     fileprivate var changesOrder: Bool {
         values.toMany.pairs.contains { _, change in change.list.map { $0 != change.base } == true }
     }

@@ -1,9 +1,9 @@
-// Builds entity descriptions from the stored properties of a class: what `@Entity` expands to.
+// Builds entity descriptions from the stored properties of a class: `@Entity` expands to calls of these methods.
 //
 // Invariants
-//   1. The overload of `_property` is chosen by the property's Swift type alone, at compile time.
-//   2. Describing a class never asks another class for its description (classes refer to each other in circles): a
-//      destination is known by `entityName` only.
+//   1. The property's Swift type alone selects the overload of `_property`, at compile time.
+//   2. The description of a class never uses the description of another class, because classes refer to each other in
+//      cycles: a destination is identified only by its `entityName`.
 
 public import EspalierModel
 
@@ -97,7 +97,7 @@ extension EntityDescription {
         relationship(name, to: Destination.entityName, .ordered, options)
     }
 
-    /// The name of a relationship back, which the destination has if this compiles.
+    /// The name of an inverse relationship, which the destination has if this call compiles.
     ///
     /// For @Entity only.
     public static func _inverse(_ name: String, at path: @autoclosure () -> AnyKeyPath) -> String { name }

@@ -1,17 +1,17 @@
-// Gives the other end of a relationship the inverse that one end named.
+// Completes inverses: the other end of a relationship gets the inverse that one end named.
 //
-// Key paths that name each other in two macros are a circle the compiler refuses, so `@Relationship(inverse:)` stands
-// on one end only; in a model both ends have it.
+// The compiler rejects key paths in two macros that name each other as circular, so only one end has
+// `@Relationship(inverse:)`; in a model both ends have it.
 //
 // Invariants
-//   1. An inverse that was written is never changed; contradictions are the model checker's to report.
+//   1. A written inverse is never changed; the model checker reports contradictions.
 
 import EspalierModel
 
 extension [EntityDescription] {
-    /// These descriptions, with the inverse filled in wherever the other end names it.
+    /// These descriptions, with the inverse added wherever the other end names it.
     ///
-    /// - Complexity: O(relationships x length of the line of superentities).
+    /// - Complexity: O(relationships * depth of inheritance).
     func completingInverses() -> [EntityDescription] {
         var completed = self
         let indexByName = Dictionary(enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })

@@ -1,13 +1,13 @@
-// Makes a model of classes: each `@Entity` class describes itself, inheritance of classes is inheritance of entities.
+// Makes a model from classes: each `@Entity` class describes its entity, and class inheritance is entity inheritance.
 
 public import EspalierModel
 
 extension ManagedObjectModel {
-    /// A model of these classes and of the entity classes they inherit from.
+    /// A model of these classes and of the entity classes from which they inherit.
     ///
-    /// - Parameter classes: `@Entity` classes, in the order in which their entities shall stand.
+    /// - Parameter classes: `@Entity` classes, in the order of their entities in the model.
     /// - Throws: `ModelError` with every problem: a class that describes no entity, a destination whose class is not
-    ///   among `classes`, and all that the descriptions themselves may have.
+    ///   among `classes`, and any problem of the descriptions themselves.
     public convenience init(for classes: [ManagedObject.Type], versionIdentifiers: [String] = []) throws(ModelError) {
         var collector = ClassCollector()
         for objectClass in classes { collector.add(objectClass) }
@@ -29,7 +29,7 @@ extension ManagedObjectModel {
     }
 }
 
-/// Gathers the descriptions of classes and of the classes above them.
+/// Collects the descriptions of classes and of their superclasses.
 private struct ClassCollector {
     var descriptions: [EntityDescription] = []
     var classes: [String: AnyClass] = [:]

@@ -1,18 +1,18 @@
-// What `@Attribute(...)` and `@Relationship(...)` say about a property beyond its name and type.
+// The options that `@Attribute(...)` and `@Relationship(...)` add to a property.
 
 public import EspalierModel
 
-/// Options of one property; each concerns attributes, relationships or both, and is ignored where it has no meaning.
+/// Options of one property; each applies to attributes, relationships or both, and is ignored for the others.
 public struct PropertyOptions: Sendable, Hashable {
-    /// Attribute: whether an index is kept for it.
+    /// Attribute: whether the store keeps an index of it.
     public var isIndexed: Bool
     /// Attribute: whether no two objects may have the same value.
     public var isUnique: Bool
-    /// Attribute: whether it lives in the object only.
+    /// Attribute: whether its value is only in the object and never stored.
     public var isTransient: Bool
-    /// Relationship: the name of the relationship back, on the destination.
+    /// Relationship: the name of the inverse relationship, on the destination.
     public var inverse: String?
-    /// Relationship: what happens to destinations when the object is deleted.
+    /// Relationship: the rule for destinations when the object is deleted.
     public var deleteRule: DeleteRule
     /// Relationship: whether it must not be empty when saved.
     public var isRequired: Bool
@@ -23,7 +23,7 @@ public struct PropertyOptions: Sendable, Hashable {
     /// The name in an older version of the model.
     public var renamingIdentifier: String?
 
-    /// Options; what is not named keeps its default.
+    /// Options; parameters that are left out have their defaults.
     public init(
         isIndexed: Bool = false, isUnique: Bool = false, isTransient: Bool = false, inverse: String? = nil,
         deleteRule: DeleteRule = .nullify, isRequired: Bool = false, minCount: Int = 0, maxCount: Int? = nil,
@@ -41,7 +41,7 @@ public struct PropertyOptions: Sendable, Hashable {
     }
 }
 
-/// One described property: what `_property` gives and `EntityDescription.init(_:properties:)` takes.
+/// One described property: the result of `_property`, and a parameter of `EntityDescription.init(_:properties:)`.
 ///
 /// For @Entity only.
 public enum _PropertyDescription: Sendable {

@@ -1,5 +1,5 @@
-// Overloads for stored properties that no entity can have: the compiler chooses them for unsupported types only, and
-// says what to do.
+// Overloads for stored properties that no entity can have: the compiler selects them only for unsupported types, and
+// their messages say how to correct the property.
 //
 // Invariants
 //   1. Each is unavailable, so none of these bodies ever runs; a supported type always has a better overload.
@@ -7,7 +7,7 @@
 public import EspalierModel
 
 extension ManagedObject {
-    /// Chosen for no supported type.
+    /// Selected for unsupported types.
     @available(
         *, unavailable,
         message: """
@@ -18,7 +18,7 @@ extension ManagedObject {
     @_disfavoredOverload
     public final func _get<Value>(_ name: StaticString, at index: Int) -> Value { preconditionFailure("unavailable") }
 
-    /// Chosen for a to-one relationship that is not optional.
+    /// Selected for a to-one relationship that is not optional.
     @available(
         *, unavailable, message: "a to-one relationship can be empty in memory: write it as an optional"
     )
@@ -26,7 +26,7 @@ extension ManagedObject {
         preconditionFailure("unavailable")
     }
 
-    /// Chosen for no supported type.
+    /// Selected for unsupported types.
     @available(
         *, unavailable,
         message: """
@@ -38,7 +38,7 @@ extension ManagedObject {
 }
 
 extension EntityDescription {
-    /// Chosen for no supported type.
+    /// Selected for unsupported types.
     @available(
         *, unavailable,
         message: """
@@ -50,7 +50,7 @@ extension EntityDescription {
         _ name: String, _ type: Value.Type, defaultValue: Value? = nil, options: PropertyOptions = .init()
     ) -> _PropertyDescription { preconditionFailure("unavailable") }
 
-    /// Chosen for a to-one relationship that is not optional.
+    /// Selected for a to-one relationship that is not optional.
     @available(
         *, unavailable, message: "a to-one relationship can be empty in memory: write it as an optional"
     )

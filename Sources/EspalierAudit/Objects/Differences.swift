@@ -1,16 +1,17 @@
-// What differs, after sums of hashes have said that something does: the things in buckets that differ, one by one.
+// The second reading of the trees that a comparison of sums found different: lists the things that differ one by one.
+// Only things in buckets that differ are kept.
 //
 // Invariants
-//   1. At most `itemCountMax` things are kept; beyond that the report says only that the trees differ.
+//   1. At most `itemCountMax` things are kept. Where a comparison has more, the report says only that the trees differ.
 
-/// What is compared with what.
+/// A comparison of two sides: a group with its rows, a list with rows, or a list with the list of its inverse.
 struct Comparison {
     let id: ComparisonID
-    /// The trees concerned, without those of rows.
+    /// The names of the trees on both sides, without the trees of rows.
     let trees: [String]
-    /// The roots of the hierarchies whose rows are concerned.
+    /// The roots of the hierarchies whose rows are one side.
     let roots: [Int]
-    /// A few words for a list of what was left out.
+    /// A phrase for the list of comparisons that the audit left out.
     let title: String
 
     init(_ id: ComparisonID, _ schema: ObjectSchema) {
@@ -34,11 +35,11 @@ struct Comparison {
     }
 }
 
-/// What one entry of a tree of links adds to a comparison.
+/// The contribution of one entry of a tree of links to a comparison.
 struct LinkShare {
     let list: Int
     let hash: ContentHash
-    /// Whether the entry is of the first of the two that are compared.
+    /// Whether the entry belongs to the first of the two sides.
     let isFirst: Bool
 
     /// Calls `body` with the shares of a link: two, if the relationship is its own inverse.
@@ -67,13 +68,13 @@ final class Differences {
     static let bucketCountMax = 64
     private static let itemCountMax = 1 << 18
 
-    /// A tree that has to be read, those of rows first.
+    /// A tree to read again; trees of rows are sorted first.
     struct Source {
         let name: String
         let role: TreeRole
         let rank: Int
     }
-    /// Something that one side has and the other lacks.
+    /// A thing that one side has and the other lacks.
     private struct Item {
         var balance: Int
         let text: String
@@ -89,7 +90,7 @@ final class Differences {
 
     init(_ rows: RowCheck, _ buckets: [ComparisonID: Set<Int>]) { (self.rows, self.buckets) = (rows, buckets) }
 
-    /// The trees that have to be read.
+    /// The trees to read again.
     var trees: [Source] {
         let roles = TreeRole.all(rows.schema)
         var names: [String: Int] = [:]
@@ -103,7 +104,7 @@ final class Differences {
         }
     }
 
-    /// What to do with each entry of a tree.
+    /// The closure that is called with each entry of a tree.
     func visitor(of source: Source) -> (Key, [UInt8]) -> Void {
         switch source.role {
         case .rows(let root): { [unowned self] key, value in takeRow(key.integer, value, source.name, root) }
@@ -180,7 +181,7 @@ final class Differences {
         items[id, default: [:]][hash] = Item(balance: share, text: text, tree: tree, key: key)
     }
 
-    /// Reports everything that was found.
+    /// Reports every difference found.
     func report(_ add: (_ tree: String, _ key: String, Breach) -> Void) {
         for id in buckets.keys.sorted(by: { $0.rank < $1.rank }) {
             let comparison = Comparison(id, rows.schema)
@@ -200,7 +201,7 @@ final class Differences {
 }
 
 extension ComparisonID {
-    /// Groups come before lists.
+    /// Groups are reported before lists.
     fileprivate var rank: (Int, Int) {
         switch self {
         case .group(let index): (0, index)

@@ -1,11 +1,11 @@
-// Section 8 of the document of object stores: the codes of values in the keys of groups.
+// ObjectFormat.md, section 8: the codes of values in the keys of groups.
 
-// The standard library normalizes text to compare it, and shows that only under this name.
+// The standard library exposes its NFC normalization only under this SPI name.
 @_spi(_Unicode) import Swift
 
-/// Text in bytes.
+/// Checks and normalizes text that is stored as bytes.
 enum Text {
-    /// Whether the bytes are UTF-8; ASCII is recognized eight bytes at a time.
+    /// Whether the bytes are valid UTF-8; ASCII is checked eight bytes at a time.
     static func isValid(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
         isASCII(bytes, range) || String(validating: bytes[range], as: UTF8.self) != nil
     }
@@ -23,7 +23,9 @@ enum Text {
         return true
     }
 
-    /// Appends the UTF-8 of the canonical composition of text that is valid.
+    /// Appends the UTF-8 of the text in NFC.
+    ///
+    /// The bytes must be valid UTF-8.
     static func appendComposed(_ bytes: [UInt8], _ range: Range<Int>, to code: inout [UInt8]) {
         guard !isASCII(bytes, range) else { return KeyCode.appendEscaped(bytes[range], to: &code) }
         var composed = String.UnicodeScalarView()
@@ -34,10 +36,13 @@ enum Text {
 
 /// Builds and reads codes.
 enum KeyCode {
-    /// Bytes of codes that a key has at most.
+    /// The most bytes of codes that a key holds; longer codes are cut.
     static let byteCountMax = 512
 
-    /// Appends the code of a field; whether it is null.
+    /// Appends the code of a field.
+    ///
+    /// - Parameter field: `nil` if the layout lacks the field; the code is then that of null.
+    /// - Returns: whether the value is null.
     static func append(_ field: Int?, of row: RowBytes, isAscending: Bool, to code: inout [UInt8]) -> Bool {
         let start = code.count
         let isNull = field.map(row.isNull) ?? true
@@ -59,7 +64,7 @@ enum KeyCode {
         }
     }
 
-    /// Appends the low bytes of a number, big-endian.
+    /// Appends the `byteCount` low bytes of a number, big-endian.
     static func append(_ number: UInt64, byteCount: Int = 8, to code: inout [UInt8]) {
         for index in 0..<byteCount {
             code.append(UInt8(truncatingIfNeeded: number &>> UInt64(8 * (byteCount - 1 - index))))
@@ -106,7 +111,7 @@ enum KeyCode {
         var rest = UInt128(bytes.u64(offset + 10)) << 64 | UInt128(bytes.u64(offset + 2))
         guard sign != 2 else { return code.append(4) }
         guard rest != 0 else { return code.append(2) }
-        // Last digit first.
+        // The last digit comes first.
         var digits: [UInt8] = []
         while rest != 0 {
             digits.append(UInt8(rest % 10))
@@ -127,7 +132,9 @@ enum KeyCode {
 
     // MARK: Reading
 
-    /// Whether one of the values is null, of codes that were not cut; nothing if they are no codes of the group.
+    /// Whether one of the coded values is null; `nil` if the bytes are not codes of the group.
+    ///
+    /// - Parameter codes: codes that were not cut.
     static func hasNull(_ codes: ArraySlice<UInt8>, _ group: KeyGroup) -> Bool? {
         var rest = codes
         var hasNull = false

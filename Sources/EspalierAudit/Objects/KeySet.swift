@@ -1,16 +1,16 @@
-// The primary keys of the rows of one entity: a bit for each where they are dense, two bytes where they are not.
+// The primary keys of the rows of one entity: a bit per key where they are dense, two bytes per key where they are not.
 //
 // Invariants
 //   1. Keys are added in ascending order; after `finish` the set is complete.
-//   2. Blocks of 4,096 keys ascend; a block without a key takes no memory.
+//   2. Blocks of 4,096 keys ascend; a block without keys uses no memory.
 
 /// A set of primary keys.
 struct KeySet {
     private struct Block {
         let high: UInt64
-        /// Where its keys lie in `lists`, or its bits in `words`.
+        /// The index of its first key in `lists`, or of its first word in `words`.
         let start: Int
-        /// Keys in a list; nothing for bits.
+        /// The number of keys in `lists`; `nil` for a block in `words`.
         let count: Int?
     }
 
@@ -22,7 +22,7 @@ struct KeySet {
     private var words: [UInt64] = []
     private var open: (high: UInt64, keys: [UInt16])?
 
-    /// Adds a key that is above all others.
+    /// Adds a key that is greater than all keys of the set.
     mutating func append(_ key: UInt64) {
         let high = key >> 12
         if open?.high != high {
@@ -32,7 +32,9 @@ struct KeySet {
         open?.keys.append(UInt16(key & 0xFFF))
     }
 
-    /// Ends the adding.
+    /// Closes the last block.
+    ///
+    /// `contains` sees the keys of that block only after this call.
     mutating func finish() {
         guard let (high, keys) = open else { return }
         open = nil
@@ -47,13 +49,13 @@ struct KeySet {
         for key in keys { words[start + Int(key) / 64] |= 1 << UInt64(key % 64) }
     }
 
-    /// Whether the set has a key.
+    /// Whether the set contains `key`.
     ///
-    /// - Complexity: O(1) where the keys are dense, else O(log blocks + log keys of one).
+    /// - Complexity: O(1) in dense blocks of a set without gaps; otherwise O(log blocks + log keys of one block).
     func contains(_ key: UInt64) -> Bool {
         let high = key >> 12
         guard let first = blocks.first?.high, high >= first else { return false }
-        // Without gaps a block is where its number says.
+        // Without gaps the index of a block is the difference of the block numbers.
         let guess = Int(clamping: high - first)
         if guess < blocks.count, blocks[guess].high == high { return contains(key, in: blocks[guess]) }
         var (low, end) = (0, blocks.count)

@@ -1,10 +1,10 @@
-// Section 9 of the document of object stores: the entries of one tree of links. Rules 131, 132 and 135.
+// ObjectFormat.md, section 9: the entries of one tree of links. Rules 131, 132 and 135.
 
-/// A link, as one entry says it.
+/// A link, decoded from one entry.
 struct LinkEntry {
     let owner: UInt64
     let destination: UInt64
-    /// The entity number in the value: of the destination, in a tree of owners that of the owner.
+    /// The entity number in the value: that of the destination, or of the owner if the entry is in a tree of owners.
     let number: UInt16
 }
 
@@ -20,10 +20,10 @@ struct LinkCheck {
 
     private var isOrdered: Bool { !isOwnerTree && list.relationship.cardinality == .ordered }
 
-    /// The entity that values speak of.
+    /// The entity that the entity number in a value must name, or a subentity of it.
     private var target: Int { isOwnerTree ? list.relationship.entity : list.relationship.destination }
 
-    /// The link that an entry is.
+    /// Decodes an entry as a link; reports breaches that leave the link usable and throws the others.
     mutating func link(
         _ key: [UInt8], _ value: [UInt8], _ rows: RowCheck, _ report: (Breach) -> Void
     ) throws(Breach) -> LinkEntry {
@@ -55,7 +55,7 @@ struct LinkCheck {
             : LinkEntry(owner: first, destination: last, number: number)
     }
 
-    /// Ends the list of an owner.
+    /// Ends the list of the current owner: checks its destinations for duplicates.
     mutating func finish(_ report: (Breach) -> Void) {
         destinations.sort()
         for (left, right) in zip(destinations, destinations.dropFirst()) where left == right {

@@ -1,8 +1,8 @@
-// Section 3 of the document of object stores: the stored model, read from bytes that nobody vouches for. Rule 102.
+// ObjectFormat.md, section 3: the stored model, read from untrusted bytes. Rule 102.
 //
 // Invariants
-//   1. Nothing is read beyond the end, and no count is believed that the bytes left cannot hold.
-//   2. Nesting is at most `depthMax`, whatever the bytes say.
+//   1. Nothing is read beyond the end; a count that the remaining bytes cannot hold is refused.
+//   2. Nesting deeper than `depthMax` is refused.
 
 /// The type of a stored attribute.
 enum AttributeKind: UInt16 {
@@ -23,13 +23,13 @@ enum AttributeKind: UInt16 {
     case objectID = 2000
     case composite = 2100
 
-    /// Whether rows hold values of this type.
+    /// Whether rows store values of this type.
     var isStored: Bool { self != .undefined && self != .objectID }
-    /// Whether groups can be made of values of this type.
+    /// Whether a group can contain values of this type.
     var isOrdered: Bool { isStored && self != .transformable && self != .composite }
 }
 
-/// An entity as the model describes it: its own properties only.
+/// An entity with its own properties only, as the model describes it.
 struct ModelEntity {
     struct Attribute {
         let name: String
@@ -72,7 +72,7 @@ struct ModelBytes {
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The entities of the model that `bytes` are.
+    /// The entities of the model that `bytes` encode.
     static func entities(_ bytes: [UInt8]) throws(Breach) -> [ModelEntity] {
         var reader = ModelBytes(bytes)
         for expected in magic where try reader.byte() != expected {
@@ -185,7 +185,7 @@ struct ModelBytes {
         return ModelEntity.Index(name: name, elements: elements)
     }
 
-    /// A default value says nothing about rows; it has to be one.
+    /// Skips a default value: the check of rows does not use it, but it must be valid.
     private mutating func skipValue(depth: Int) throws(Breach) {
         guard depth <= Self.depthMax else { throw breach("values more than \(Self.depthMax) deep") }
         switch try byte() {

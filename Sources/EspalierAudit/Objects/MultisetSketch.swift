@@ -1,16 +1,17 @@
-// Whether two streams bring the same things, in whatever order, in memory that does not grow with them.
+// Tells whether two streams contain the same things, in any order, in memory that does not grow with the streams.
 //
 // Invariants
-//   1. Each thing is a hash of 128 bits, added to one of `bucketCount` sums by one stream and subtracted by the other.
-//      All sums are zero if both brought the same; otherwise, but for one case in 2^128, a bucket that differs is not.
-//   2. The hash has keys of its own in each run, so no file can be made to look right.
+//   1. Each thing is a hash of 128 bits, which one stream adds to one of `bucketCount` sums and the other subtracts. If
+//      both streams contain the same things, all sums are zero. A bucket whose things differ has a sum of zero with a
+//      probability of 2^-128.
+//   2. The hash has random keys in each run, so a forged file cannot make different streams look equal.
 
-/// A hash of a thing.
+/// The hash of a thing.
 struct ContentHash: Hashable {
     private(set) var low: UInt64
     private(set) var high: UInt64
 
-    /// The keys of this run.
+    /// The random keys of this run.
     private static let keys = (
         UInt64.random(in: .min ... .max) | 1, UInt64.random(in: .min ... .max) | 1,
         UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max)
@@ -30,7 +31,7 @@ struct ContentHash: Hashable {
         mix(UInt64(bytes.count))
     }
 
-    /// The hash of a link: the rows at its ends, and an entity number.
+    /// The hash of a link: the keys of the rows at its ends, and an entity number.
     init(_ first: UInt64, _ second: UInt64, _ number: UInt16 = 0) {
         self.init()
         mix(first)
@@ -49,7 +50,7 @@ struct ContentHash: Hashable {
     }
 }
 
-/// The difference of two multisets of hashes.
+/// The difference of two multisets of hashes, as one sum per bucket.
 struct MultisetSketch {
     static let bucketCount = 1024
 
@@ -72,10 +73,10 @@ struct MultisetSketch {
         high[bucket] &-= hash.high
     }
 
-    /// Whether both streams brought the same.
+    /// Whether both streams contained the same things.
     var isBalanced: Bool { low.allSatisfy { $0 == 0 } && high.allSatisfy { $0 == 0 } }
 
-    /// The first buckets in which something differs.
+    /// The first `count` buckets in which something differs.
     func differing(atMost count: Int) -> Set<Int> {
         Set(low.indices.lazy.filter { low[$0] != 0 || high[$0] != 0 }.prefix(count))
     }

@@ -1,10 +1,10 @@
-// The audit above the pages: what an object store keeps in its trees, by the document of object stores alone. Rules 101
-// to 135.
+// The audit above the pages: the content of an object store's trees, checked from ObjectFormat.md alone. Rules 101 to
+// 135.
 //
 // Invariants
-//   1. Each tree is read once, the rows before everything that is compared with them. Only where a comparison finds a
-//      difference, or references have to be looked for again, the trees concerned are read once more.
-//   2. What could not be read as a whole is not compared; `ObjectReport.uncompared` names it.
+//   1. Each tree is read once, the rows before every tree that is compared with them. Trees are read a second time only
+//      where a comparison finds a difference or references must be searched again.
+//   2. A tree that could not be read completely is not compared; `ObjectReport.uncompared` names it.
 
 /// The audit of the content of one store.
 final class ObjectAudit {
@@ -14,7 +14,7 @@ final class ObjectAudit {
     private(set) var findings = AuditFindings()
     private(set) var report = ObjectReport()
 
-    /// The records of the catalog by name.
+    /// The records of the catalog by tree name.
     private let trees: [String: CatalogRecord]
     private let catalogIsComplete: Bool
     private var incompleteTrees: Set<String> = []
@@ -22,14 +22,14 @@ final class ObjectAudit {
     private var roles: [String: TreeRole] = [ObjectSchema.treeName: .schema]
     private var rows: RowCheck?
     private var counters: [UInt64: UInt64] = [:]
-    /// By position of the group, and of the list.
+    /// By position of the group in the schema; `listSketches` by position of the list.
     private var groupSketches: [MultisetSketch] = []
     private var listSketches: [MultisetSketch] = []
     private var linkCheck: LinkCheck?
-    /// The codes of the entry before, if it was not cut, and its row.
+    /// The codes of the previous entry of a unique group and its row; `nil` if that entry was cut.
     private var lastEntry: (codes: ArraySlice<UInt8>, key: UInt64)?
 
-    /// Nothing if the file is no object store, or one that was never given a model.
+    /// `nil` if the file is not an object store, or is one that was never given a model.
     init?(_ superblock: Superblock, _ catalog: Catalog) {
         guard superblock.application == Self.applicationIdentifier,
             catalog.records.contains(where: { $0.title == ObjectSchema.treeName })
@@ -38,7 +38,7 @@ final class ObjectAudit {
         catalogIsComplete = catalog.isComplete
     }
 
-    /// The trees in the order in which they are to be read: the schema, then rows, then all others.
+    /// The order in which the trees are read: the schema, then rows, then all others.
     static func order(_ records: [CatalogRecord]) -> [Int] {
         func rank(_ name: String) -> Int { name == ObjectSchema.treeName ? 0 : name.hasPrefix("rows:") ? 1 : 2 }
         return records.indices.sorted { (rank(records[$0].title), $0) < (rank(records[$1].title), $1) }
@@ -46,7 +46,7 @@ final class ObjectAudit {
 
     // MARK: The walk over all trees
 
-    /// What to do with each entry of a tree; nothing if the store keeps nothing there.
+    /// The closure that is called with each entry of a tree; `nil` if the tree has no role in an object store.
     func visitor(of tree: String) -> ((Key, [UInt8]) -> Void)? {
         guard let role = roles[tree], trees[tree]?.hasIntegerKeys == role.hasIntegerKeys else { return nil }
         lastEntry = nil
@@ -70,7 +70,7 @@ final class ObjectAudit {
 
     /// Notes the end of a tree.
     ///
-    /// - Parameter isLastOfRows: whether all rows have been seen now.
+    /// - Parameter isLastOfRows: whether this was the last tree of rows.
     func end(_ tree: String, isComplete: Bool, isLastOfRows: Bool) {
         if !isComplete { incompleteTrees.insert(tree) }
         if case .rows(let root)? = roles[tree], !isComplete { rows?.hierarchies[root]?.isWhole = false }
@@ -163,7 +163,7 @@ final class ObjectAudit {
         guard let rows, rows.schema.groups[group].isUnique, key.count > 8 else { return }
         let row = key.u64(key.count - 8).byteSwapped
         let codes = key.dropLast(8)
-        // Cut codes are compared as a whole, with the rows.
+        // Rule 122 checks cut codes in their whole length, with the rows.
         guard value.u8(2) == 0 else {
             lastEntry = nil
             return
@@ -195,9 +195,9 @@ final class ObjectAudit {
 
     // MARK: The end
 
-    /// Compares what was read.
+    /// Compares the trees with each other.
     ///
-    /// - Parameter scan: reads a tree once more.
+    /// - Parameter scan: reads a tree again and calls the closure with each entry.
     func finish(
         _ scan: (CatalogRecord, @escaping (Key, [UInt8]) -> Void) throws(AuditFailure) -> Void
     ) throws(AuditFailure) {
@@ -263,7 +263,7 @@ final class ObjectAudit {
         }
     }
 
-    /// Rule 122 for values that are too long for a key.
+    /// Rule 122 for values that are too long for a key and were cut.
     private func checkCutValues(_ rows: RowCheck) {
         for group in rows.cutValues.keys.sorted() {
             for pair in rows.sharedCutValues(of: group) {
@@ -287,13 +287,13 @@ final class ObjectAudit {
 }
 
 extension Key {
-    /// The key of a bytes tree; nothing of an integer tree.
+    /// The key of a bytes tree; empty for an integer tree.
     var bytes: [UInt8] {
         guard case .bytes(let bytes) = self else { return [] }
         return bytes
     }
 
-    /// The key of an integer tree; 0 of a bytes tree.
+    /// The key of an integer tree; 0 for a bytes tree.
     var integer: UInt64 {
         guard case .integer(let number) = self else { return 0 }
         return number
@@ -301,7 +301,7 @@ extension Key {
 }
 
 extension [UInt8] {
-    /// The bytes for a message; long ones are cut.
+    /// The bytes as hexadecimal digits for a message; only the first 64 bytes are shown.
     var hexadecimal: String {
         let text = prefix(64).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         return count > 64 ? text + "…" : text

@@ -1,25 +1,26 @@
-// Section 3 of the document of object stores: the model with its names resolved. Rule 102.
+// ObjectFormat.md, section 3: the model with its names resolved. Rule 102.
 //
 // Invariants
-//   1. Memory is in proportion to the model's bytes: nothing that is inherited is copied to those that inherit it.
-//   2. Whether one entity inherits from another is asked in O(1): each family is a stretch of one order.
+//   1. Memory is proportional to the bytes of the model: an inherited property is not copied to the subentities.
+//   2. Whether one entity inherits from another is decided in O(1): each family is a range of one order of all
+//      entities.
 
 /// A model whose names are resolved.
 struct ObjectModel {
-    /// More levels of inheritance than this are refused.
+    /// The most levels of inheritance that a model may have.
     static let levelCountMax = 1000
 
     struct Entity {
         let description: ModelEntity
         let superentity: Int?
         let root: Int
-        /// Where the family lies in the order of all entities; the entity itself comes first.
+        /// The range of the entity and its descendants in the order of all entities; the entity itself is first.
         let family: Range<Int>
 
         var name: String { description.name }
     }
 
-    /// What a name of a property stands for.
+    /// The meaning of a property name.
     enum Property {
         case attribute(AttributeKind, isTransient: Bool)
         case relationship(Relationship)
@@ -30,7 +31,7 @@ struct ObjectModel {
         let name: String
         let entity: Int
         let destination: Int
-        /// The name of the relationship back.
+        /// The name of the inverse relationship.
         let inverse: String?
         let cardinality: ModelEntity.Cardinality
 
@@ -39,7 +40,7 @@ struct ObjectModel {
 
     private(set) var entities: [Entity] = []
     private let indexByName: [String: Int]
-    /// For each entity its own properties.
+    /// The own properties of each entity, by name.
     private var properties: [[String: Property]] = []
 
     /// Resolves the names of a model.
@@ -64,7 +65,7 @@ struct ObjectModel {
         entities[other].family.contains(entities[entity].family.lowerBound)
     }
 
-    /// The property of an entity or of one that it inherits from, and the entity that declares it.
+    /// The property called `name` of an entity or of its nearest ancestor, and the entity that declares it.
     ///
     /// - Complexity: O(levels of inheritance).
     func property(_ name: String, of entity: Int) -> (property: Property, declaredBy: Int)? {
@@ -76,7 +77,7 @@ struct ObjectModel {
         return nil
     }
 
-    /// The relationships that an entity declares itself.
+    /// The relationships that an entity itself declares.
     func relationships(declaredBy entity: Int) -> [Relationship] {
         entities[entity].description.relationships.compactMap { description in
             guard case .relationship(let relationship)? = properties[entity][description.name] else { return nil }
@@ -84,7 +85,7 @@ struct ObjectModel {
         }
     }
 
-    /// The relationship back.
+    /// The inverse relationship, if the model names one.
     func inverse(of relationship: Relationship) -> Relationship? {
         guard let name = relationship.inverse,
             case .relationship(let inverse)? = properties[relationship.destination][name]
@@ -94,7 +95,9 @@ struct ObjectModel {
 
     // MARK: Resolving
 
-    /// Orders the entities so that each family is a stretch, without a call that the model could nest.
+    /// Orders the entities so that each family is a range.
+    ///
+    /// It uses no recursion, so a forged model cannot exhaust the stack.
     private mutating func resolveInheritance(_ descriptions: [ModelEntity]) throws(Breach) {
         var superentities: [Int?] = []
         var children = [[Int]](repeating: [], count: descriptions.count)
@@ -109,7 +112,7 @@ struct ObjectModel {
         var roots = starts
         var order = 0
         for root in descriptions.indices where superentities[root] == nil {
-            // An entity, and how many of its children have been entered.
+            // An entity, and the number of its children that were entered.
             var path: [(entity: Int, next: Int)] = [(root, 0)]
             (starts[root], roots[root], order) = (order, root, order + 1)
             while let (entity, next) = path.last {

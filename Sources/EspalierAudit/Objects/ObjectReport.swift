@@ -1,26 +1,26 @@
-// What an audit counted in the trees of an object store.
+// The counts of an audit of an object store.
 
-/// What an object store holds.
+/// The content of an object store in numbers.
 package struct ObjectReport: Sendable {
-    /// The format of its rows; nothing if the records cannot be read.
+    /// The format of the rows; `nil` if the records cannot be read.
     package internal(set) var format: UInt16?
-    /// Rows by entity, in the order of the model.
+    /// The number of rows of each entity, in the order of the model.
     package internal(set) var rowCounts: [(entity: String, count: UInt64)] = []
-    /// Entries of indexes and uniqueness constraints.
+    /// The number of entries of indexes and uniqueness constraints.
     package internal(set) var entryCount: UInt64 = 0
-    /// Links of to-many relationships, each direction by itself.
+    /// The number of links of to-many relationships; each direction counts.
     package internal(set) var linkCount: UInt64 = 0
-    /// What was not compared, because a part of it could not be read.
+    /// The comparisons that were left out because one of their trees could not be read completely.
     package internal(set) var uncompared: [String] = []
 }
 
-/// Which comparison a thing belongs to: the position of its group or its list in the schema.
+/// The comparison that a thing belongs to: the position of its group or its list in the schema.
 enum ComparisonID: Hashable {
     case group(Int)
     case list(Int)
 }
 
-/// What a tree of an object store is for.
+/// The purpose of a tree of an object store.
 enum TreeRole {
     case schema
     case counters
@@ -30,7 +30,7 @@ enum TreeRole {
     case links(Int)
     case owners(Int)
 
-    /// The role of every tree that a schema asks for.
+    /// The role of each tree that the schema requires, by tree name.
     static func all(_ schema: ObjectSchema) -> [String: TreeRole] {
         var roles: [String: TreeRole] = [
             ObjectSchema.treeName: .schema, ObjectSchema.countersName: .counters, ObjectSchema.metadataName: .metadata,

@@ -1,9 +1,9 @@
-// Sections 2 and 3 of the document of object stores: the trees that the model asks for, and what entity numbers and
-// layouts mean. Rules 101 to 106.
+// ObjectFormat.md, sections 2 and 3: the trees that the model requires, and the meaning of entity numbers and layouts.
+// Rules 101 to 106.
 
 /// An index or a uniqueness constraint.
 struct KeyGroup {
-    /// A property of a group: an attribute of this type, or a to-one relationship.
+    /// A property of a group: an attribute of this type, or a to-one relationship if `kind` is `nil`.
     struct Element {
         let property: String
         let kind: AttributeKind?
@@ -16,25 +16,25 @@ struct KeyGroup {
     let elements: [Element]
 }
 
-/// A to-many relationship and the trees it has.
+/// A to-many relationship and its trees.
 struct LinkList {
     let tree: String
     let relationship: ObjectModel.Relationship
     let inverse: ObjectModel.Relationship?
 
-    /// The tree of links back, of a relationship without inverse.
+    /// The tree of the reverse links; only a relationship without an inverse has one.
     let ownerTree: String?
     var isDerived: Bool { inverse?.isToMany == false }
 }
 
-/// A layout as its record has it.
+/// A layout, decoded from its record.
 struct LayoutRecord {
-    /// The content number of a to-one relationship.
+    /// The content number that marks a to-one relationship.
     private static let reference: UInt16 = 0xFFFF
 
     struct Field {
         let name: String
-        /// Nothing for a to-one relationship.
+        /// `nil` for a to-one relationship.
         let kind: AttributeKind?
     }
 
@@ -65,7 +65,7 @@ struct LayoutRecord {
     }
 }
 
-/// What the records of a store say.
+/// The content of the tree `schema`: format, model, entity numbers and layouts.
 struct ObjectSchema {
     static let treeName = "schema"
     static let countersName = "counters"
@@ -75,17 +75,17 @@ struct ObjectSchema {
 
     let format: UInt16
     let model: ObjectModel
-    /// By entity number; nothing for 0, and for entities that the model does not have.
+    /// The index of the entity by entity number; `nil` for 0, and for entities that the model lacks.
     private(set) var entities: [Int?] = [nil]
-    /// By index of the entity; 0 for none.
+    /// The entity number by index of the entity; 0 for an entity without a number.
     private(set) var numbers: [UInt16]
-    /// By layout number from 1 on.
+    /// The layout by layout number; numbers begin at 1.
     private(set) var layouts: [LayoutRecord?] = [nil]
     private(set) var groups: [KeyGroup] = []
     private(set) var lists: [LinkList] = []
-    /// By position of a list, that of the list at the other end; nothing where there is none.
+    /// By position of a list, the position of the list at the other end; `nil` where there is none.
     private(set) var inverseLists: [Int?] = []
-    /// By the name of its tree, the position of a list.
+    /// The position of a list by the name of its tree.
     private var listByTree: [String: Int] = [:]
 
     /// Reads the entries of the tree `schema`.
@@ -191,22 +191,22 @@ struct ObjectSchema {
         listByTree["links:\(model.entities[relationship.entity].name).\(relationship.name)"]
     }
 
-    /// The position of the list at the other end of a relationship.
+    /// The position of the list at the other end; `nil` if the inverse is missing or is to-one.
     func list(backFrom relationship: ObjectModel.Relationship) -> Int? {
         guard let inverse = model.inverse(of: relationship), inverse.isToMany else { return nil }
         return list(of: inverse)
     }
 
-    /// The name of the tree with the rows of a hierarchy.
+    /// The name of the tree that holds the rows of a hierarchy.
     func rowTree(ofRoot root: Int) -> String { "rows:\(model.entities[root].name)" }
 
-    /// Whether rule 106 is about trees of this name.
+    /// Whether the prefix of the name makes rule 106 apply to the tree.
     static func isNameOfModel(_ name: String) -> Bool { prefixes.contains { name.hasPrefix($0) } }
 
-    /// The entity with a number.
+    /// The index of the entity with this number.
     func entity(_ number: UInt16) -> Int? { Int(number) < entities.count ? entities[Int(number)] : nil }
 
-    /// Whether rows with this entity number may stand where `entity` is expected.
+    /// Whether a row with this entity number is allowed where `entity` is expected.
     func isConcrete(_ number: UInt16, kindOf entity: Int) -> Bool {
         guard let found = self.entity(number), !model.entities[found].description.isAbstract else { return false }
         return model.isKind(found, of: entity)

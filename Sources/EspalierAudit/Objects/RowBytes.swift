@@ -1,25 +1,25 @@
-// Section 6 of the document of object stores: one row. Rules 114 to 116; section 10 for rows of format 1.
+// ObjectFormat.md, section 6: one row, rules 114 to 116; section 10 for rows of format 1.
 //
 // Invariants
-//   1. A value of this type comes from bytes that break none of these rules: fields are read without a further check.
+//   1. The bytes of a value of this type break none of these rules, so fields are read without further checks.
 
-/// A to-one value, or a row by its number.
+/// The value of a to-one relationship: a row by entity number and primary key.
 struct RowReference: Hashable {
     let entityNumber: UInt16
     let key: UInt64
 }
 
-/// A row whose structure was verified.
+/// A row whose structure has been verified.
 struct RowBytes {
     static let longNumberMark: UInt8 = 0xFF
 
     let plan: RowPlan
     let bytes: [UInt8]
-    /// Widths of the numbers, in bytes.
+    /// The widths of whole numbers, references and field ends, in bytes.
     private let integerWidth: Int
     private let endWidth: Int
     private let referenceWidth: Int
-    // Where the parts begin.
+    // The offsets at which the parts of the row begin.
     private let nulls: Int
     private let fixed: Int
     private let integers: Int
@@ -28,7 +28,7 @@ struct RowBytes {
     private let variable: Int
     private let isFirstFormat: Bool
 
-    /// The layout that a row names; nothing if the number is not written as it must be.
+    /// The layout number that a row names; `nil` if the number is not encoded as the format requires.
     static func layoutNumber(_ bytes: [UInt8], format: UInt16) -> UInt16? {
         if format == 1 { return bytes.count >= 4 ? UInt16(bytes.u16(0)) : nil }
         guard bytes.count >= 2 else { return nil }
@@ -37,7 +37,7 @@ struct RowBytes {
         return bytes.count >= 4 && number >= UInt16(longNumberMark) ? number : nil
     }
 
-    /// Verifies a row of the layout of `plan`.
+    /// Verifies a row against the layout of `plan`.
     init(_ bytes: [UInt8], _ plan: RowPlan, format: UInt16) throws(Breach) {
         (self.bytes, self.plan, isFirstFormat) = (bytes, plan, format == 1)
         if isFirstFormat {
@@ -70,7 +70,7 @@ struct RowBytes {
 
     func isNull(_ field: Int) -> Bool { bytes.u8(nulls + field / 8) & 1 << UInt8(field % 8) != 0 }
 
-    /// Where the bytes of a field are.
+    /// The range of the bytes of a field.
     func range(_ index: Int) -> Range<Int> {
         let field = plan.fields[index]
         let (start, count): (Int, Int)
@@ -86,7 +86,7 @@ struct RowBytes {
             ? fixed + field.firstFormatOffset..<fixed + field.firstFormatOffset + count : start..<start + count
     }
 
-    /// A whole number of any width.
+    /// The value of a field of whole numbers of any width.
     func integer(_ index: Int) -> Int64 {
         let range = range(index)
         switch range.count {
@@ -97,7 +97,9 @@ struct RowBytes {
         }
     }
 
-    /// The destination of a to-one relationship that is not null.
+    /// The destination of a to-one relationship.
+    ///
+    /// The field must not be null.
     func reference(_ index: Int) -> RowReference {
         let range = range(index)
         guard range.count < 10 else {
@@ -109,7 +111,7 @@ struct RowBytes {
         return RowReference(entityNumber: UInt16(bytes.u8(range.lowerBound)), key: key)
     }
 
-    /// The end of a variable field, counted from the beginning of the variable part.
+    /// The end of a variable field, in bytes from the start of the variable part.
     private func end(_ position: Int) -> Int {
         let offset = ends + position * endWidth
         switch endWidth {

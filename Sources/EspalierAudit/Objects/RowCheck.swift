@@ -1,46 +1,50 @@
-// Sections 6 and 8 of the document of object stores: all rows of a store, one after the other, and what they ask of
-// other trees. Rules 112 to 118 and, for long values, 122.
+// ObjectFormat.md, sections 6 and 8: reads all rows of a store in sequence, and computes the entries and links that
+// they require in other trees. Rules 112 to 118 and, for long values, 122.
 //
 // Invariants
-//   1. Memory grows with the rows only in `KeySet`s: about a bit for each, and some bytes for each cut unique value.
+//   1. Only two structures grow with the rows: `KeySet`s, by about one bit per row, and `cutValues`, by some bytes per
+//      cut unique value.
 
-/// What the rows of one hierarchy came to.
+/// The results of reading the rows of one hierarchy.
 struct HierarchyState {
-    /// Whether all rows could be read.
+    /// Whether every row could be read.
     var isWhole = false
     var greatestKey: UInt64 = 0
 }
 
-/// The check of rows: a class, because every entry of other trees asks it too.
+/// The check of rows.
+///
+/// It is a class because the entries of all other trees are checked against the same instance.
 final class RowCheck {
-    /// References that are kept until all rows were seen; beyond that the rows are read once more.
+    /// The most references kept until all rows have been read; if more distinct ones exist, the rows are read a second
+    /// time.
     private static let pendingCountMax = 1 << 17
-    /// What the cached plans may hold of groups, fields and references together.
+    /// The limit of groups, fields and references together in the cached plans.
     private static let planSizeMax = 1 << 18
 
     let schema: ObjectSchema
-    /// By index of the root.
+    /// By index of the root entity.
     var hierarchies: [Int: HierarchyState] = [:]
     /// By entity number.
     private(set) var keys: [UInt16: KeySet] = [:]
     private(set) var counts: [UInt16: UInt64] = [:]
-    /// Cut entries by position of the group.
+    /// The number of cut entries by position of the group.
     private(set) var cutCounts: [Int: UInt64] = [:]
-    /// By position of the group: the whole codes of values that were cut and must be unique, and the row.
+    /// By position of the group: the hash of the whole codes of each cut unique value, and the key of its row.
     private(set) var cutValues: [Int: [(hash: ContentHash, key: UInt64)]] = [:]
-    /// Whether references have to be looked for in the rows once more.
+    /// Whether the rows must be read again to find references that lead nowhere.
     private(set) var mustReadAgain = false
     private var pending: [RowReference] = []
     private var plans: [UInt16: RowPlan] = [:]
     private var planSize = 0
-    // Reused for every row and entry.
+    // The buffer for one entry, reused for every row.
     private var entry: [UInt8] = []
 
     init(_ schema: ObjectSchema) { self.schema = schema }
 
     // MARK: One row
 
-    /// The row that these bytes are in the tree of a hierarchy.
+    /// Decodes the bytes of an entry as a row in the tree of a hierarchy.
     func row(_ bytes: [UInt8], key: UInt64, root: Int) throws(Breach) -> RowBytes {
         guard key > 0 else { throw Breach(112, 0, "a row with the primary key 0") }
         guard let number = RowBytes.layoutNumber(bytes, format: schema.format), let plan = plan(number),
@@ -50,7 +54,7 @@ final class RowCheck {
         return try RowBytes(bytes, plan, format: schema.format)
     }
 
-    /// The plan of a layout.
+    /// The plan of a layout, cached; `nil` if there is no such layout or the model lacks its entity.
     private func plan(_ number: UInt16) -> RowPlan? {
         if let plan = plans[number] { return plan }
         guard Int(number) < schema.layouts.count, let layout = schema.layouts[Int(number)],
@@ -63,7 +67,7 @@ final class RowCheck {
         return plan
     }
 
-    /// Notes that a row is there; reports references that cannot be.
+    /// Notes that the row exists; reports references to a wrong entity or to key 0.
     func note(_ row: RowBytes, key: UInt64, _ report: (Breach) -> Void) {
         keys[row.plan.entityNumber, default: KeySet()].append(key)
         counts[row.plan.entityNumber, default: 0] += 1
@@ -82,7 +86,7 @@ final class RowCheck {
         }
     }
 
-    /// Calls `body` with each entry that a row must have in the tree of a group: key, then value.
+    /// Calls `body` with each entry that the row requires in the tree of a group: the key, followed by the value.
     func forEachEntry(
         of row: RowBytes, key: UInt64, _ body: (_ group: Int, _ entry: [UInt8]) -> Void
     ) {
@@ -92,7 +96,9 @@ final class RowCheck {
         }
     }
 
-    /// The same once for each row of the store: counts what is cut, and keeps what must be unique.
+    /// Like `forEachEntry`; also counts cut entries and keeps cut unique values.
+    ///
+    /// Must be called once for each row.
     func noteEntries(of row: RowBytes, key: UInt64, _ body: (_ group: Int, _ entry: [UInt8]) -> Void) {
         for use in row.plan.groups {
             let cut = encode(use, row, key)
@@ -105,7 +111,9 @@ final class RowCheck {
         }
     }
 
-    /// Makes `entry` that of a row; what was cut, if something was.
+    /// Writes the entry of a row to `entry`.
+    ///
+    /// Returns the hash of the whole codes if they were cut, otherwise `nil`.
     private func encode(
         _ use: RowPlan.Group, _ row: RowBytes, _ key: UInt64
     ) -> (whole: ContentHash, hasNull: Bool)? {
@@ -127,7 +135,8 @@ final class RowCheck {
         return cut
     }
 
-    /// Calls `body` with each link that a row must have in a list: the list, and the hash of the link.
+    /// Calls `body` with each link that the row requires in a list: the list, the key of the owner, the hash of the
+    /// link.
     func forEachLink(
         of row: RowBytes, key: UInt64, _ body: (_ list: Int, _ owner: UInt64, _ hash: ContentHash) -> Void
     ) {
@@ -140,7 +149,9 @@ final class RowCheck {
 
     // MARK: References
 
-    /// Whether a row is there; a hierarchy that could not be read as a whole may have any.
+    /// Whether a row exists.
+    ///
+    /// In a hierarchy that could not be read completely every row counts as existing.
     func exists(_ reference: RowReference) -> Bool {
         guard let entity = schema.entity(reference.entityNumber) else { return false }
         if hierarchies[schema.model.entities[entity].root]?.isWhole != true { return true }
@@ -156,18 +167,18 @@ final class RowCheck {
         if mustReadAgain { pending = [] }
     }
 
-    /// Ends the reading of all rows.
+    /// Completes the key sets after all rows have been read, and checks the kept references.
     func finish() {
         for number in keys.keys { keys[number]?.finish() }
         if pending.contains(where: { !exists($0) }) { mustReadAgain = true }
         pending = []
     }
 
-    /// Reports the references of a row that lead nowhere.
+    /// Reports the references of a row to rows that do not exist.
     func reportDangling(_ row: RowBytes, _ report: (Breach) -> Void) {
         for reference in row.plan.references where !row.isNull(reference.field) {
             let found = row.reference(reference.field)
-            // What cannot be was reported when the row was read.
+            // `note` has already reported references to a wrong entity or to key 0.
             guard found.key > 0, schema.isConcrete(found.entityNumber, kindOf: reference.destination), !exists(found)
             else { continue }
             let entity = schema.entity(found.entityNumber).map { schema.model.entities[$0].name } ?? ""
@@ -178,7 +189,7 @@ final class RowCheck {
         }
     }
 
-    /// Rows that share whole values which must be unique, in pairs.
+    /// The pairs of rows that have the same whole codes in a unique group.
     func sharedCutValues(of group: Int) -> [(key: UInt64, other: UInt64)] {
         let sorted = (cutValues[group] ?? []).sorted {
             ($0.hash.low, $0.hash.high, $0.key) < ($1.hash.low, $1.hash.high, $1.key)

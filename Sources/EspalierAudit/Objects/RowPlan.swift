@@ -1,4 +1,4 @@
-// Section 6 of the document of object stores: where the fields of rows of one layout lie.
+// ObjectFormat.md, section 6: the positions of the fields in rows of one layout.
 
 /// A field of a layout.
 struct RowField {
@@ -7,14 +7,14 @@ struct RowField {
     }
 
     let name: String
-    /// Nothing for a to-one relationship.
+    /// `nil` for a to-one relationship.
     let kind: AttributeKind?
     let part: Part
-    /// In the fixed part the offset, in the others the position.
+    /// In the fixed part the offset in bytes; in the other parts the index of the field.
     let position: Int
-    /// Bytes in the fixed part.
+    /// The width in the fixed part, in bytes; 0 in the other parts.
     let width: Int
-    /// Where the field lies behind the null bits in a row of format 1.
+    /// The offset from the end of the null bits in a row of format 1.
     let firstFormatOffset: Int
 
     static func home(of kind: AttributeKind?) -> (part: Part, width: Int) {
@@ -32,19 +32,19 @@ struct RowField {
     }
 }
 
-/// What is needed to read rows of one layout; every row of it holds on to the same one.
+/// The data needed to read rows of one layout; all rows of a layout share one instance.
 final class RowPlan {
     /// A group that the rows belong to.
     struct Group {
-        /// The position in the schema.
+        /// The position of the group in the schema.
         let number: Int
-        /// For each element the position of its field; nothing where the layout lacks it.
+        /// For each element the index of its field; `nil` where the layout lacks it.
         let fields: [Int?]
     }
     /// A to-one relationship.
     struct Reference {
         let field: Int
-        /// The entity it leads to.
+        /// The index of the destination entity.
         let destination: Int
         /// The position in the schema of the list at the other end.
         let list: Int?
@@ -60,7 +60,7 @@ final class RowPlan {
     private(set) var integerCount = 0
     private(set) var referenceCount = 0
     private(set) var variableCount = 0
-    /// Bytes of all fields in a row of format 1, without the variable ones.
+    /// The bytes of all fields of a row of format 1 except the variable ones.
     private(set) var firstFormatByteCount = 0
 
     var nullByteCount: Int { (fields.count + 7) / 8 }

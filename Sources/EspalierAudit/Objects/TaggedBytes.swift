@@ -1,9 +1,9 @@
-// Section 7 of the document of object stores: values that say their own type.
+// ObjectFormat.md, section 7: values that carry their own type.
 //
 // Invariants
-//   1. Composites nest at most `depthMax` deep, and no count is believed that the bytes left cannot hold.
+//   1. Composites nest at most `depthMax` deep; a count that the remaining bytes cannot hold is refused.
 
-/// Reads tagged values only to say whether they are some.
+/// Checks whether bytes are tagged values; decodes nothing.
 struct TaggedBytes {
     private static let depthMax = 16
 
@@ -11,7 +11,7 @@ struct TaggedBytes {
     private var position: Int
     private let end: Int
 
-    /// Whether the bytes in `range` are a tagged value, all of them.
+    /// Whether the bytes in `range` are exactly one tagged value.
     static func isValue(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
         var reader = TaggedBytes(bytes: bytes, position: range.lowerBound, end: range.upperBound)
         return reader.skipValue(depth: 0) && reader.position == reader.end
@@ -23,7 +23,7 @@ struct TaggedBytes {
         return true
     }
 
-    /// The bytes behind a length.
+    /// Skips a length and the bytes that it counts, and returns the range of those bytes.
     private mutating func block() -> Range<Int>? {
         let start = position + 4
         guard skip(4), skip(Int(bytes.u32(start - 4))) else { return nil }

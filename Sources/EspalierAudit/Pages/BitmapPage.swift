@@ -1,18 +1,18 @@
-// Section 6: which pages are free. Rules 51 to 53.
+// FileFormat.md, section 6: the record of free pages. Rules 51 to 53.
 
 /// A bitmap page.
 struct BitmapPage {
     static let bitsOffset = 64
 
-    /// How many pages a bitmap page covers.
+    /// The number of pages that one bitmap page covers.
     static func rangeCount(_ pageSize: Int) -> UInt64 { UInt64(pageSize - bitsOffset) * 8 }
-    /// Whether a bitmap page must stand at `number`.
+    /// Whether page `number` must be a bitmap page.
     static func isPlace(_ number: UInt32, _ pageSize: Int) -> Bool { UInt64(number) % rangeCount(pageSize) == 1 }
 
     let freeCount: UInt32
     private let bytes: [UInt8]
 
-    /// Decodes the page at `number`, whose header has been verified.
+    /// Decodes page `number`, whose header has been verified.
     init(_ page: [UInt8], _ header: PageHeader, pageCount: UInt32) throws(Breach) {
         (bytes, freeCount) = (page, page.u32(32))
         guard header.flags == 0, header.level == 0, header.tree == 0, header.cellCount == 0, page.u16(30) == 0 else {
@@ -30,7 +30,7 @@ struct BitmapPage {
         try checkEnds(header.number, pageCount)
     }
 
-    /// Whether the page with this place in the range is free.
+    /// Whether the page at this index of the range is free.
     func isFree(_ index: Int) -> Bool { bytes.u8(Self.bitsOffset + index / 8) & 1 << UInt8(index % 8) != 0 }
 
     private func checkHint() throws(Breach) {

@@ -1,10 +1,10 @@
-// Where the bytes under audit come from: a file, or an array in a test.
+// The source of the bytes under audit: a file, or an array in a test.
 
-/// Bytes at offsets.
+/// Bytes that can be read at any offset.
 package protocol ByteSource {
-    /// How many bytes there are now.
+    /// The current number of bytes.
     func byteCount() throws(AuditFailure) -> UInt64
-    /// Up to `count` bytes from `offset` on; fewer only where the bytes end.
+    /// Reads up to `count` bytes from `offset`; returns fewer only at the end of the source.
     func read(at offset: UInt64, count: Int) throws(AuditFailure) -> [UInt8]
 }
 
@@ -17,11 +17,11 @@ extension [UInt8]: ByteSource {
     }
 }
 
-/// Why there is no audit.
+/// The reason why an audit is not possible.
 package enum AuditFailure: Error, Equatable, CustomStringConvertible {
-    /// The bytes are no store.
+    /// The bytes are not a store.
     case notAStore
-    /// A store, of a version or with features that the format document does not describe.
+    /// The store has a version or a feature that the format document does not describe.
     case unsupported(String)
     /// The bytes could not be read.
     case unreadable(String)

@@ -1,7 +1,7 @@
-// Little-endian integers in bytes that nobody vouches for.
+// Little-endian integers, read from untrusted bytes.
 //
 // Invariants
-//   1. Every load is total: what lies beyond the end is zero. Whether it may lie there is for the rules to say.
+//   1. Every load is total: bytes beyond the end read as zero. The rules check whether that is allowed.
 
 extension [UInt8] {
     func u8(_ offset: Int) -> UInt8 { indices.contains(offset) ? self[offset] : 0 }
@@ -9,20 +9,20 @@ extension [UInt8] {
     func u32(_ offset: Int) -> UInt32 { load(offset, as: UInt32.self) }
     func u64(_ offset: Int) -> UInt64 { load(offset, as: UInt64.self) }
 
-    /// The bytes of `range` that are there.
+    /// The bytes in the part of `range` that exists.
     func bytes(_ range: Range<Int>) -> [UInt8] { Array(self[range.clamped(to: indices)]) }
 
     /// The first offset in `range` whose byte is not zero.
     func firstNonzero(in range: Range<Int>) -> Int? {
         let range = range.clamped(to: indices)
         var offset = range.lowerBound
-        // Nearly all ranges are zero, so words are skipped first.
+        // Most ranges are all zero, so the loop skips eight zero bytes at a time.
         while offset + 8 <= range.upperBound, u64(offset) == 0 { offset += 8 }
         while offset < range.upperBound, self[offset] == 0 { offset += 1 }
         return offset < range.upperBound ? offset : nil
     }
 
-    /// 64 bytes as eight integers.
+    /// The 64 bytes at `offset` as eight integers.
     func eightWords(_ offset: Int) -> SIMD8<UInt64> {
         guard offset >= 0, offset <= count - 64 else {
             return SIMD8((0..<8).map { u64(offset + 8 * $0) })

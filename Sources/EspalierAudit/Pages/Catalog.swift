@@ -1,4 +1,4 @@
-// Section 7: the catalog, which is tree 1, and its records against the trees they describe. Rules 76 to 79.
+// FileFormat.md, section 7: the catalog, which is tree 1, and its records against their trees. Rules 76 to 79.
 
 /// The walk over the catalog.
 struct Catalog {
@@ -8,7 +8,7 @@ struct Catalog {
 
     init(_ pages: PageImages) { self.pages = pages }
 
-    /// Reads all records; those that break rule 79 are reported and left out.
+    /// Reads all records; reports the records that break rule 79 and leaves them out.
     mutating func walk(_ uses: inout PageUses, _ findings: inout AuditFindings) throws(AuditFailure) {
         var entries: [(name: [UInt8], value: [UInt8])] = []
         let root = pages.state.catalogRoot
@@ -38,10 +38,10 @@ struct Catalog {
 }
 
 extension CatalogRecord {
-    /// Where the record's reference stands: the catalog's pages are found by name.
+    /// The place reported for the reference to the root: offset 0 of the root page itself.
     var place: AuditFinding.Place { .page(root, offset: 0) }
 
-    /// What the pages of the tree must fit.
+    /// The identity that every page of the tree must have.
     var identity: TreeIdentity { TreeIdentity(tree: tree, hasIntegerKeys: hasIntegerKeys, name: name) }
 
     /// Rules 76 to 78.

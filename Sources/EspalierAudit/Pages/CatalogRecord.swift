@@ -1,6 +1,6 @@
-// Section 7: what the catalog says of a tree. Rule 79.
+// FileFormat.md, section 7: the catalog's record of a tree. Rule 79.
 
-/// A tree as its record describes it.
+/// A tree as its catalog record describes it.
 struct CatalogRecord {
     static let byteCount = 40
 

@@ -1,6 +1,6 @@
-// Section 2: the checkpoint slots, and which of them counts.
+// FileFormat.md, section 2: the checkpoint slots, and the choice of the valid slot that is newest.
 
-/// What the newest commit, or a checkpoint, says about the whole store.
+/// The state of the whole store, as the newest commit or a checkpoint records it.
 struct StoreState: Equatable {
     var transaction: UInt64
     var pageCount: UInt32
@@ -8,7 +8,7 @@ struct StoreState: Equatable {
     var catalogRoot: UInt32
     var nextTree: UInt32
 
-    /// Why no store can be in this state: rule 12 for slots, rule 63 for commit records.
+    /// The reason why a store cannot have this state, or `nil`: rule 12 for slots, rule 63 for commit records.
     var impossibility: String? {
         if pageCount < 3 { return "a page count of \(pageCount)" }
         if freePageCount >= pageCount { return "\(freePageCount) free pages of \(pageCount)" }
@@ -33,7 +33,7 @@ struct CheckpointSlot {
 
     static func offset(of index: Int) -> Int { 512 + 512 * index }
 
-    /// Whether it is that of a copy to which nobody has written yet: it names the original.
+    /// Whether the slot belongs to a copy that has not been written to since: it names the original store.
     var isCopy: Bool { isClosedCleanly && firstSegment == 0 && chain == 0 && logIdentifier.contains { $0 != 0 } }
 
     /// The slot at `index`, if it is valid.
@@ -53,9 +53,12 @@ struct CheckpointSlot {
         else { return nil }
     }
 
-    /// The slot that counts; reports the slots that no crash can have left as they are.
+    /// The newest valid slot.
     ///
-    /// - Parameter hasLog: without a log nothing was being written, so no slot can be torn; but that of a copy.
+    /// Reports invalid slots that a crash cannot explain.
+    ///
+    /// - Parameter hasLog: whether a log is beside the store. Without a log no writer was active, so no slot can be
+    ///   torn, except in a copy.
     static func newest(in page0: [UInt8], hasLog: Bool, _ findings: inout AuditFindings) -> CheckpointSlot? {
         let slots = (0..<count).map { CheckpointSlot(page0, at: $0) }
         guard let newest = slots.compactMap(\.self).max(by: { $0.sequence < $1.sequence }) else {

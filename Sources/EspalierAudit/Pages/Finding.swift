@@ -1,28 +1,28 @@
-// What an audit finds: the number of the broken rule, the place, and a sentence.
+// The findings of an audit: the number of the broken rule, the place, and a sentence.
 //
 // Invariants
-//   1. However much is wrong, the list stays short; what is beyond it is counted.
+//   1. The list of findings has a fixed limit; findings beyond it are only counted.
 
-/// A broken rule.
+/// A breach of a rule of the format.
 package struct AuditFinding: Hashable, Sendable, CustomStringConvertible {
-    /// Where the offending bytes are.
+    /// The place of the offending bytes.
     package enum Place: Hashable, Sendable {
-        /// In the newest version of a page, which may lie in the store file or in the log.
+        /// In the newest version of a page, which is in the store file or in the log.
         case page(UInt32, offset: Int)
         /// In the log file.
         case log(offset: UInt64)
-        /// In an entry of a tree of an object store; without a key in the tree as a whole.
+        /// In an entry of a tree of an object store; with an empty key, in the tree as a whole.
         case tree(String, key: String)
     }
 
-    /// The rule's number in the format document.
+    /// The number of the rule in the format document.
     package let rule: Int
-    /// Where it is broken.
+    /// The place of the breach.
     package let place: Place
-    /// A clause that says what is wrong there.
+    /// A clause that describes the breach.
     package let text: String
 
-    /// A complete sentence.
+    /// The finding as a complete sentence.
     package var description: String {
         switch place {
         case .page(let page, let offset): "Page \(page), byte \(offset), breaks rule \(rule): \(text)."
@@ -37,9 +37,9 @@ package struct AuditFinding: Hashable, Sendable, CustomStringConvertible {
 package struct AuditFindings: Sendable {
     private static let listCountMax = 1000
 
-    /// The first of them.
+    /// The first findings, up to the limit.
     package private(set) var list: [AuditFinding] = []
-    /// How many there are, listed or not.
+    /// The number of findings, listed or not.
     package private(set) var count = 0
 
     mutating func add(_ rule: Int, _ place: AuditFinding.Place, _ text: @autoclosure () -> String) {
@@ -54,7 +54,7 @@ package struct AuditFindings: Sendable {
     }
 }
 
-/// A rule that bytes break, while it is not yet known to whom to report it.
+/// A broken rule before its place in the store is known; the caller that knows the place makes a finding of it.
 struct Breach: Error {
     let rule: Int
     let offset: Int

@@ -1,16 +1,16 @@
-// Sections 6 and 9: bitmap pages, and free pages against pages that are referred to. Rules 50 to 53 and 91 to 93.
+// FileFormat.md, sections 6 and 9: bitmap pages, and free pages against referenced pages. Rules 50 to 53 and 91 to 93.
 //
 // Invariants
-//   1. The check ends with the first bitmap page that has no bytes, or is a hole of the file, so a forged page count
-//      costs no time.
+//   1. The check ends at the first bitmap page that neither file holds or that is a hole in the file, so its time does
+//      not grow with a forged page count.
 
-/// The comparison of what is free with what is used.
+/// The comparison of the free pages with the pages in use.
 struct FreeSpaceCheck {
-    /// Free pages by the bitmaps.
+    /// The number of free pages in the bitmaps.
     private(set) var freeCount: UInt64 = 0
     private var isComplete = true
 
-    /// - Parameter usesAreComplete: whether every reference is known; if not, nobody can say that a page is lost.
+    /// - Parameter usesAreComplete: whether every reference is known; otherwise rule 92 is not checked.
     mutating func run(
         _ pages: PageImages, _ uses: PageUses, usesAreComplete: Bool, _ findings: inout AuditFindings
     ) throws(AuditFailure) {
@@ -44,7 +44,7 @@ struct FreeSpaceCheck {
         _ bitmap: BitmapPage, _ range: Range<UInt32>, _ uses: PageUses, _ usesAreComplete: Bool,
         _ findings: inout AuditFindings
     ) {
-        // Page 0 and the bitmap page itself are rule 53's.
+        // Rule 53 covers page 0 and the bitmap page itself.
         for number in range where number != 0 && number != (range.lowerBound + 1) {
             let index = Int(number - range.lowerBound)
             let place = AuditFinding.Place.page(

@@ -1,4 +1,4 @@
-// Section 1: keys, and their order.
+// FileFormat.md, section 1: keys and their order.
 
 /// A key of a tree.
 enum Key: Comparable {
@@ -9,14 +9,14 @@ enum Key: Comparable {
         switch (left, right) {
         case (.integer(let left), .integer(let right)): left < right
         case (.bytes(let left), .bytes(let right)): left.lexicographicallyPrecedes(right)
-        // Kinds do not meet within a tree; rule 72 sees to that.
+        // One tree has keys of one kind only: rule 72 guarantees it.
         case (.integer, .bytes): true
         case (.bytes, .integer): false
         }
     }
 }
 
-/// The keys between two fences; `nil` is the end of the tree.
+/// The keys from the fence `low` up to the fence `high`; `nil` is the end of the tree.
 struct KeyInterval: Equatable {
     var low: Key?
     var high: Key?

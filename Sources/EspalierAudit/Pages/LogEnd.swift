@@ -1,10 +1,10 @@
-// Section 8: where the chain breaks the log ends, unless a later commit says that what follows was durable. The same
-// question is asked of a log beside a store that says it was closed cleanly (rule 12).
+// FileFormat.md, section 8: the log ends where the chain breaks, unless a later commit says that the position of the
+// break was durable. A log beside a store that was closed cleanly is searched in the same way (rule 12).
 //
 // Invariants
-//   1. The log is read in pieces, so a segment of any size takes little memory.
+//   1. The log is read in pieces, so memory does not grow with the size of a segment.
 
-/// The commits in a log, whether a chain leads to them or not.
+/// A search for commits in a log that does not depend on the chain.
 struct LogCommits {
     private static let pieceByteCount = 1 << 20
 
@@ -12,21 +12,21 @@ struct LogCommits {
     let header: LogHeader
     let segments: SegmentTable
 
-    /// Whether a commit behind `lsn` says that a position behind `lsn` was durable.
+    /// Whether a commit at or after `lsn` says that the log was durable beyond `lsn`.
     func hasAcknowledgedCommit(behind lsn: UInt64) throws(AuditFailure) -> Bool {
         let byteCount = UInt64(header.segmentByteCount)
         for segment in segments.headers.values where segment.sequence >= lsn / byteCount {
             let start = Int(max(lsn, segment.firstLSN) - segment.sequence * byteCount)
             if try hasCommit(in: segment.place, from: start, of: segment, durable: lsn) { return true }
         }
-        // A segment whose header is lost may hold what is sought as well: its frames say where they belong.
+        // A segment with a lost header is searched too: its frames carry their own LSNs.
         for (place, _) in segments.unreadable {
             if try hasCommit(in: place, from: SegmentHeader.byteCount, of: nil, durable: lsn) { return true }
         }
         return false
     }
 
-    /// Whether the segment at `place` holds a commit whose durable LSN lies behind `lsn`.
+    /// Whether the segment at `place` holds a commit with a durable LSN greater than `lsn`.
     private func hasCommit(
         in place: Int, from start: Int, of segment: SegmentHeader?, durable lsn: UInt64
     ) throws(AuditFailure) -> Bool {
@@ -39,7 +39,7 @@ struct LogCommits {
             for index in 0...piece.count - frameByteCount where piece[index] == LogFrame.Kind.commit.rawValue {
                 if isCommit(piece, at: index, offset: pieceStart + index, of: segment, durable: lsn) { return true }
             }
-            // The next piece begins where a frame that this one cuts may begin.
+            // The next piece begins at the first offset whose frame does not fit into this piece.
             pieceStart += piece.count - frameByteCount + 1
         }
         return false
@@ -62,7 +62,7 @@ struct LogCommits {
             let frameByteCount = UInt64(LogFrame.headerByteCount + CommitRecord.byteCount)
             return try CommitRecord.verified(piece.bytes(payload..<end), end: lsn + frameByteCount).durableLSN > durable
         } catch {
-            // No commit was ever written so: it says nothing of what was durable.
+            // A writer never produces such a record, so it does not count as a commit.
             return false
         }
     }

@@ -1,10 +1,10 @@
-// Section 8: one frame of the log, and the commit record. Rules 62 and 63.
+// FileFormat.md, section 8: one frame of the log, and the commit record. Rules 62 and 63.
 
-/// A frame whose header and payload are right for the place where they stand.
+/// A frame whose header and payload are valid at its position in the log.
 struct LogFrame {
     static let headerByteCount = 48
 
-    /// What a frame is.
+    /// The type of a frame.
     enum Kind: UInt8 {
         case page = 1
         case commit = 2
@@ -12,12 +12,12 @@ struct LogFrame {
         case segmentStart = 4
     }
 
-    /// Where a frame is expected, and what must be true of it there.
+    /// The position of a frame, and the values that it must have there.
     struct Expectation {
         let lsn: UInt64
         let salt: UInt64
         let chain: UInt64
-        /// Bytes up to the end of the segment.
+        /// The bytes from the frame's start to the end of the segment.
         let room: Int
         let pageSize: Int
         let seed: UInt64
@@ -58,7 +58,7 @@ struct LogFrame {
         }
     }
 
-    /// Rule 62 for the 48 bytes of a header.
+    /// Verifies the 48 bytes of a header under rule 62.
     private static func verified(_ header: [UInt8], _ expected: Expectation) throws(Breach) -> (Kind, UInt64) {
         guard header.count == headerByteCount, header.u64(16) == expected.lsn else {
             throw Breach(62, 16, "no frame with the LSN of this place")
@@ -109,19 +109,19 @@ struct LogFrame {
         }
     }
 
-    /// The page with its gap.
+    /// The page with its gap filled with zeros.
     private var pageImage: [UInt8] { Self.pageImage(payload, gap) }
 
-    /// A page from what the log holds of it.
+    /// The page, rebuilt from its logged bytes and the gap that the log leaves out.
     static func pageImage(_ payload: [UInt8], _ gap: Range<Int>) -> [UInt8] {
         Array(payload.prefix(gap.lowerBound)) + [UInt8](repeating: 0, count: gap.count)
             + payload.dropFirst(gap.lowerBound)
     }
 }
 
-/// Why a frame could not be read.
+/// The reason why a frame could not be read.
 enum LogFrameFailure: Error {
-    /// It breaks a rule; the offset is within the frame.
+    /// The frame breaks a rule; the offset of the breach is relative to the frame.
     case breach(Breach)
     /// The bytes could not be read.
     case unreadable(AuditFailure)
@@ -147,7 +147,9 @@ struct CommitRecord {
             catalogRoot: bytes.u32(32), nextTree: bytes.u32(60))
     }
 
-    /// Rule 63 for the record in a frame that ends at `end` and follows `pageFrameCount` page frames.
+    /// Verifies the record of a frame under rule 63.
+    ///
+    /// The frame ends at `end` and follows `pageFrameCount` page frames.
     static func verified(
         _ bytes: [UInt8], end: UInt64, pageFrameCount: Int, after previous: StoreState
     ) throws(Breach) -> CommitRecord {
@@ -161,7 +163,7 @@ struct CommitRecord {
         return record
     }
 
-    /// What rule 63 says of a record alone, whatever stands before its frame.
+    /// Verifies the parts of rule 63 that need only the record, not the preceding frames.
     static func verified(_ bytes: [UInt8], end: UInt64) throws(Breach) -> CommitRecord {
         let record = CommitRecord(bytes)
         if let impossibility = record.state.impossibility { throw Breach(63, 48, "a commit with \(impossibility)") }

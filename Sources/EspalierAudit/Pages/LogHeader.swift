@@ -1,6 +1,7 @@
-// Section 8: the header of the log, the headers of its segments, and the segments that can be found. Rules 60, 61, 64.
+// FileFormat.md, section 8: the header of the log, the headers of its segments, the table of segments. Rules 60, 61,
+// 64.
 
-/// What a valid log header says.
+/// The content of a valid log header.
 struct LogHeader {
     static let byteCount: UInt64 = 4096
     private static let magic: [UInt8] = Superblock.magic.dropLast() + [2]
@@ -8,9 +9,9 @@ struct LogHeader {
 
     let segmentByteCount: Int
 
-    /// The header at the beginning of a log of this store.
+    /// Reads the header at the start of a log of this store.
     ///
-    /// - Parameter slot: must name the log; `nil` if any log of the store will do.
+    /// - Parameter slot: the slot that must name this log; `nil` accepts any log of the store.
     init(_ bytes: [UInt8], _ superblock: Superblock, _ slot: CheckpointSlot?) throws(Breach) {
         guard bytes.count == Int(Self.byteCount) else { throw Breach(60, 0, "the log is shorter than its header") }
         guard bytes.starts(with: Self.magic) else { throw Breach(60, 0, "the log does not begin with its magic") }
@@ -32,17 +33,17 @@ struct LogHeader {
         }
     }
 
-    /// The LSN of a segment's first frame; `nil` if it is beyond counting.
+    /// The LSN of a segment's first frame; `nil` if it is 2^62 or more.
     func lsn(ofSegment sequence: UInt64) -> UInt64? {
         let start = sequence.multipliedReportingOverflow(by: UInt64(segmentByteCount))
         guard !start.overflow, start.partialValue < 1 << 62 else { return nil }
         return start.partialValue + UInt64(SegmentHeader.byteCount)
     }
 
-    /// Where the segment at `place` begins in the file.
+    /// The offset in the file at which the segment at `place` begins.
     func offset(ofPlace place: Int) -> UInt64 { Self.byteCount + UInt64(place) * UInt64(segmentByteCount) }
 
-    /// Where what has this LSN begins in the file.
+    /// The offset in the file of the byte with this LSN.
     func offset(of lsn: UInt64, in segment: SegmentHeader) -> UInt64 {
         offset(ofPlace: segment.place) + lsn % UInt64(segmentByteCount)
     }
@@ -58,7 +59,7 @@ struct SegmentHeader {
     let salt: UInt64
     let chain: UInt64
 
-    /// The header at the beginning of the segment at `place`.
+    /// Reads the header at the start of the segment at `place`.
     init(_ bytes: [UInt8], place: Int, _ header: LogHeader, _ superblock: Superblock) throws(Breach) {
         guard bytes.count == Self.byteCount, bytes.starts(with: Array("ESEG".utf8)),
             XXH3.hash(bytes, to: 56) == bytes.u64(56)
@@ -74,10 +75,10 @@ struct SegmentHeader {
     }
 }
 
-/// The segments of a log, by sequence.
+/// The readable segments of a log, by sequence number.
 struct SegmentTable {
     private(set) var headers: [UInt64: SegmentHeader] = [:]
-    /// The places whose headers say nothing, with the reason.
+    /// The places whose segment headers are not valid, with the reason.
     private(set) var unreadable: [(place: Int, breach: Breach)] = []
 
     init(_ log: any ByteSource, _ header: LogHeader, _ superblock: Superblock) throws(AuditFailure) {

@@ -1,7 +1,7 @@
-// Whether the log beside a store counts: its newest slot says so, and its header has to fit.
+// The decision whether the log beside a store counts: the newest slot requires it, and its header must fit the store.
 
 extension LogWalk {
-    /// The walk over the log, if it counts.
+    /// The walk over the log beside a store; `nil` if the log does not count.
     static func beside(
         store superblock: Superblock, _ slot: CheckpointSlot, _ log: (any ByteSource)?, _ findings: inout AuditFindings
     ) throws(AuditFailure) -> LogWalk? {
@@ -24,11 +24,11 @@ extension LogWalk {
         return try LogWalk(log, header, superblock, slot, &findings)
     }
 
-    /// A slot that says "closed cleanly" is not the newest one if a log says that later commits were durable.
+    /// Reports a slot that says "closed cleanly" if the log has a later commit that says that more was durable.
     private static func checkNothingNewer(
         in log: any ByteSource, _ superblock: Superblock, _ slot: CheckpointSlot, _ findings: inout AuditFindings
     ) throws(AuditFailure) {
-        // The log of another store, or none at all, has nothing to do with it.
+        // A file without a valid header of a log of this store is ignored.
         let bytes = try log.read(at: 0, count: Int(LogHeader.byteCount))
         guard let header = try? LogHeader(bytes, superblock, nil) else { return }
         let commits = LogCommits(log: log, header: header, segments: try SegmentTable(log, header, superblock))

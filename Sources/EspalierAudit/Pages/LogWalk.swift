@@ -1,19 +1,19 @@
-// Section 8: the walk over the log, from the slot that counts to the last valid commit, and the question whether the
-// log ends there or is damaged.
+// FileFormat.md, section 8: the walk over the log from the newest slot to the last valid commit, and the decision
+// whether the log ends there or is damaged.
 
-/// What the log adds to the store file.
+/// The commits that the log adds to the store file.
 struct LogWalk {
     /// The state after the last valid commit.
     private(set) var state: StoreState
-    /// Where the newest frame of each page begins in the log file.
+    /// The offset in the log file of the newest frame of each page.
     private(set) var frames: [UInt32: UInt64] = [:]
-    /// The end of the last valid commit.
+    /// The LSN at which the last valid commit ends.
     private(set) var commitLSN: UInt64
-    /// Where the walk began.
+    /// The LSN at which the walk began.
     private(set) var startLSN: UInt64 = 0
-    /// Commits that count.
+    /// The number of valid commits.
     private(set) var commitCount = 0
-    /// Where the walk ended in the log file, and the bytes found there.
+    /// The offset in the log file at which the walk ended; `endBytes` are the bytes there.
     private var end: UInt64 = 0
     private var endBytes: [UInt8] = []
 
@@ -65,7 +65,9 @@ struct LogWalk {
         }
     }
 
-    /// The segment that holds the next frame, and, where a segment ends or begins, where that is; rule 61.
+    /// The segment that holds the next frame.
+    ///
+    /// Moves `lsn` to the next segment if no frame header fits any more, and past a segment header; rule 61.
     private mutating func segment(at lsn: inout UInt64, chain: UInt64) throws(LogFrameFailure) -> SegmentHeader {
         let byteCount = UInt64(header.segmentByteCount)
         if byteCount - lsn % byteCount < UInt64(LogFrame.headerByteCount) { lsn = (lsn / byteCount + 1) * byteCount }
@@ -99,7 +101,7 @@ struct LogWalk {
                 let record = try CommitRecord.verified(
                     frame.payload, end: lsn + UInt64(frame.byteCount), pageFrameCount: pending.count, after: state)
                 (state, commitLSN) = (record.state, record.commitLSN)
-                // What stands before them belongs to a transaction that was given up.
+                // Page frames before these belong to a transaction that did not commit.
                 for frame in pending.suffix(Int(record.pageFrameCount)) { frames[frame.page] = frame.offset }
             } catch {
                 throw .breach(error)
@@ -120,7 +122,7 @@ struct LogWalk {
         return LogFrame.pageImage(payload, frame.u16(12)..<frame.u16(12) + frame.u16(14))
     }
 
-    /// Whether the bytes where the walk ended have changed since: then somebody has appended.
+    /// Whether a writer has appended to the log: the bytes at the end of the walk differ from those read then.
     func hasGrown() throws(AuditFailure) -> Bool { try bytesAtEnd() != endBytes }
 
     private func bytesAtEnd() throws(AuditFailure) -> [UInt8] {

@@ -1,7 +1,7 @@
-// Section 5: the chain of pages that holds one value. Rules 3, 41, 43, 70, 90.
+// FileFormat.md, section 5: the chain of pages that holds one value. Rules 3, 41, 43, 70, 90.
 //
 // Invariants
-//   1. A chain that is longer than its value, or that comes back to itself, ends at the first page too many.
+//   1. The walk of a chain that is longer than its value or has a cycle ends at the first superfluous page.
 
 /// The walk over the pages of one value.
 struct OverflowChain {
@@ -10,7 +10,7 @@ struct OverflowChain {
     private let keepsBytes: Bool
     private(set) var bytes: [UInt8] = []
     private(set) var pageCount: UInt64 = 0
-    /// Whether every page of the chain is as it should be.
+    /// Whether every page of the chain is valid.
     private(set) var isComplete = false
 
     init(_ pages: PageImages, tree: UInt32, keepsBytes: Bool) {
@@ -22,7 +22,7 @@ struct OverflowChain {
         _ findings: inout AuditFindings
     ) throws(AuditFailure) {
         var (number, place, rest) = (reference.first, place, reference.byteCount)
-        // How long the run is that the page before has announced.
+        // The run length that the previous page implies for this page; `nil` at the start of a run.
         var announced: UInt32?
         while true {
             guard let image = try uses.claim(number, from: place, pages, &findings) else { return }
@@ -51,7 +51,7 @@ struct OverflowChain {
     private func verified(_ image: [UInt8], number: UInt32, announced: UInt32?) throws(Breach) -> OverflowPage {
         let header = try PageHeader.verified(image, number: number, in: pages)
         if header.kind != .overflow, header.kind != .bitmap, header.kind != .free {
-            // What it is broken as comes before what it should be.
+            // A damaged tree page is reported under its own rules, before rule 3.
             _ = try TreePage(image, header)
         }
         guard header.kind == .overflow else { throw Breach(3, 12, "no overflow page, where one is referred to") }

@@ -1,4 +1,4 @@
-// Section 5: one page of a value that does not fit a cell. Rules 40 to 42.
+// FileFormat.md, section 5: one page of a value that does not fit in a cell. Rules 40 to 42.
 
 /// An overflow page.
 struct OverflowPage {

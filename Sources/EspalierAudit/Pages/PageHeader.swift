@@ -1,7 +1,7 @@
-// Section 3: the header that every page but page 0 begins with, and rules 1, 2, 3, 5, 6 and 7 as far as they are about
-// one page alone.
+// FileFormat.md, section 3: the header of every page except page 0, and the parts of rules 1, 2, 3, 5, 6 and 7 that
+// concern a single page.
 
-/// What a page is.
+/// The type of a page.
 enum PageKind: UInt8 {
     case interiorBytes = 1
     case leafBytes = 2
@@ -23,10 +23,10 @@ struct PageHeader {
     let lsn: UInt64
     let tree: UInt32
     let cellCount: Int
-    /// Where content begins; 65,536 is stored as 0.
+    /// The offset at which content begins; 65,536 is stored as 0.
     let contentStart: Int
 
-    /// Reads the fields; nothing is checked.
+    /// Reads the fields without checking them.
     init(_ page: [UInt8]) {
         number = page.u32(8)
         kind = PageKind(rawValue: page.u8(12))
@@ -38,7 +38,7 @@ struct PageHeader {
 
     var isRoot: Bool { flags & 1 != 0 }
 
-    /// The header of the page that belongs at `number`.
+    /// Verifies the header of page `number`.
     static func verified(
         _ page: [UInt8], number: UInt32, in pages: PageImages
     ) throws(Breach) -> PageHeader {
@@ -58,12 +58,12 @@ struct PageHeader {
         return header
     }
 
-    /// What the first eight bytes of the page at `number` should be.
+    /// The value that the first eight bytes of page `number` must have.
     static func checksum(of page: [UInt8], number: UInt32, seed: UInt64) -> UInt64 {
         XXH3.hash(page, from: 8, seed: seed ^ (UInt64(number) &* 0x9E37_79B1_85EB_CA87))
     }
 
-    /// Rule 6 for the gap of a page.
+    /// Checks rule 6 for the gap of a page.
     static func checkGap(_ page: [UInt8], _ gap: Range<Int>) throws(Breach) {
         if let stray = page.firstNonzero(in: gap) { throw Breach(6, stray, "the gap is not zero") }
     }

@@ -1,4 +1,4 @@
-// Section 8: the newest version of every page: from the log, else from the store file.
+// FileFormat.md, section 8: the newest version of every page, from the log or else from the store file.
 
 /// The pages of the newest state.
 struct PageImages {
@@ -6,9 +6,9 @@ struct PageImages {
     let log: LogWalk?
     let superblock: Superblock
     let state: StoreState
-    /// The end of the newest commit: every page was written before.
+    /// The LSN at which the newest commit ends: every page was written before it.
     let commitLSN: UInt64
-    /// Whole pages that the store file has.
+    /// The number of whole pages in the store file.
     let filePageCount: UInt64
 
     /// The bytes of a page; `nil` if neither file holds it.

@@ -1,15 +1,18 @@
-// Section 9: which pages are referred to. Rules 4 and 90.
+// FileFormat.md, section 9: the set of pages that are referred to. Rules 4 and 90.
 //
 // Invariants
-//   1. Memory is in proportion to the pages that have bytes and are referred to, 64 of them at a time; neither a page
-//      count nor the length of a file with holes costs any.
+//   1. Memory is proportional to the pages that exist and are referred to, in units of 64 pages. It does not grow with
+//      the page count or with the length of a file with holes.
 
-/// The pages that something refers to.
+/// The pages that have a reference.
 struct PageUses {
-    /// By page number / 64, a bit for each page.
+    /// One bit per page, by page number / 64.
     private var words: [UInt32: UInt64] = [:]
 
-    /// The bytes of a page that is referred to at `place`; `nil`, and a finding, if it cannot be referred to there.
+    /// Reads a page and marks it as used.
+    ///
+    /// Returns `nil` and adds a finding if the reference at `place` is not allowed: the page does not exist (rule 4),
+    /// or is page 0 or already in use (rule 90).
     mutating func claim(
         _ page: UInt32, from place: AuditFinding.Place, _ pages: PageImages, _ findings: inout AuditFindings
     ) throws(AuditFailure) -> [UInt8]? {

@@ -1,10 +1,10 @@
-// Section 2: the superblock in page 0, its copy, and which of them counts.
+// FileFormat.md, section 2: the superblock in page 0, its copy, and the choice between the two.
 
-/// What every store says about itself.
+/// The fixed properties of a store.
 struct Superblock {
     static let byteCount = 512
     static let copyOffset = 2048
-    /// What page 0 has in use; the rest of it is reserved.
+    /// The bytes of page 0 that have a meaning; the rest is reserved.
     static let usedByteCount = 2560
     static let magic: [UInt8] = [
         0x45, 0x53, 0x50, 0x41, 0x4C, 0x49, 0x45, 0x52, 0x0D, 0x0A, 0x1A, 0x0A, 0xFF, 0x00, 0xA9, 0x01,
@@ -13,10 +13,10 @@ struct Superblock {
     let pageSize: Int
     let storeIdentifier: [UInt8]
     let seed: UInt64
-    /// The number of the application whose content the store holds.
+    /// The number of the application that owns the content of the store.
     let application: UInt32
 
-    /// The superblock in the first bytes of a file; if it is damaged, its copy.
+    /// Reads the superblock from the first bytes of a file, or its copy if it is damaged.
     init(_ bytes: [UInt8], _ findings: inout AuditFindings) throws(AuditFailure) {
         guard bytes.count >= Self.byteCount else { throw .notAStore }
         let primary = bytes.bytes(0..<Self.byteCount)
@@ -42,7 +42,7 @@ struct Superblock {
         block.count == byteCount && XXH3.hash(block, to: 504) == block.u64(504)
     }
 
-    /// A page size that pages can be cut with.
+    /// Whether the page size is one that the format allows.
     var hasValidPageSize: Bool { Self.isPageSize(pageSize) }
 
     static func isPageSize(_ size: Int) -> Bool { [4096, 8192, 16_384, 32_768, 65_536].contains(size) }

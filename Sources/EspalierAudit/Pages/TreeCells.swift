@@ -1,4 +1,4 @@
-// Section 4: slots and cells of a tree page. Rules 25 to 28, 30 and 33.
+// FileFormat.md, section 4: slots and cells of a tree page. Rules 25 to 28, 30 and 33.
 
 /// The cells of a tree page.
 struct TreeCells {
@@ -53,7 +53,7 @@ struct TreeCells {
         entries.append(TreePage.Entry(key: .bytes(frame.prefix + rest), content: content, offset: offset))
     }
 
-    /// The first four bytes as a big-endian number.
+    /// The first four bytes as a big-endian number; missing bytes are zero.
     private static func head(of rest: [UInt8]) -> UInt32 {
         (0..<4).reduce(0) { $0 << 8 | UInt32(rest.u8($1)) }
     }
@@ -88,7 +88,9 @@ struct TreeCells {
         extents.append(offset..<offset + byteCount)
     }
 
-    /// Rules 27 and 28: with both kept, every byte of the cell area belongs to one cell or is counted as a fragment.
+    /// Checks rules 27 and 28.
+    ///
+    /// If both hold, every byte of the cell area belongs to one cell or is counted as a fragment.
     private func checkExtents() throws(Breach) {
         let sorted = extents.sorted { $0.lowerBound < $1.lowerBound }
         let byteCount = sorted.reduce(frame.fragmentByteCount) { $0 + $1.count }

@@ -1,6 +1,6 @@
-// Section 4: sub-header and fences of a tree page, and where slots and cells may lie. Rules 21 to 24.
+// FileFormat.md, section 4: the sub-header and fences of a tree page, and the areas of slots and cells. Rules 21 to 24.
 
-/// What surrounds the cells of a tree page.
+/// The parts of a tree page around its cells.
 struct TreeFrame {
     static let slotsOffset = 48
     static let levelCountMax = 24
@@ -15,9 +15,9 @@ struct TreeFrame {
     let contentStart: Int
     let contentEnd: Int
 
-    /// The longest key of a bytes tree.
+    /// The longest key of a bytes tree, in bytes.
     static func keyByteCountMax(_ pageSize: Int) -> Int { (pageSize - 96) / 4 }
-    /// The longest cell together with its slot.
+    /// The longest cell together with its slot, in bytes.
     static func cellByteCountMax(_ pageSize: Int) -> Int { pageSize / 4 }
 
     init(_ page: [UInt8], _ header: PageHeader, hasIntegerKeys: Bool, isLeaf: Bool) throws(Breach) {
@@ -64,17 +64,17 @@ struct TreeFrame {
         return KeyInterval(low: try fence(page.count - 16, low, 40), high: try fence(page.count - 8, high, 42))
     }
 
-    /// What two fences have in common; a page without a high fence has no prefix.
+    /// The common prefix of two fences; empty if the page has no high fence.
     private static func commonBeginning(_ low: [UInt8], _ high: [UInt8]) -> [UInt8] {
         Array(zip(low, high).prefix { $0.0 == $0.1 }.map(\.0))
     }
 
-    /// Bytes per entry before the gap.
+    /// The bytes of slots per entry.
     var slotByteCount: Int { hasIntegerKeys ? (isLeaf ? 10 : 12) : 8 }
     var slotsEnd: Int { Self.slotsOffset + cellCount * slotByteCount }
 
-    /// Where the slot, or the first part of it, is.
+    /// The offset of the slot, or of its first part on an integer page.
     func slotOffset(_ index: Int) -> Int { Self.slotsOffset + index * 8 }
-    /// Where the second part of an integer page's slot is.
+    /// The offset of the second part of a slot on an integer page.
     func secondOffset(_ index: Int) -> Int { Self.slotsOffset + cellCount * 8 + index * (isLeaf ? 2 : 4) }
 }

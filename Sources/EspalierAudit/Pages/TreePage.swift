@@ -1,15 +1,15 @@
-// Section 4: a tree page, decoded under rules 20 to 33.
+// FileFormat.md, section 4: a tree page, decoded under rules 20 to 33.
 //
 // Invariants
-//   1. A value of this type comes from a page that breaks none of these rules.
+//   1. The page of a value of this type breaks none of these rules.
 
-/// Where a value lies that is not in its cell.
+/// The location of a value on overflow pages.
 struct OverflowReference {
     let byteCount: UInt64
     let first: UInt32
 }
 
-/// What stands beside a key.
+/// The content of a cell beside its key.
 enum CellContent {
     case value([UInt8])
     case overflow(OverflowReference)
@@ -18,7 +18,7 @@ enum CellContent {
 
 /// A tree page with its keys.
 struct TreePage {
-    /// One key with what stands beside it, and where: for messages.
+    /// One key with its content and, for messages, the offset of its slot or cell.
     struct Entry {
         let key: Key
         let content: CellContent
@@ -49,7 +49,7 @@ struct TreePage {
         try PageHeader.checkGap(page, frame.slotsEnd..<frame.contentStart)
     }
 
-    /// The children in order, each with the range of its keys.
+    /// The children in key order, each with the range of its keys.
     var children: [(page: UInt32, range: KeyInterval, offset: Int)] {
         var low = fences.low
         var result: [(page: UInt32, range: KeyInterval, offset: Int)] = []
@@ -62,7 +62,7 @@ struct TreePage {
         return result
     }
 
-    /// Rules 29 and 31.
+    /// Checks rules 29 and 31.
     private func checkOrder(_ page: [UInt8], _ frame: TreeFrame) throws(Breach) {
         for index in entries.indices.dropFirst() where !(entries[index - 1].key < entries[index].key) {
             throw Breach(29, frame.slotOffset(index), "the key of slot \(index) is not above the one before")
@@ -81,7 +81,7 @@ struct TreePage {
         }
     }
 
-    /// Rule 32.
+    /// Checks rule 32.
     private func checkChildren(_ number: UInt32) throws(Breach) {
         for child in children where child.page <= 1 || child.page == number {
             throw Breach(32, child.offset, "page \(child.page) cannot be a child")

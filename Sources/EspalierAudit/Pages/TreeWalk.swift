@@ -1,20 +1,21 @@
-// Section 7: the walk over one tree: every page under all rules, and each page against the one that refers to it.
+// FileFormat.md, section 7: the walk over one tree: every page under all rules, and each page against the page that
+// refers to it.
 //
 // Invariants
-//   1. No page is walked twice, whatever refers to it; levels descend strictly, so the walk ends.
+//   1. No page is walked twice, even if several pages refer to it; levels strictly descend, so the walk ends.
 
-/// What a walk over a tree counts.
+/// The counts of a walk over a tree.
 package struct TreeCounts: Hashable, Sendable {
     package var entryCount: UInt64 = 0
     package var leafPageCount: UInt64 = 0
     package var interiorPageCount: UInt64 = 0
     package var overflowPageCount: UInt64 = 0
 
-    /// Pages of all kinds.
+    /// The number of pages of all kinds.
     package var pageCount: UInt64 { leafPageCount + interiorPageCount + overflowPageCount }
 }
 
-/// The number, the kind of keys and the name that the pages of a tree must fit.
+/// The number, the kind of keys and the name that all pages of a tree must agree with.
 struct TreeIdentity {
     let tree: UInt32
     let hasIntegerKeys: Bool
@@ -25,12 +26,12 @@ struct TreeIdentity {
 
 /// The walk over one tree.
 struct TreeWalk {
-    /// A reference to a page: where it stands, and what the page must be.
+    /// A reference to a page: its place, and the properties that the page must have.
     private struct Reference {
         let page: UInt32
         let place: AuditFinding.Place
         let range: KeyInterval
-        /// Nothing where the root is referred to.
+        /// `nil` for a reference to the root.
         let level: Int?
 
         var isToRoot: Bool { level == nil }
@@ -38,18 +39,20 @@ struct TreeWalk {
 
     private let pages: PageImages
     private let identity: TreeIdentity
-    /// What happens with each entry; without it values on overflow pages are walked, and not kept.
+    /// Is called with each entry.
+    ///
+    /// Without it, values on overflow pages are checked but not collected.
     private let visit: ((Key, [UInt8]) -> Void)?
     private(set) var counts = TreeCounts()
     private(set) var rootLevel: Int?
-    /// Whether every page could be walked, so that the counts mean something.
+    /// Whether every page could be walked; otherwise the counts are too small.
     private(set) var isComplete = true
 
     init(_ pages: PageImages, _ identity: TreeIdentity, visit: ((Key, [UInt8]) -> Void)? = nil) {
         (self.pages, self.identity, self.visit) = (pages, identity, visit)
     }
 
-    /// Walks the tree with this root, which is referred to at `place`.
+    /// Walks the tree with this root; the reference to the root is at `place`.
     mutating func run(
         root: UInt32, from place: AuditFinding.Place, _ uses: inout PageUses, _ findings: inout AuditFindings
     ) throws(AuditFailure) {
@@ -86,7 +89,7 @@ struct TreeWalk {
         for entry in page.entries { try take(entry, in: reference.page, &uses, &findings) }
     }
 
-    /// The page, if it is what the reference says; rules 3, 20 to 33 and 70 to 75, 80.
+    /// Decodes the page and checks it against the reference; rules 3, 20 to 33, 70 to 75 and 80.
     private func decoded(
         _ bytes: [UInt8], _ header: PageHeader, _ reference: Reference
     ) throws(Breach) -> TreePage {

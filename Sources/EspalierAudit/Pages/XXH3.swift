@@ -1,4 +1,4 @@
-// XXH3 with 64 bits, as the public specification of the xxHash project describes it: plain, one lane after the other.
+// XXH3 with 64 bits, written from the public specification of the xxHash project without manual vectorization.
 
 /// The hash of the format.
 enum XXH3 {
@@ -55,7 +55,7 @@ enum XXH3 {
 
     private static func upTo128(_ bytes: [UInt8], _ start: Int, _ count: Int, _ seed: UInt64) -> UInt64 {
         var sum = UInt64(count) &* prime1
-        // Pairs of 16 bytes from both ends towards the middle.
+        // Pairs of 16 bytes from both ends toward the middle.
         for pair in (0...(count - 1) / 32).reversed() {
             sum &+= mixed16(bytes, start + 16 * pair, 32 * pair, seed)
             sum &+= mixed16(bytes, start + count - 16 * (pair + 1), 32 * pair + 16, seed)
@@ -104,7 +104,7 @@ enum XXH3 {
         _ lanes: inout SIMD8<UInt64>, _ value: SIMD8<UInt64>, _ keys: SIMD8<UInt64>
     ) {
         let keyed = value ^ keys
-        // Each word goes to the lane beside its own as it is.
+        // Each word is added unchanged to the neighboring lane.
         let swapped = SIMD8(lowHalf: neighbours(value.lowHalf), highHalf: neighbours(value.highHalf))
         lanes &+= swapped &+ (keyed & 0xFFFF_FFFF) &* (keyed &>> 32)
     }
@@ -113,7 +113,7 @@ enum XXH3 {
         SIMD4(words.y, words.x, words.w, words.z)
     }
 
-    /// With a seed, long inputs use a secret of their own.
+    /// The secret for long inputs with a seed, derived from the default secret.
     private static func derivedSecret(_ seed: UInt64) -> [UInt8] {
         var derived: [UInt8] = []
         for offset in stride(from: 0, to: secret.count, by: 16) {
@@ -144,7 +144,7 @@ enum XXH3 {
         return mixed ^ mixed >> 32
     }
 
-    /// The specification's 192 bytes.
+    /// The default secret of the specification, 192 bytes.
     private static let secret: [UInt8] = [
         0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c, 0xf7, 0x21, 0xad, 0x1c,
         0xde, 0xd4, 0x6d, 0xe9, 0x83, 0x90, 0x97, 0xdb, 0x72, 0x40, 0xa4, 0xa4, 0xb7, 0xb3, 0x67, 0x1f,

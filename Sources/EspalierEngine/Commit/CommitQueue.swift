@@ -1,10 +1,10 @@
-// Commits between "appended" and "visible": one thread syncs for all that wait (group commit).
+// The queue of commits that are appended but not yet visible: one sync covers all that wait (group commit).
 //
 // Invariants
-//   1. Commits become visible in the order they were appended; a durable one only after its bytes were synced.
-//   2. At most one thread syncs at a time, the leader; it syncs everything that was appended before it began.
-//   3. After a failed sync nothing becomes visible any more (`SyncGuard` refuses), and who waited learns that the
-//      outcome of its commit is unknown.
+//   1. Commits become visible in append order; a durable commit becomes visible only after its bytes were synced.
+//   2. At most one thread, the leader, syncs at a time; it syncs everything that was appended before it began.
+//   3. After a failed sync no further commit becomes visible (`SyncGuard` refuses), and each waiting thread gets
+//      `commitOutcomeUnknown`.
 
 // SAFETY: @unchecked Sendable, because all state is touched only while `monitor` is held.
 /// Makes appended commits durable and visible.
@@ -24,7 +24,7 @@ package final class CommitQueue: @unchecked Sendable {
     private var durableLSN: UInt64
     private var isSyncing = false
 
-    /// A queue with nothing in it, behind a store whose newest commit is durable.
+    /// Makes an empty queue for a store whose newest commit is durable.
     package init(board: SnapshotBoard, syncs: SyncGuard) {
         self.board = board
         self.syncs = syncs
@@ -32,7 +32,7 @@ package final class CommitQueue: @unchecked Sendable {
         durableLSN = appendedLSN
     }
 
-    /// Begins anew behind a recovered store.
+    /// Restarts the queue at the newest commit of a recovered store; no commit may be waiting.
     package func reset(to lsn: UInt64) {
         monitor.withLock {
             assert(pending.isEmpty && !isSyncing, "no commit waits before the store is recovered")
@@ -42,13 +42,13 @@ package final class CommitQueue: @unchecked Sendable {
         }
     }
 
-    /// The log position behind the newest commit that was appended, visible or not.
+    /// The log position after the newest appended commit, visible or not.
     package var appendedPosition: UInt64 { monitor.withLock { appendedLSN } }
 
     /// The highest log position that is known to be durable.
     package var durablePosition: UInt64 { monitor.withLock { durableLSN } }
 
-    /// Takes note of a commit that was just appended.
+    /// Adds a commit that was just appended to the log.
     ///
     /// The caller holds the writer gate.
     package func enqueue(_ state: StoreState, index: LogIndex, wallClock: UInt64, needsSync: Bool) {
@@ -60,9 +60,9 @@ package final class CommitQueue: @unchecked Sendable {
         }
     }
 
-    /// Returns when the commit at `lsn` is visible.
+    /// Waits until the commit that ends at `lsn` is visible; the calling thread may become the leader.
     ///
-    /// - Throws: `commitOutcomeUnknown` if a sync it needed failed.
+    /// - Throws: `commitOutcomeUnknown` if a sync that the commit needs fails.
     package func waitUntilVisible(_ lsn: UInt64, log: Log) throws(StorageError) {
         while true {
             let mustLead = monitor.withLock { () -> Bool? in
@@ -92,7 +92,7 @@ package final class CommitQueue: @unchecked Sendable {
         if isNeeded { try lead(log) }
     }
 
-    /// The leader's part: one sync, then everyone it covers becomes visible.
+    /// Syncs the log once, as the leader, and publishes the commits that the sync covers.
     private func lead(_ log: Log) throws(StorageError) {
         let target = monitor.withLock { appendedLSN }
         defer {
@@ -115,9 +115,9 @@ package final class CommitQueue: @unchecked Sendable {
         return first.state.commitLSN > lsn
     }
 
-    /// Invariant 1.
+    /// Publishes the commits at the head of the queue that are durable or need no sync (invariant 1).
     ///
-    /// Called with the monitor held.
+    /// The caller holds the monitor.
     private func publishReady() {
         let ready = pending.prefix { !$0.needsSync || $0.state.commitLSN <= durableLSN }
         guard let last = ready.last else { return }
@@ -126,9 +126,9 @@ package final class CommitQueue: @unchecked Sendable {
         assert(checkInvariants())
     }
 
-    /// Asserts what the header says of commits that wait; to be called in `assert`, with the monitor held.
+    /// Asserts the invariants of waiting commits; to be called in `assert`, with the monitor held.
     ///
-    /// O(commits that wait).
+    /// - Complexity: O(waiting commits).
     private func checkInvariants() -> Bool {
         assert(durableLSN <= appendedLSN, "\(durableLSN) is durable, \(appendedLSN) was appended")
         for (commit, next) in zip(pending, pending.dropFirst()) {

@@ -1,28 +1,29 @@
-// The board on which commits are published and snapshots are listed: what readers, the writer and the checkpoint
-// agree on.
+// The board that publishes the newest commit and lists the open snapshots; readers, the writer and the checkpoint
+// share it.
 //
 // Invariants
-//   1. The published commit only advances; a snapshot is the published commit at the moment it was listed.
+//   1. The published commit only advances; a snapshot sees the commit that was published when it was listed.
 //   2. A checkpoint claims its target under the same lock that lists snapshots, so no snapshot older than a claimed
-//      target can appear afterwards, but for the one of invariant 4.
-//   3. A snapshot that was given up (`expired`) no longer holds the checkpoint back.
-//   4. A snapshot that rests stays listed and holds nobody back. It may be taken up again without the lock: it says
-//      that it is live, and then looks whether the board still shows the edition it was made of; if not, it is over.
+//      target can appear afterwards, except a resting one as invariant 4 describes.
+//   3. An expired snapshot no longer holds the checkpoint back.
+//   4. A resting snapshot stays listed and does not hold the checkpoint back. Its owner may resume it without the
+//      lock: the owner marks it as live, and then checks that the board still shows the edition it was listed with.
+//      If the board does not, the owner must end the snapshot.
 //
-// Why invariant 4 is safe. Four sequentially consistent operations have one order that all threads see:
+// Why invariant 4 is safe: four sequentially consistent operations happen in one order that all threads see.
 //     reader:      (a)  use := live           (b)  read edition
 //     the board:   (c)  edition := newer      (d)  a checkpoint's claim reads use, later than (c) and under the lock
-// A claim goes beyond a snapshot only if a newer edition was published before, so (c) precedes (d). Either (d) sees the
-// snapshot live, and the target is not beyond it; or (d) came before (a), and (c), (d), (a), (b) is the order: (b)
-// reads a newer edition, and the reader lets go before it has read a page. Closing is the same with "closed" for the
-// edition.
+// A checkpoint claims a target beyond a snapshot only after a newer edition was published, so (c) precedes (d). There
+// are two cases. Either (d) sees that the snapshot is live, and the target is not beyond it. Or (d) precedes (a), and
+// the order is (c), (d), (a), (b): (b) reads a newer edition, and the reader ends the snapshot before it reads a page.
+// The same argument holds for `close`, which also raises the edition before it reads `use`.
 //
-// This is the seam at which a store shared by several processes would put shared memory: every call here is a small
-// state change, and nothing else of a snapshot is shared.
+// If several processes shared a store, the state of this type would be in shared memory: every call here is a small
+// state change, and snapshots share nothing else.
 
 import Synchronization
 
-/// Where snapshots meet the writer.
+/// The newest published commit and the open snapshots.
 package final class SnapshotBoard: Sendable {
     private struct Shared {
         var state: StoreState
@@ -35,9 +36,9 @@ package final class SnapshotBoard: Sendable {
         /// Snapshots in use.
         var liveMarks: some Sequence<SnapshotMark> { marks.lazy.compactMap(\.self).filter(\.isLive) }
 
-        /// Asserts that marks and vacant places fit together; to be called in `assert`.
+        /// Asserts that `marks` and `vacant` agree; to be called in `assert`.
         ///
-        /// O(snapshots), up to 64 of them.
+        /// - Complexity: O(snapshots); a board with more than 64 places is not searched.
         func checkInvariants() -> Bool {
             assert(writerCount >= 0, "\(writerCount) writers")
             assert(vacant.count <= marks.count, "\(vacant.count) of \(marks.count) places are vacant")
@@ -52,7 +53,7 @@ package final class SnapshotBoard: Sendable {
     }
 
     private let shared: Mutex<Shared>
-    /// Rises with everything the board shows (invariant 4).
+    /// Increases each time the board shows another state, and on `close` (invariant 4).
     private let edition = Atomic<UInt64>(0)
     private let schedule = CurrentSchedule.value
 
@@ -88,12 +89,12 @@ package final class SnapshotBoard: Sendable {
         }
     }
 
-    /// Takes a resting snapshot up again; `false` if it is not the newest commit any more, and then it must be ended.
+    /// Resumes a resting snapshot; returns `false` if it no longer sees the newest commit: the caller must then end it.
     ///
-    /// Takes no lock (invariant 4).
+    /// Acquires no lock (invariant 4).
     @inline(__always)
     package func resume(_ mark: SnapshotMark) -> Bool {
-        // Looked at first, so that an old snapshot is not announced without need.
+        // Check first, so that an outdated snapshot is not marked as live without need.
         guard mark.edition == edition.load(ordering: .relaxed) else { return false }
         schedule?.step()
         mark.announce()
@@ -101,14 +102,14 @@ package final class SnapshotBoard: Sendable {
         return mark.edition == edition.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Lets a snapshot rest; `false` if it is of no use for later, and then it must be ended.
+    /// Lets a snapshot rest; returns `false` if it cannot be resumed later: the caller must then end it.
     @inline(__always)
     package func rest(_ mark: SnapshotMark) -> Bool {
         guard mark.label == nil, mark.edition == edition.load(ordering: .relaxed) else { return false }
         return mark.rest()
     }
 
-    /// Takes a snapshot off the board.
+    /// Removes a snapshot from the board.
     package func end(_ mark: SnapshotMark) {
         shared.withLock { shared in
             assert(shared.marks[mark.slot] === mark, "a snapshot is ended once, on the board that listed it")
@@ -120,9 +121,9 @@ package final class SnapshotBoard: Sendable {
 
     // MARK: The writer, and the end
 
-    /// Counts a writer in.
+    /// Adds a writer to the count.
     ///
-    /// Throws `closed`.
+    /// - Throws: `closed`.
     package func beginWriter() throws(StorageError) {
         try shared.withLock { shared throws(StorageError) in
             if shared.isClosed { throw .database(.closed) }
@@ -130,7 +131,7 @@ package final class SnapshotBoard: Sendable {
         }
     }
 
-    /// Counts a writer out.
+    /// Removes a writer from the count.
     package func endWriter() {
         shared.withLock { shared in
             assert(shared.writerCount > 0 && !shared.isClosed, "a writer is counted out once")
@@ -138,13 +139,13 @@ package final class SnapshotBoard: Sendable {
         }
     }
 
-    /// Lets no transaction begin any more, unless one is open.
+    /// Closes the board, so that no transaction can begin any more; fails if one is open.
     ///
     /// - Throws: `transactionsOpen`, `closed`.
     package func close() throws(StorageError) {
         try shared.withLock { shared throws(StorageError) in
             if shared.isClosed { throw .database(.closed) }
-            // Resting snapshots are refused from here on, and look under the lock what is the matter.
+            // From here on `resume` refuses every resting snapshot; its reader then calls `begin`, which uses the lock.
             edition.add(1, ordering: .sequentiallyConsistent)
             let open = shared.liveMarks.reduce(shared.writerCount) { count, _ in count + 1 }
             guard open == 0 else { throw .database(.transactionsOpen(count: UInt32(open))) }
@@ -155,9 +156,9 @@ package final class SnapshotBoard: Sendable {
 
     // MARK: Commits
 
-    /// Shows a newer commit, and the index that lists its page versions.
+    /// Publishes a newer commit, and the index that lists its page versions.
     ///
-    /// - Parameter time: when it was made; snapshots that do not see it are behind from then on.
+    /// - Parameter time: when the commit was made, in nanoseconds since 1970; older snapshots are outdated from then.
     package func publish(_ state: StoreState, index: LogIndex, at time: UInt64) {
         shared.withLock { shared in
             precondition(state.commitLSN >= shared.state.commitLSN, "commits are published in order")
@@ -172,17 +173,17 @@ package final class SnapshotBoard: Sendable {
         }
     }
 
-    /// Replaces `old` by an index that leaves out versions that are in the store file by now.
+    /// Replaces `old` by `new`, an index without the versions that a checkpoint has moved to the store file.
     ///
-    /// Does nothing if the board shows another one: a newer one lists commits that `new` may not know, and an older one
-    /// is replaced by the next commit. Snapshots of the old index stay as good as they were.
+    /// Does nothing if the board shows another index: a newer index lists commits that `new` may lack, and the next
+    /// commit replaces an older index. Snapshots that use the old index stay valid.
     package func replaceIndex(_ old: LogIndex, by new: LogIndex) {
         shared.withLock { shared in
             if shared.index === old { shared.index = new }
         }
     }
 
-    /// Shows what another process committed, which may even be a state with another log.
+    /// Shows the newest commit of another process, or the state after recovery; it may belong to another log.
     package func follow(_ state: StoreState, index: LogIndex) {
         shared.withLock { shared in
             guard shared.state != state || shared.index !== index else { return }
@@ -194,7 +195,7 @@ package final class SnapshotBoard: Sendable {
 
     // MARK: The checkpoint
 
-    /// The newest commit that every snapshot in use already sees: how far a checkpoint may go.
+    /// The newest commit that every snapshot in use sees; a checkpoint may not go beyond it.
     package func checkpointTarget() -> StoreState {
         shared.withLock { shared in
             var target = shared.state
@@ -204,7 +205,7 @@ package final class SnapshotBoard: Sendable {
         }
     }
 
-    /// The oldest snapshot in use that does not see the newest commit, and how many there are.
+    /// The oldest snapshot in use that does not see the newest commit, and the number of such snapshots.
     package func oldestOutdated() -> (mark: SnapshotMark, count: Int)? {
         shared.withLock { shared in
             var oldest: SnapshotMark?
@@ -218,9 +219,9 @@ package final class SnapshotBoard: Sendable {
         }
     }
 
-    /// Gives up the snapshots that see nothing from `position` on, so that a checkpoint can get there.
+    /// Expires the snapshots that are older than `position`, so that a checkpoint can reach it.
     ///
-    /// - Returns: how many; none if not even the newest commit is that far.
+    /// - Returns: how many snapshots expired; 0 if the newest commit is before `position`.
     @discardableResult
     package func expireSnapshots(before position: UInt64) -> Int {
         shared.withLock { shared in

@@ -1,30 +1,30 @@
-// One snapshot's place on the board: which commit it sees, and what it is at the moment.
+// One snapshot's place on the board: the commit that it sees, and whether it is live, resting or expired.
 //
 // Invariants
-//   1. live -> resting -> live ... is done by the transaction that owns the mark; live -> expired by the board, and is
-//      for ever.
-//   2. `state` and `edition` never change: a mark stands for one commit.
+//   1. The transaction that owns the mark changes it from live to resting and back. The board changes it from live to
+//      expired, which is final.
+//   2. `state` and `edition` never change: a mark belongs to one commit.
 
 import Synchronization
 
 /// One snapshot's place on the board.
 package final class SnapshotMark: Sendable {
-    /// What a snapshot is at the moment.
+    /// The states of a snapshot.
     private enum Use: UInt8, AtomicRepresentable {
         /// In use: no checkpoint may go beyond it.
         case live
-        /// Ended, and kept to be used again.
+        /// Ended, and kept for a later transaction.
         case resting
-        /// Given up.
+        /// Ended by the board: a checkpoint may go beyond it.
         case expired
     }
 
     let slot: Int
-    /// The commit it sees.
+    /// The state after the commit that the snapshot sees.
     let state: StoreState
-    /// The board's edition it was made of.
+    /// The board's edition when the snapshot was listed.
     let edition: UInt64
-    /// What its owner calls it.
+    /// The label passed to `beginRead(label:)`.
     let label: String?
     private let use = Atomic(Use.live)
     private let behindSince = Atomic<UInt64>(0)
@@ -37,36 +37,36 @@ package final class SnapshotMark: Sendable {
         self.label = label
     }
 
-    /// Whether the snapshot was given up.
+    /// Whether the board has expired the snapshot.
     @inline(__always)
     package var isExpired: Bool { use.load(ordering: .relaxed) == .expired }
 
     /// Whether the snapshot is in use.
     var isLive: Bool { use.load(ordering: .sequentiallyConsistent) == .live }
 
-    /// When the first commit was made that it does not see, in nanoseconds since 1970; 0: it sees all.
+    /// The time of the first commit that the snapshot does not see, in nanoseconds since 1970; 0 if it sees all.
     package var outdatedSince: UInt64 { behindSince.load(ordering: .relaxed) }
 
-    /// Says that the snapshot is in use again.
+    /// Marks a resting snapshot as live again.
     @inline(__always)
     func announce() {
         assert(use.load(ordering: .relaxed) == .resting, "invariant 1: only its owner takes a resting snapshot up")
         use.store(.live, ordering: .sequentiallyConsistent)
     }
 
-    /// Lets a live snapshot rest; `false` if it was given up.
+    /// Lets a live snapshot rest; returns `false` if it has expired.
     @inline(__always)
     func rest() -> Bool {
         assert(use.load(ordering: .relaxed) != .resting, "invariant 1: only its owner lets a snapshot rest")
         return use.compareExchange(expected: .live, desired: .resting, ordering: .sequentiallyConsistent).exchanged
     }
 
-    /// Gives a live snapshot up; `false` if it is not in use.
+    /// Expires a live snapshot; returns `false` if it is not live.
     func expire() -> Bool {
         use.compareExchange(expected: .live, desired: .expired, ordering: .sequentiallyConsistent).exchanged
     }
 
-    /// Takes note that a commit was made that the snapshot does not see.
+    /// Records the time of the first commit that the snapshot does not see.
     func fallBehind(at time: UInt64) {
         if behindSince.load(ordering: .relaxed) == 0 { behindSince.store(time, ordering: .relaxed) }
     }

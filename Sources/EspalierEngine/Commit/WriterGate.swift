@@ -1,18 +1,18 @@
-// The gate of the one writer: who comes later waits, in the order of arrival.
+// The gate that admits one writer at a time; the others wait in order of arrival.
 //
 // Invariants
 //   1. At most one writer is inside; the next is the one that has waited longest.
-//   2. A thread whose writer is inside is refused instead of waiting for itself. The thread that entered counts, also
-//      if the transaction was handed to another one since: it cannot be told whether that one will ever end it.
-//   3. Thread numbers are never given out twice, so a new thread is never taken for one that ended.
+//   2. A thread whose own writer is inside is refused, because it would wait for itself. The thread that entered
+//      counts, even if another thread has the transaction now: the gate cannot tell whether that thread will end it.
+//   3. Thread numbers are never reused, so a new thread is never mistaken for one that ended.
 
 // SAFETY: @unchecked Sendable, because all variables are touched only while `monitor` is held.
-/// Lets one writer in at a time, in the order they came.
+/// Admits one writer at a time, in order of arrival.
 package final class WriterGate: @unchecked Sendable {
     private let monitor = Monitor()
     private var nextTicket: UInt64 = 0
     private var serving: UInt64 = 0
-    /// The thread that entered last, while its writer is inside; 0: none, or the system could not number it.
+    /// The thread that entered last, while its writer is inside; 0 if there is none or the system could not number it.
     private var owner: UInt = 0
 
     package init() {}
@@ -32,7 +32,7 @@ package final class WriterGate: @unchecked Sendable {
         }
     }
 
-    /// Lets the next writer in.
+    /// Leaves the gate, which admits the next writer.
     ///
     /// May be called on another thread than `enter`.
     package func leave() {

@@ -1,6 +1,6 @@
-// What the integrity check found.
+// The report of the integrity check.
 
-/// How far an integrity check is.
+/// The progress of an integrity check.
 public struct CheckProgress: Sendable, Hashable {
     /// Pages checked so far.
     public let pagesChecked: UInt64
@@ -8,11 +8,11 @@ public struct CheckProgress: Sendable, Hashable {
     public let pageCount: UInt64
 }
 
-/// What the integrity check found: everything, not the first problem only.
+/// The report of an integrity check: all problems, not only the first.
 public struct CheckReport: Sendable {
-    /// Something that is wrong.
+    /// One problem.
     public struct Finding: Sendable, Hashable, CustomStringConvertible {
-        /// Where, and which rule.
+        /// The broken rule, and its place.
         public let corruption: Corruption
         /// The name of the tree, if the page belongs to one that is in the catalog.
         public let treeName: String?
@@ -23,17 +23,17 @@ public struct CheckReport: Sendable {
         }
     }
 
-    /// What the check counted in a tree.
+    /// The counts of the check in one tree.
     public struct TreeCount: Sendable, Hashable {
         /// The tree as the catalog describes it.
         public let summary: TreeSummary
-        /// Entries that were found.
+        /// Entries that the check found.
         public var entryCount: UInt64 = 0
-        /// Pages that were found, of all kinds.
+        /// Pages of all kinds that the check found.
         public var pageCount: UInt64 = 0
     }
 
-    /// Pages that no walk reached because a page before them is damaged: nothing is known about them.
+    /// Pages that no walk reached because a page that leads to them is damaged; nothing is known about them.
     public struct UnreachedPages: Sendable, Hashable {
         /// The name of the damaged tree; `nil` for the catalog.
         public let treeName: String?
@@ -45,21 +45,21 @@ public struct CheckReport: Sendable {
         public var pageCount: UInt64 = 0
     }
 
-    /// All that is wrong.
+    /// All problems.
     public var findings: [Finding] = []
-    /// What could not be looked at because of findings, one entry for each tree concerned.
+    /// Pages that could not be reached because of findings: one entry for each affected tree.
     public var unreached: [UnreachedPages] = []
     /// The trees that were walked.
     public var trees: [TreeCount] = []
     /// Pages of the store.
     public var pageCount: UInt64 = 0
-    /// Pages that were looked at so far.
+    /// Pages checked so far.
     public var checkedPageCount: UInt64 = 0
     /// Pages that are free.
     public var freePageCount: UInt64 = 0
-    /// Whether the check went to its end: it was not interrupted, and found a catalog to go by.
+    /// Whether the check is complete: it was not interrupted, and the catalog was readable.
     public var isComplete = false
-    /// Whether the check ended because its snapshot was given up: what was found holds for what was looked at.
+    /// Whether the check ended because its snapshot expired; the report covers the pages checked until then.
     public var isSnapshotExpired = false
 
     /// Whether the whole store was checked and nothing is wrong.

@@ -2,8 +2,8 @@
 
 /// A place in a tree: before the first entry, on an entry, or after the last.
 ///
-/// Every move returns whether the cursor stands on an entry afterwards. A cursor over a write transaction goes on
-/// working after changes of that transaction: it stays at its key.
+/// Every move returns whether the cursor is on an entry afterwards. A cursor over a write transaction stays valid after
+/// changes of that transaction: it stays at its key.
 public struct Cursor<Key>: ~Copyable {
     @usableFromInline let base: AnyCursor
 
@@ -30,21 +30,21 @@ public struct Cursor<Key>: ~Copyable {
 
     // MARK: The entry
 
-    /// Whether the last `seek` found the very key it was given.
+    /// Whether the last `seek` found exactly the key it was given.
     @inlinable public var isExact: Bool { base.isExact }
 
-    /// Whether the cursor stands on an entry.
+    /// Whether the cursor is on an entry.
     @inlinable public var isOnEntry: Bool { base.isOnEntry }
 
     /// A copy of the value of the entry.
     ///
-    /// - Throws: `noEntry` if the cursor stands on none; what reading throws.
+    /// - Throws: `noEntry` if the cursor is on no entry; any error of reading.
     @inlinable
     public func value() throws(StorageError) -> [UInt8] { try base.value() }
 
     /// Calls `body` with the key's bytes (integer keys: 8 bytes, big-endian).
     ///
-    /// - Throws: `noEntry` if the cursor stands on none.
+    /// - Throws: `noEntry` if the cursor is on no entry.
     @inlinable
     public func withKey<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
         var result: R?
@@ -53,9 +53,9 @@ public struct Cursor<Key>: ~Copyable {
         return result
     }
 
-    /// Calls `body` with the value's bytes, where they lie if the value is in a leaf.
+    /// Calls `body` with the value's bytes; a value in a leaf is not copied.
     ///
-    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
+    /// - Throws: `noEntry` if the cursor is on no entry, or on one that was removed since; any error of reading.
     @inlinable
     public func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R {
         var result: R?
@@ -64,9 +64,9 @@ public struct Cursor<Key>: ~Copyable {
         return result
     }
 
-    /// Calls `body` with the key's and the value's bytes, where they lie if they are in a leaf.
+    /// Calls `body` with the key's and the value's bytes; a value in a leaf is not copied.
     ///
-    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
+    /// - Throws: `noEntry` if the cursor is on no entry, or on one that was removed since; any error of reading.
     @inlinable
     public func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) -> Void) throws(StorageError) {
         try base.withEntry(body)
@@ -80,30 +80,30 @@ extension Cursor where Key == UInt64 {
 
     /// The key of the entry.
     ///
-    /// - Throws: `noEntry` if the cursor stands on none.
+    /// - Throws: `noEntry` if the cursor is on no entry.
     public var key: UInt64 {
         @inlinable get throws(StorageError) { try base.integerKey }
     }
 
-    /// Calls `body` with keys and values, from the entry of the cursor on and where they lie, until it returns `false`.
+    /// Calls `body` with each key and value from the cursor's entry on, until `body` returns `false`.
     ///
-    /// Afterwards the cursor stands on the entry for which `body` returned `false`, or after the last one. That the
-    /// transaction still stands is asked once for each leaf of a snapshot: a loop of `next` and `withValue` does four
-    /// times the work.
+    /// Afterwards the cursor is on the entry for which `body` returned `false`, or after the last one. A value in a
+    /// leaf is not copied. In a snapshot the check that the transaction is usable runs once per leaf: a loop of `next`
+    /// and `withValue` does four times the work.
     ///
-    /// - Throws: `noEntry` if the cursor stands on none, or on one that was removed since; what reading throws.
+    /// - Throws: `noEntry` if the cursor is on no entry, or on one that was removed since; any error of reading.
     @inlinable
     public mutating func forEachValue(_ body: (_ key: UInt64, _ value: RawSpan) -> Bool) throws(StorageError) {
         repeat {
             guard let cells = try base.cellsFromEntry() else {
-                // A transaction that writes may change the tree at every entry.
+                // A write transaction may change the tree at every entry.
                 guard try base.visitEntry(body) else { return }
                 continue
             }
             var index = cells.range.lowerBound
             while index < cells.range.upperBound {
                 let goesOn: Bool
-                // SAFETY: the cursor keeps its leaf pinned, and stays in it meanwhile.
+                // SAFETY: the cursor keeps its leaf pinned, and does not leave it meanwhile.
                 if let value = unsafe cells.inlineValue(index) {
                     goesOn = unsafe body(cells.key(index), value.bytes)
                 } else {
@@ -131,22 +131,22 @@ extension Cursor where Key == [UInt8] {
 
     /// A copy of the key of the entry.
     ///
-    /// - Throws: `noEntry` if the cursor stands on none.
+    /// - Throws: `noEntry` if the cursor is on no entry.
     public var key: [UInt8] {
         @inlinable get throws(StorageError) { try base.bytesKey }
     }
 }
 
-/// The keys of a tree of which only the store knows what they are: a cursor gives their bytes.
+/// The keys of a tree whose key kind only the store knows; a cursor returns their bytes.
 public enum AnyKey {}
 
-/// A cursor over a tree of either kind of keys: what all cursors have in common, and other modules need not specialize.
+/// A cursor over a tree of either key kind: the common part of all cursors, which other modules need not specialize.
 @usableFromInline
 struct AnyCursor: ~Copyable {
     private let cursor: TreeCursor<CursorPages>
     private let pages: CursorPages
     private let tree: TreeHandle
-    /// How often trees of the transaction had gone or moved when this cursor was made.
+    /// The `treeChangeCount` of the transaction when this cursor was made.
     private let treeChangeCount: UInt64
 
     init(over pages: CursorPages, _ tree: TreeHandle, _ record: TreeRecord) {
@@ -229,7 +229,9 @@ struct AnyCursor: ~Copyable {
         return value
     }
 
-    /// Calls `body` with the key's bytes: what is generic asks for the metadata of its results at each call.
+    /// Calls `body` with the key's bytes.
+    ///
+    /// It is not generic, because a generic function fetches the metadata of its result type at each call.
     @usableFromInline
     func visitKey(_ body: (RawSpan) -> Void) throws(StorageError) {
         try checkUsable()
@@ -237,7 +239,7 @@ struct AnyCursor: ~Copyable {
         cursor.withKey(body)
     }
 
-    /// Calls `body` with the value's bytes, as `visitKey` does with the key's.
+    /// Calls `body` with the value's bytes; not generic, like `visitKey`.
     @usableFromInline
     func visitValue(_ body: (RawSpan) -> Void) throws(StorageError) {
         try checkUsable()
@@ -253,7 +255,7 @@ struct AnyCursor: ~Copyable {
         }
     }
 
-    /// The cells of the leaf from the entry on; `nil` in a transaction that writes.
+    /// The cells of the leaf from the entry on; `nil` in a write transaction.
     @usableFromInline
     func cellsFromEntry() throws(StorageError) -> LeafCells? {
         try checkUsable()
@@ -273,7 +275,7 @@ struct AnyCursor: ~Copyable {
         return goesOn
     }
 
-    /// Throws `transaction(.ended)`, `snapshotExpired`, or `noSuchTree` if the tree is gone.
+    /// Throws `transaction(.ended)`, `snapshotExpired`, or `noSuchTree` if the tree does not exist any more.
     @inline(__always)
     private func checkUsable() throws(StorageError) {
         try pages.checkUsable()
@@ -310,7 +312,7 @@ enum CursorPages: PageSource {
         }
     }
 
-    /// How often trees went or moved.
+    /// How often trees were removed or moved.
     @inline(__always)
     var treeChangeCount: UInt64 {
         switch self {
@@ -335,7 +337,7 @@ enum CursorPages: PageSource {
         }
     }
 
-    /// Tells pages that can rest after their transaction that a cursor over them begins or ends.
+    /// Adjusts the number of open cursors over a read transaction; its pages rest only without open cursors.
     @inline(__always)
     func countCursor(by change: Int) {
         if case .reading(let pages) = self {
@@ -355,7 +357,7 @@ enum CursorPages: PageSource {
 
     /// Tells `cursor` where the root of `tree` is now.
     ///
-    /// - Throws: `noSuchTree` if it is not there any more.
+    /// - Throws: `noSuchTree` if the tree does not exist any more.
     @inline(never)
     func follow(_ tree: TreeHandle, with cursor: TreeCursor<CursorPages>) throws(StorageError) {
         guard case .writing(let pages) = self else { return }

@@ -1,22 +1,22 @@
-// A store that is open: the entrance to the engine.
+// An open store: the entry point of the engine.
 //
 // Invariants
-//   1. One writer at a time, any number of readers; readers never wait and never make anyone wait.
+//   1. There is one writer at a time and any number of readers; readers never wait and never make another thread wait.
 //   2. All handles of one file within a process share one engine; the last `close` closes the store.
 
 import Synchronization
 
 /// An open store: an embedded, transactional, ordered key-value store in one file and its log.
 ///
-/// A store is the file that was opened: symbolic links are followed and the folder is held open then, so neither
-/// `chdir` nor a renamed or moved folder leads this database to another file. If the store file itself is renamed or
-/// moved, commits go on into it and its log, which keeps its old name and folder until the database is closed; what
-/// would need the name again, the first write after opening among it, throws `storeReplaced`. After the store file or
-/// the log was removed, commits throw `removed`.
+/// A database stays with the file that was opened. Opening follows symbolic links and keeps the folder open, so neither
+/// `chdir` nor a renamed or moved folder leads the database to another file. If the store file itself is renamed or
+/// moved, commits still go into it and into its log, which keeps its old name and folder until the database is closed.
+/// An operation that needs the name again, such as the first write after opening, throws `storeReplaced`. After the
+/// store file or the log was removed, commits throw `removed`.
 ///
-/// A database belongs to the process that opened it. In a child that `fork` made without running another program,
-/// beginning a transaction, commit, checkpoint and close throw `forked` and touch nothing; transactions that are open
-/// at that moment must not be used there. Dropping the handle in the child leaves file and lock as they are.
+/// A database belongs to the process that opened it. In a child process of `fork` that runs no other program,
+/// beginning a transaction, commit, checkpoint and close throw `forked` and change nothing; the child must not use
+/// transactions that were open at the fork. Dropping the handle in the child leaves file and lock as they are.
 public final class Database: Sendable {
     let engine: Engine
     private let closed = Atomic(false)
@@ -34,7 +34,7 @@ public final class Database: Sendable {
 
     deinit {
         guard !closed.load(ordering: .relaxed) else { return }
-        // Who does not call `close` is not interested in its errors; the next open recovers what is left.
+        // `deinit` cannot throw, so it ignores the errors of `close`; the next open recovers the store.
         do throws(StorageError) {
             try Registry.close(engine, closing: closed)
         } catch .database(.transactionsOpen) {
@@ -46,12 +46,13 @@ public final class Database: Sendable {
 
     /// Opens the store at `path`, creating it if the options allow.
     ///
-    /// A store that was not closed cleanly is recovered first: every commit that was acknowledged as durable is there.
+    /// A store that was not closed cleanly is recovered first: it then holds every commit that was acknowledged as
+    /// durable.
     ///
-    /// A file with several names (hard links) can only be read, since each name would have a log of its own.
+    /// A file with several names (hard links) can only be read, because each name would have a log of its own.
     ///
-    /// - Throws: `noSuchStore`, `path`, `notAStore`, `superblockDamaged` (only if it is to be written: reading goes by
-    ///   the copy), `storeBusy`, `unsupportedFormat`, `unsupportedFeatures`, `logMissing`, `logCorrupt`, `notClean`,
+    /// - Throws: `noSuchStore`, `path`, `notAStore`, `superblockDamaged` (only for writing: reading uses the copy),
+    ///   `storeBusy`, `unsupportedFormat`, `unsupportedFeatures`, `logMissing`, `logCorrupt`, `notClean`,
     ///   `corruption`, `invalidOption`, `diskFull`, `io`.
     /// - Complexity: O(1) for a store that was closed cleanly, else O(log bytes).
     public static func open(_ path: String, options: DatabaseOptions = .init()) throws(StorageError) -> Database {
@@ -67,9 +68,9 @@ public final class Database: Sendable {
         return Database(engine, path: "", isReadOnly: false)
     }
 
-    /// Writes the superblock of a closed store anew from its copy, or the copy from it: whichever is damaged.
+    /// Rewrites the superblock of a closed store from its copy, or the copy from the superblock, whichever is damaged.
     ///
-    /// - Returns: whether one of them was.
+    /// - Returns: whether one of them was damaged.
     /// - Throws: `noSuchStore`; `notAStore` if both are damaged; `corruption` if no slot is valid; `storeBusy`; `io`.
     public static func repair(_ path: String) throws(StorageError) -> Bool {
         try repair(path, in: PosixFileSystem.shared)
@@ -89,7 +90,7 @@ public final class Database: Sendable {
         return Database(engine, path: path, isReadOnly: engine.isReadOnly || options.access != .readWrite)
     }
 
-    /// Opens a store whose path was looked up before.
+    /// Opens a store whose path is already resolved.
     static func open(
         _ entry: DirectoryEntry, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> Database {
@@ -97,7 +98,7 @@ public final class Database: Sendable {
         return Database(engine, path: entry.name, isReadOnly: engine.isReadOnly || options.access != .readWrite)
     }
 
-    /// Moves everything into the store file, marks it as cleanly closed and releases it.
+    /// Moves all commits into the store file, marks it as cleanly closed and releases it.
     ///
     /// If other databases of this process have the same file open, only this handle is closed.
     ///
@@ -117,27 +118,27 @@ public final class Database: Sendable {
     ///
     /// Never waits.
     ///
-    /// - Parameter label: what `LogPressure` calls the transaction if it holds the log for too long.
-    /// - Throws: `closed`, `forked`; for a store that another process writes also what reading its log can throw, and
-    ///   `snapshotExpired` if its checkpoints are faster than the log can be read.
-    /// - Complexity: O(1); without a label, and without a commit since the last one of this thread ended, it makes no
-    ///   object and takes no lock.
+    /// - Parameter label: the name that `LogPressure` reports if the transaction holds the log for too long.
+    /// - Throws: `closed`, `forked`; for a store that another process writes also any error of reading its log, and
+    ///   `snapshotExpired` if its checkpoints are faster than this process can read the log.
+    /// - Complexity: O(1); without a label, and without a commit since this thread's last read transaction ended, it
+    ///   allocates no object and acquires no lock.
     public func beginRead(label: String? = nil) throws(StorageError) -> ReadTransaction {
         try checkOpen()
         return ReadTransaction(try engine.beginRead(label: label))
     }
 
-    /// Lets all read transactions from now on see the commit that is the newest one now, whatever another process
-    /// commits: many calls are then one view.
+    /// Makes all later read transactions see the newest commit that this process has read so far, whatever another
+    /// process commits: several transactions then share one view.
     ///
-    /// Nothing keeps the other process from overwriting what it no longer needs: then they throw `snapshotExpired`, and
-    /// the database is to be opened anew. Holds for all databases that share this process's view of the file.
+    /// The other process may overwrite pages that only this view needs; reads then throw `snapshotExpired`, and the
+    /// database must be opened again. The call affects all databases that share this process's view of the file.
     package func stopFollowing() { engine.follower?.isHeld.store(true, ordering: .relaxed) }
 
     /// Begins the write transaction; waits until the one before it has ended.
     ///
-    /// - Throws: `alreadyWriting`, at once, if the transaction that is open was begun on this thread, wherever it is to
-    ///   end; `readOnly`, `closed`, `forked`, `storeReplaced`, `path`, `poisoned`, `diskFull`, `io`.
+    /// - Throws: `alreadyWriting`, at once, if this thread began the open write transaction, even if another thread is
+    ///   to end it; `readOnly`, `closed`, `forked`, `storeReplaced`, `path`, `poisoned`, `diskFull`, `io`.
     public func beginWrite() throws(StorageError) -> WriteTransaction {
         try checkOpen()
         guard !isReadOnly else { throw .database(.readOnly) }
@@ -148,10 +149,10 @@ public final class Database: Sendable {
 
     /// Moves committed pages from the log into the store file.
     ///
-    /// Unless it is passive it waits for the write transaction that is open.
+    /// A checkpoint that is not passive waits for the open write transaction.
     ///
     /// - Throws: `logFull` if the mode is not passive and an older snapshot keeps part of the log; `alreadyWriting` if
-    ///   it is not passive and the write transaction that is open was begun on this thread; `readOnly`, `closed`,
+    ///   it is not passive and this thread began the open write transaction; `readOnly`, `closed`,
     ///   `removed`, `forked`, `poisoned`, `diskFull`, `corruption`, `io`.
     @discardableResult
     public func checkpoint(_ mode: CheckpointMode = .passive) throws(StorageError) -> CheckpointResult {
@@ -159,9 +160,9 @@ public final class Database: Sendable {
         return try engine.checkpoint(mode)
     }
 
-    /// Walks the whole store, as of the newest commit, and reports all that is wrong with it.
+    /// Checks the whole store, as of the newest commit, and reports all problems.
     ///
-    /// - Parameter progress: called now and then; returning `false` ends the check.
+    /// - Parameter progress: called after each page; returning `false` ends the check.
     /// - Throws: `closed`, `snapshotExpired`, `io`. Damage is reported, not thrown.
     public func check(progress: ((CheckProgress) -> Bool)? = nil) throws(StorageError) -> CheckReport {
         try checkOpen()
@@ -175,7 +176,7 @@ public final class Database: Sendable {
         return check.report
     }
 
-    /// Begins a check of the newest commit that is made in slices, as there is time for it.
+    /// Begins a check of the newest commit that the caller runs in slices.
     ///
     /// - Throws: `closed`, `io`.
     public func beginCheck() throws(StorageError) -> CheckSession {

@@ -1,15 +1,15 @@
 // The integrity check: page 0 (`Page0Check`), every page's checksum and structure (L1), every tree (L2, `TreeCheck`),
-// and what only the whole store shows (L3): every page is reached exactly once or free, and counts agree.
+// and the rules of the whole store (L3): every page is free or reached exactly once, and counts agree.
 //
 // Invariants
-//   1. Goes on after a finding; reports all of them. Only what keeps it from reading at all is thrown.
-//   2. Works on one snapshot, beside readers and the writer; one step looks at one page.
-//   3. Memory follows the pages that are there, not the number that a damaged file claims (`PageSet`).
-//   4. A page that a damaged page hides is no finding of its own: it is counted with its tree (`unreached`).
+//   1. The check continues after a finding and reports all of them; it throws only errors that keep it from reading.
+//   2. The check uses one snapshot, concurrently with readers and the writer; one step checks one page.
+//   3. Memory grows with the pages that exist, not with the number that a damaged file claims (`PageSet`).
+//   4. A page that a damaged page hides is not a finding of its own: it is counted with its tree (`unreached`).
 
 /// The check of a whole store.
 struct IntegrityCheck {
-    /// What comes next.
+    /// The part of the store that the next step checks.
     private enum Phase {
         case page0
         case catalog
@@ -22,10 +22,10 @@ struct IntegrityCheck {
     private let pages: ReadPages
     private var phase = Phase.page0
     private var trees: [(name: String, record: TreeRecord)] = []
-    /// The check of the tree that the phase names, once it has begun; it has the set of visited pages meanwhile.
+    /// The running check of the tree that `phase` names; it owns the set of visited pages meanwhile.
     private var treeCheck: TreeCheck<ReadPages>?
     private var visited: PageSet
-    /// Whether the trees are known; without them all pages would seem lost.
+    /// Whether the catalog could be read; without the list of trees all pages would seem lost.
     private var isCatalogReadable = true
     private(set) var report = CheckReport()
 
@@ -37,21 +37,21 @@ struct IntegrityCheck {
         report.pageCount = UInt64(pages.pageCount)
     }
 
-    /// Lets the snapshot go.
+    /// Releases the snapshot.
     func end() { pages.end() }
 
-    /// Whether there is nothing left that could be checked.
+    /// Whether nothing is left to check.
     var isOver: Bool {
         if case .done = phase { true } else { false }
     }
 
-    /// Takes note that the snapshot was given up.
+    /// Ends the check because the snapshot has expired.
     mutating func expire() {
         report.isSnapshotExpired = true
         phase = .done
     }
 
-    /// Looks at the next page; `false` if the check is complete, or cannot go on because the catalog is damaged.
+    /// Checks the next page; returns `false` if the check is over.
     mutating func step() throws(StorageError) -> Bool {
         if isOver { return false }
         try pages.checkUsable()
@@ -100,11 +100,11 @@ struct IntegrityCheck {
             Corruption(page: page, treeID: 0, byteOffset: UInt32(byteOffset), rule: rule, file: .store), tree: nil)
     }
 
-    /// The store file holds all pages that its newest slot counts.
+    /// Checks that the store file holds all pages that its newest slot counts.
     private mutating func checkSize(of store: any StorageFile) throws(StorageError) {
         let slot = try Engine.readSuperblock(of: store).1
         let size = try store.size()
-        // Where another process writes, a file that has just been cut has a newer slot by now.
+        // Another process may just have truncated the file; the file then has a newer slot by now.
         guard size < UInt64(slot.pageCount) * UInt64(pages.pageSize),
             try Engine.readSuperblock(of: store).1 == slot
         else { return }
@@ -113,10 +113,10 @@ struct IntegrityCheck {
 
     // MARK: Trees
 
-    /// Looks at the next page of a tree; its result if that was the last.
+    /// Checks the next page of a tree; returns the tree's result if that was the last page.
     private mutating func stepTree(_ record: TreeRecord, name: String) throws(StorageError) -> TreeCheckResult? {
         if treeCheck == nil {
-            // Given away, not shared: a set that two have would be copied with every page.
+            // Move the set instead of sharing it: a shared set would be copied with every page.
             treeCheck = TreeCheck(pages, record, name: name, visited: visited, depth: .sealed)
             visited = PageSet(pageCount: 0)
         }
@@ -131,12 +131,12 @@ struct IntegrityCheck {
         return check.result
     }
 
-    /// Reads the catalog; `false` if that is not possible.
+    /// Lists the trees of the catalog; returns `false` if the catalog is damaged.
     private mutating func listTrees(isCut: Bool) throws(StorageError) -> Bool {
         do throws(StorageError) {
             trees = try Catalog(pages, root: pages.versions.state.catalogRoot).list()
         } catch {
-            // The walk of the catalog has reported its damage, unless it is in a record.
+            // The walk of the catalog has reported the damage, unless it is in a record.
             guard case .corruption(let corruption) = error else { throw error }
             if !isCut { note(corruption, tree: nil) }
             return false
@@ -161,13 +161,13 @@ struct IntegrityCheck {
 
     // MARK: Pages that were not reached
 
-    /// Takes note that pages of a tree are hidden by damaged ones.
+    /// Records that damaged pages of a tree hide other pages.
     private mutating func hide(_ treeID: UInt32, name: String?, causeCount: Int) {
         report.unreached.append(
             CheckReport.UnreachedPages(treeName: name, treeID: treeID, causeCount: causeCount))
     }
 
-    /// Counts a page in use that was not reached with the damage that hides it; a finding if there is none.
+    /// Counts an unreached page in use with the damage that hides it, or reports it as lost if nothing hides it.
     private mutating func judgeUnreached(_ page: PageNumber) throws(StorageError) {
         guard let index = try indexOfCause(of: page) else { return note(.pageLost, page: page) }
         report.unreached[index].pageCount += 1
@@ -181,7 +181,7 @@ struct IntegrityCheck {
             let treeID = try pages.pin(page).view.treeID
             return report.unreached.firstIndex { $0.treeID == treeID }
         } catch {
-            // Which tree it belonged to cannot be told.
+            // The tree of a damaged page is unknown.
             guard case .corruption = error else { throw error }
             return 0
         }
@@ -189,8 +189,8 @@ struct IntegrityCheck {
 
     // MARK: Free space
 
-    /// Checks the pages of one bitmap page: each is the superblock, a bitmap page, in a tree, or free, and just one of
-    /// them.
+    /// Checks the pages of one bitmap page: each must be exactly one of superblock, bitmap page, page of a tree, and
+    /// free page.
     private mutating func stepFreeSpace(_ group: PageNumber) throws(StorageError) {
         guard group + 1 < pages.pageCount else { return finish() }
         let geometry = pages.versions.files.geometry
@@ -200,7 +200,7 @@ struct IntegrityCheck {
         } else {
             report.freePageCount += try checkGroup(group, geometry)
         }
-        // A page count that the file does not bear out is reported once, not for each group that is missing.
+        // Report a page count that exceeds the file once, not for each missing group.
         if report.findings.count > findingCount,
             UInt64(group) * UInt64(geometry.pageSize) >= (try pages.versions.files.store.size())
         {
@@ -219,13 +219,13 @@ struct IntegrityCheck {
         phase = .done
     }
 
-    /// Checks one bitmap page; returns how many pages it calls free.
+    /// Checks one bitmap page; returns how many pages it marks as free.
     private mutating func checkGroup(_ group: PageNumber, _ geometry: StoreGeometry) throws(StorageError) -> UInt64 {
         do throws(StorageError) {
             let bitmap = try pages.pin(group + 1)
-            // Checked when it was loaded, but commits of this process have changed it since.
+            // The page was validated when it was loaded, but commits of this process may have changed it since.
             try PageValidation.validate(bitmap.view, number: group + 1)
-            // Only now: a page that is not there takes no place in the set (invariant 3).
+            // Insert only now: a page that does not exist must not enlarge the set (invariant 3).
             _ = visited.insert(group + 1)
             return try compare(bitmap.view, with: group)
         } catch {
@@ -235,7 +235,7 @@ struct IntegrityCheck {
         }
     }
 
-    /// Compares the bits of one bitmap page with what was reached; returns how many pages it calls free.
+    /// Compares the bits of one bitmap page with the visited pages; returns how many existing pages it marks as free.
     private mutating func compare(_ bitmap: PageView, with group: PageNumber) throws(StorageError) -> UInt64 {
         var freeCount: UInt64 = 0
         for index in 0..<bitmap.bitmapWordCount {

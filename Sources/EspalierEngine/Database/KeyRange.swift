@@ -12,12 +12,12 @@ public enum KeyBound<Key: Sendable>: Sendable {
 
 /// An interval of the keys of a tree, possibly empty.
 public struct KeyRange<Key: Sendable>: Sendable {
-    /// Where it begins.
+    /// The lower end of the interval.
     public var lower: KeyBound<Key>
-    /// Where it ends.
+    /// The upper end of the interval.
     public var upper: KeyBound<Key>
 
-    /// The keys from `lower` to `upper`; all keys if nothing is given.
+    /// The keys from `lower` to `upper`; all keys by default.
     public init(from lower: KeyBound<Key> = .unbounded, to upper: KeyBound<Key> = .unbounded) {
         self.lower = lower
         self.upper = upper
@@ -35,7 +35,7 @@ extension KeyRange where Key == UInt64 {
         self.init(from: .including(keys.lowerBound), to: .including(keys.upperBound))
     }
 
-    /// Its first key and the first behind it (`nil`: none is); `nil` if it is empty.
+    /// The first key of the interval and the first key after it (`nil` if none); `nil` for an empty interval.
     var limits: (low: UInt64, end: UInt64?)? {
         var low: UInt64 = 0
         switch lower {
@@ -62,9 +62,9 @@ extension KeyRange where Key == [UInt8] {
         upper = .excluding(end + [last + 1])
     }
 
-    /// Its first possible key and the first behind it (`nil`: none is); `nil` if it is empty.
+    /// The first possible key of the interval and the first key after it (`nil` if none); `nil` for an empty interval.
     var limits: (low: [UInt8], end: [UInt8]?)? {
-        // The next key after a key is that key with a zero byte behind it.
+        // The successor of a key is that key followed by a zero byte.
         let low =
             switch lower {
             case .unbounded: [UInt8]()

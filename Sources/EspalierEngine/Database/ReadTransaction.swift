@@ -2,12 +2,12 @@
 //
 // Invariants
 //   1. All reads of a transaction see the same commit, whatever is written meanwhile.
-//   2. Reading changes nothing and waits for nobody.
+//   2. A read changes nothing and waits for no other transaction.
 
-/// A snapshot of the store: sees exactly the commits before it began.
+/// A snapshot of the store: it sees exactly the commits before it began.
 ///
-/// Ends when it goes out of scope. Keep it short: while it lives, the log keeps what it sees, and when the log
-/// reaches its cap the oldest snapshots are given up (`snapshotExpired`). Use it from one thread at a time.
+/// It ends when it goes out of scope. Keep it short: while it lives, the log keeps the pages that it sees, and when the
+/// log reaches its cap the oldest snapshots expire (`snapshotExpired`). Use it from one thread at a time.
 public struct ReadTransaction: ~Copyable {
     let pages: ReadPages
 
@@ -25,7 +25,7 @@ public struct ReadTransaction: ~Copyable {
 
     /// The tree called `name`, or `nil`.
     ///
-    /// - Throws: `wrongKeyKind` if its keys are others than `keys`.
+    /// - Throws: `wrongKeyKind` if its keys are of another kind than `keys`.
     public func tree<Key>(named name: String, keys: Key.Type) throws(StorageError) -> Tree<Key>? {
         guard let handle = try pages.tree(named: name) else { return nil }
         return try Tree(handle)
@@ -60,7 +60,7 @@ public struct ReadTransaction: ~Copyable {
         unsafe try pages.value(of: key.span.bytes, in: tree)
     }
 
-    /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
+    /// Calls `body` with the bytes of the value of `key`, if the key exists; a value in a leaf is not copied.
     @inlinable
     public func withValue<R>(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
         var result: R?
@@ -74,7 +74,7 @@ public struct ReadTransaction: ~Copyable {
         _ = try pages.withValue(of: key, in: tree, body)
     }
 
-    /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
+    /// Calls `body` with the bytes of the value of `key`, if the key exists; a value in a leaf is not copied.
     @inlinable
     public func withValue<R>(of key: RawSpan, in tree: Tree<[UInt8]>, _ body: (RawSpan) -> R) throws(StorageError) -> R?
     {
@@ -89,10 +89,10 @@ public struct ReadTransaction: ~Copyable {
         _ = try pages.withValue(of: key, in: tree, body)
     }
 
-    /// Calls `body` with the parts of the value of `key` in their order, where they lie.
+    /// Calls `body` with the parts of the value of `key`, in order and without copying them.
     ///
-    /// A value that is not in a leaf comes page by page, and is never put together in memory. Each part was verified
-    /// before it is given; what is damaged behind it is an error after it.
+    /// A value outside of a leaf is passed page by page, and is never assembled in memory. Each part is verified before
+    /// `body` gets it; the error of a damaged part is thrown after the calls for the parts before it.
     ///
     /// - Returns: whether the key exists.
     public func forEachPart(
@@ -101,10 +101,10 @@ public struct ReadTransaction: ~Copyable {
         try pages.forEachPart(ofValueOf: key, in: tree, body)
     }
 
-    /// Calls `body` with the parts of the value of `key` in their order, where they lie.
+    /// Calls `body` with the parts of the value of `key`, in order and without copying them.
     ///
-    /// A value that is not in a leaf comes page by page, and is never put together in memory. Each part was verified
-    /// before it is given; what is damaged behind it is an error after it.
+    /// A value outside of a leaf is passed page by page, and is never assembled in memory. Each part is verified before
+    /// `body` gets it; the error of a damaged part is thrown after the calls for the parts before it.
     ///
     /// - Returns: whether the key exists.
     public func forEachPart(
@@ -113,7 +113,7 @@ public struct ReadTransaction: ~Copyable {
         try pages.forEachPart(ofValueOf: key, in: tree, body)
     }
 
-    /// A way to look up keys of `tree` that are wanted together.
+    /// Makes a lookup of several keys of `tree`.
     public func lookup<Key>(in tree: Tree<Key>) throws(StorageError) -> Lookup<Key> {
         try pages.checkUsable()
         return Lookup(AnyLookup(over: .reading(pages), tree.handle))
@@ -125,7 +125,7 @@ public struct ReadTransaction: ~Copyable {
         Cursor(try cursor(of: tree.handle))
     }
 
-    /// A cursor before the first entry of `tree`, which gives keys as bytes.
+    /// A cursor before the first entry of `tree`; it returns keys as bytes.
     public func cursor(over tree: AnyTree) throws(StorageError) -> Cursor<AnyKey> {
         Cursor(try cursor(of: tree.handle))
     }

@@ -45,7 +45,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Removes all entries of `tree`, which stays; returns how many there were.
+    /// Removes all entries of `tree` and keeps the tree; returns how many entries there were.
     ///
     /// - Complexity: O(pages of the tree).
     @discardableResult
@@ -55,7 +55,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Removes all entries of `tree`, which stays; returns how many there were.
+    /// Removes all entries of `tree` and keeps the tree; returns how many entries there were.
     ///
     /// - Complexity: O(pages of the tree).
     @discardableResult
@@ -70,12 +70,12 @@ extension WriteTransaction {
 
     /// Fills an empty tree with entries whose keys ascend; returns how many there were.
     ///
-    /// Writes each page once, and full: the fastest way to put many entries in, and the most compact. The entries are
-    /// taken one by one, so a lazy sequence need not fit into memory. After an error the tree is empty, the
-    /// transaction as it was before, and usable.
+    /// Writes each page once, and full: the fastest way to insert many entries, and the most compact. The entries are
+    /// read one by one, so a lazy sequence need not fit into memory. After an error the tree is empty, and the
+    /// transaction is as it was before and stays usable.
     ///
     /// - Throws: `treeNotEmpty`; `keysNotAscending` if a key is not above the one before it;
-    ///   `valueTooLarge`; what writing throws.
+    ///   `valueTooLarge`; any error of writing.
     /// - Complexity: O(entries).
     @inlinable
     @discardableResult
@@ -88,12 +88,12 @@ extension WriteTransaction {
 
     /// Fills an empty tree with entries whose keys ascend; returns how many there were.
     ///
-    /// Writes each page once, and full: the fastest way to put many entries in, and the most compact. The entries are
-    /// taken one by one, so a lazy sequence need not fit into memory. After an error the tree is empty, the
-    /// transaction as it was before, and usable.
+    /// Writes each page once, and full: the fastest way to insert many entries, and the most compact. The entries are
+    /// read one by one, so a lazy sequence need not fit into memory. After an error the tree is empty, and the
+    /// transaction is as it was before and stays usable.
     ///
     /// - Throws: `treeNotEmpty`; `keysNotAscending` if a key is not above the one before it;
-    ///   `keyTooLong`, `valueTooLarge`; what writing throws.
+    ///   `keyTooLong`, `valueTooLarge`; any error of writing.
     /// - Complexity: O(entries).
     @inlinable
     @discardableResult
@@ -140,7 +140,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Loads what `step` appends, until it says `false`, or changes nothing.
+    /// Loads the entries that `step` appends, until it returns `false`; changes nothing if `step` throws.
     private mutating func loading<Key>(
         _ tree: Tree<Key>,
         _ step: (inout BulkLoad<WritePages>) throws(StorageError) -> Bool
@@ -148,7 +148,7 @@ extension WriteTransaction {
         try nested { transaction throws(StorageError) in
             try transaction.changing(tree) { operations, record throws(StorageError) in
                 guard record.entryCount == 0 else { throw .argument(.treeNotEmpty(tree.id)) }
-                // Entries that were removed may have left empty pages behind.
+                // Entries that were removed may have left empty pages.
                 if record.height > 1 { _ = try operations.removeAll(from: &record) }
                 var load = BulkLoad(operations.source, record, name: tree.name)
                 while try step(&load) {}

@@ -1,11 +1,11 @@
-// Savepoints: places in a write transaction to which it can be rolled back, nested to any depth.
+// Savepoints: points in a write transaction to which it can be rolled back, nested to any depth.
 //
 // Invariants
-//   1. Savepoints form a stack. Rolling back to one keeps it and forgets those behind it; releasing one forgets it and
-//      those behind it, and keeps the changes; a commit or rollback of the transaction forgets all.
+//   1. Savepoints form a stack. A rollback to a savepoint keeps it and discards the later ones. The release of a
+//      savepoint discards it and the later ones, and keeps the changes. The end of the transaction discards all.
 //   2. An error about a savepoint changes nothing.
 
-/// A place in a write transaction to which it can be rolled back.
+/// A point in a write transaction to which it can be rolled back.
 ///
 /// Made by `WriteTransaction.savepoint()`, and known to that transaction only.
 public struct Savepoint: Sendable, Hashable {
@@ -13,10 +13,10 @@ public struct Savepoint: Sendable, Hashable {
 }
 
 extension WriteTransaction {
-    /// Opens a savepoint: the transaction can be rolled back to how it is now.
+    /// Opens a savepoint, so that the transaction can be rolled back to its current state.
     ///
-    /// While a savepoint is open, the first change of each page keeps the older version, in memory or (when there are
-    /// more than fit) in the log; reading costs nothing more.
+    /// While a savepoint is open, the first change of each page keeps the older version in memory or, if there are more
+    /// than fit, in the log. Reading costs nothing more.
     ///
     /// - Throws: `transaction(.failed)`, `transaction(.ended)`.
     /// - Complexity: O(trees that the transaction has used).
@@ -26,21 +26,23 @@ extension WriteTransaction {
         return Savepoint(number: pages.openSavepoint())
     }
 
-    /// Undoes all changes since `savepoint`, which stays open; savepoints that were opened after it are forgotten.
+    /// Undoes all changes since `savepoint`, which stays open; savepoints that were opened after it are discarded.
     ///
-    /// Trees that were made since do not exist any more, dropped ones exist again. Cursors stay at their keys; those
-    /// over trees that do not exist any more throw `noSuchTree`. After `transaction(.failed)` this makes the
+    /// Trees that were created since no longer exist, and dropped ones exist again. Cursors stay at their keys; those
+    /// over trees that no longer exist throw `noSuchTree`. After `transaction(.failed)` the rollback makes the
     /// transaction usable again.
     ///
-    /// - Throws: `noSuchSavepoint` if it was released or forgotten, or is another transaction's; `transaction(.ended)`.
+    /// - Throws: `noSuchSavepoint` if it was released or discarded, or belongs to another transaction;
+    ///   `transaction(.ended)`.
     /// - Complexity: O(pages changed since); reads and writes no file.
     public mutating func rollback(to savepoint: Savepoint) throws(StorageError) {
         pages.goBack(toSavepoint: try pages.place(ofSavepoint: savepoint.number))
     }
 
-    /// Forgets `savepoint` and those opened after it; the changes stay.
+    /// Discards `savepoint` and those opened after it, and keeps the changes.
     ///
-    /// - Throws: `noSuchSavepoint` if it was released or forgotten, or is another transaction's; `transaction(.ended)`.
+    /// - Throws: `noSuchSavepoint` if it was released or discarded, or belongs to another transaction;
+    ///   `transaction(.ended)`.
     /// - Complexity: O(pages changed since).
     public mutating func release(_ savepoint: Savepoint) throws(StorageError) {
         pages.releaseSavepoints(from: try pages.place(ofSavepoint: savepoint.number))
@@ -48,8 +50,9 @@ extension WriteTransaction {
 
     /// Calls `body` with this transaction, and undoes what it changed if it throws.
     ///
-    /// A transaction in the transaction, to any depth. An error that leaves changes half done (`diskFull`, `logFull`,
-    /// `io`) is undone with the rest: who catches it outside goes on with the transaction as it was before.
+    /// This is a transaction within the transaction; calls nest to any depth. An error that leaves changes half done
+    /// (`diskFull`, `logFull`, `io`) is undone with the rest: a caller that catches it continues with the transaction
+    /// as it was before.
     ///
     /// ```swift
     /// for file in files {
@@ -67,7 +70,7 @@ extension WriteTransaction {
     public mutating func nested<R, E: Error>(
         _ body: (inout WriteTransaction) throws(E) -> R
     ) throws(E) -> R {
-        // In a transaction that failed or ended there is nothing to go back to, and every change says why.
+        // A transaction that failed or ended gets no savepoint; every change in it throws the reason.
         let number = pages.isEnded || pages.writes.hasFailed ? nil : pages.openSavepoint()
         do throws(E) {
             let result = try body(&self)
@@ -80,7 +83,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Where a savepoint of `nested` is, unless `body` itself went back behind it.
+    /// The index of a savepoint that `nested` opened; `nil` if `body` itself has discarded it.
     private func openPlace(of number: UInt64?) -> Int? {
         guard !pages.isEnded else { return nil }
         return pages.writes.savepoints.lastIndex { $0.number == number }

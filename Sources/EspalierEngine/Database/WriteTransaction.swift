@@ -1,13 +1,13 @@
-// The write transaction: sees its own changes, and makes them durable together or not at all.
+// The write transaction: it sees its own changes, and makes them durable together or not at all.
 //
 // Invariants
-//   1. An error about arguments changes nothing and the transaction goes on; after any other error of a change the
-//      transaction can only be rolled back (`transaction(.failed)`), whole or to a savepoint.
+//   1. An error about arguments changes nothing, and the transaction stays usable. After any other error of a change
+//      the transaction can only be rolled back (`transaction(.failed)`), as a whole or to a savepoint.
 //   2. Going out of scope without `commit` is a rollback.
 
 /// The one write transaction of a store.
 ///
-/// Rolls back when it goes out of scope without `commit`. Use it from one thread at a time; it may be ended on another
+/// It rolls back when it goes out of scope without `commit`. Use it from one thread at a time; it may end on another
 /// thread than it began on.
 public struct WriteTransaction: ~Copyable {
     let pages: WritePages
@@ -28,7 +28,7 @@ public struct WriteTransaction: ~Copyable {
 
     /// The tree called `name`, or `nil`.
     ///
-    /// - Throws: `wrongKeyKind` if its keys are others than `keys`.
+    /// - Throws: `wrongKeyKind` if its keys are of another kind than `keys`.
     public func tree<Key>(named name: String, keys: Key.Type) throws(StorageError) -> Tree<Key>? {
         guard let handle = try pages.tree(named: name) else { return nil }
         return try Tree(handle)
@@ -67,7 +67,7 @@ public struct WriteTransaction: ~Copyable {
         unsafe try pages.value(of: key.span.bytes, in: tree)
     }
 
-    /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
+    /// Calls `body` with the bytes of the value of `key`, if the key exists; a value in a leaf is not copied.
     @inlinable
     public func withValue<R>(of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) -> R) throws(StorageError) -> R? {
         var result: R?
@@ -81,7 +81,7 @@ public struct WriteTransaction: ~Copyable {
         _ = try pages.withValue(of: key, in: tree, body)
     }
 
-    /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
+    /// Calls `body` with the bytes of the value of `key`, if the key exists; a value in a leaf is not copied.
     @inlinable
     public func withValue<R>(of key: RawSpan, in tree: Tree<[UInt8]>, _ body: (RawSpan) -> R) throws(StorageError) -> R?
     {
@@ -98,13 +98,13 @@ public struct WriteTransaction: ~Copyable {
 
     /// A cursor before the first entry of `tree`.
     ///
-    /// It goes on working after changes of this transaction, and after going back to a savepoint.
+    /// It stays valid after changes of this transaction, and after a rollback to a savepoint.
     @inlinable
     public func cursor<Key>(over tree: Tree<Key>) throws(StorageError) -> Cursor<Key> {
         Cursor(try cursor(of: tree.handle))
     }
 
-    /// A cursor before the first entry of `tree`, which gives keys as bytes.
+    /// A cursor before the first entry of `tree`; it returns keys as bytes.
     public func cursor(over tree: AnyTree) throws(StorageError) -> Cursor<AnyKey> {
         Cursor(try cursor(of: tree.handle))
     }
@@ -117,7 +117,7 @@ public struct WriteTransaction: ~Copyable {
         return AnyCursor(over: .writing(pages), tree, unsafe try pages.trees.record(of: tree, in: pages).pointee)
     }
 
-    /// A way to look up keys of `tree` that are wanted together.
+    /// Makes a lookup of several keys of `tree`.
     public func lookup<Key>(in tree: Tree<Key>) throws(StorageError) -> Lookup<Key> {
         try pages.checkUsable()
         return Lookup(AnyLookup(over: .writing(pages), tree.handle))
@@ -128,7 +128,7 @@ public struct WriteTransaction: ~Copyable {
     /// Makes a new, empty tree.
     ///
     /// - Throws: `treeExists` if the name is taken; `emptyName`; `keyTooLong` if it is longer than a key may be;
-    ///   `diskFull` if all 2^32 tree numbers were given out.
+    ///   `diskFull` if all 2^32 tree numbers were used.
     public mutating func createTree<Key>(named name: String, keys: Key.Type) throws(StorageError) -> Tree<Key> {
         try Tree(try create(name, Key.keyKind))
     }
@@ -136,7 +136,7 @@ public struct WriteTransaction: ~Copyable {
     /// Makes a new, empty tree.
     ///
     /// - Throws: `treeExists` if the name is taken; `emptyName`; `keyTooLong` if it is longer than a key may be;
-    ///   `diskFull` if all 2^32 tree numbers were given out.
+    ///   `diskFull` if all 2^32 tree numbers were used.
     public mutating func createTree(named name: String, kind: KeyKind) throws(StorageError) -> AnyTree {
         AnyTree(try create(name, kind))
     }
@@ -158,7 +158,7 @@ public struct WriteTransaction: ~Copyable {
         }
     }
 
-    /// Throws what keeps a tree from being called `name`.
+    /// Throws `treeExists`, `emptyName` or `keyTooLong` if a tree cannot be called `name`.
     private func checkName(_ name: String) throws(StorageError) {
         if let existing = try tree(named: name) { throw .argument(.treeExists(existing.id)) }
         let maximum = StoreGeometry(pageSize: pages.pageSize).keyByteCountMax
@@ -168,7 +168,7 @@ public struct WriteTransaction: ~Copyable {
         }
     }
 
-    /// The tree called `name`, made if it does not exist.
+    /// The tree called `name`; creates it if it does not exist.
     ///
     /// - Throws: `wrongKeyKind` if it exists with other keys than `keys`.
     public mutating func tree<Key>(named name: String, orCreate keys: Key.Type) throws(StorageError) -> Tree<Key> {
@@ -193,9 +193,9 @@ public struct WriteTransaction: ~Copyable {
         }
     }
 
-    /// Gives `tree` another name, and returns its handle; entries stay where they are.
+    /// Gives `tree` another name, and returns its new handle; the entries do not move.
     ///
-    /// Handles with the old name are of no use in this transaction any more, nor in later ones.
+    /// Handles with the old name cannot be used any more, neither in this transaction nor in later ones.
     ///
     /// - Throws: `treeExists` if the name is taken; `emptyName`; `keyTooLong` if it is longer than a key may be.
     /// - Complexity: O(log trees).
@@ -226,7 +226,7 @@ public struct WriteTransaction: ~Copyable {
 
     /// Stores `value` under `key`; returns whether it replaced an older value.
     ///
-    /// - Throws: `keyTooLong`, `valueTooLarge`; the transaction goes on.
+    /// - Throws: `keyTooLong`, `valueTooLarge`; the transaction stays usable.
     @discardableResult
     public mutating func put(_ value: RawSpan, for key: RawSpan, in tree: Tree<[UInt8]>) throws(StorageError) -> Bool {
         // SAFETY: the key is used only within the closure.
@@ -249,11 +249,11 @@ public struct WriteTransaction: ~Copyable {
         unsafe try put(value.span.bytes, for: key.span.bytes, in: tree)
     }
 
-    /// Calls `body` with the bytes of the value of `key`, to be changed where they lie; their number stays.
+    /// Calls `body` with the bytes of the value of `key`, which it may change in place; their number does not change.
     ///
     /// - Returns: whether the key exists; without it `body` is not called.
     /// - Complexity: O(log n); O(1) in a run of neighbouring keys. A value that does not fit into a leaf is copied and
-    ///   stored anew.
+    ///   stored again.
     @discardableResult
     public mutating func withMutableValue(
         of key: UInt64, in tree: Tree<UInt64>, _ body: (inout MutableRawSpan) -> Void
@@ -263,11 +263,11 @@ public struct WriteTransaction: ~Copyable {
         }
     }
 
-    /// Calls `body` with the bytes of the value of `key`, to be changed where they lie; their number stays.
+    /// Calls `body` with the bytes of the value of `key`, which it may change in place; their number does not change.
     ///
     /// - Returns: whether the key exists; without it `body` is not called.
     /// - Complexity: O(log n); O(1) in a run of neighbouring keys. A value that does not fit into a leaf is copied and
-    ///   stored anew.
+    ///   stored again.
     @discardableResult
     public mutating func withMutableValue(
         of key: RawSpan, in tree: Tree<[UInt8]>, _ body: (inout MutableRawSpan) -> Void
@@ -281,7 +281,7 @@ public struct WriteTransaction: ~Copyable {
         }
     }
 
-    /// Calls `body` with the bytes of the value of `key`, to be changed where they lie; their number stays.
+    /// Calls `body` with the bytes of the value of `key`, which it may change in place; their number does not change.
     ///
     /// - Returns: whether the key exists; without it `body` is not called.
     @discardableResult
@@ -318,12 +318,12 @@ public struct WriteTransaction: ~Copyable {
 
     /// Makes all changes visible and, with `.durable`, safe from power loss before it returns.
     ///
-    /// - Parameter durability: what to wait for; `nil` takes the database's default.
+    /// - Parameter durability: the condition to wait for; `nil` uses the database's default.
     /// - Throws: `transaction(.failed)`, `diskFull`, `logFull`, `removed` (without `.durable`, if it happened more than
-    ///   a millisecond ago), `forked`, `poisoned`: nothing was committed. `io`: nothing was, as far as this process and
-    ///   all that follows in it are concerned; but the system may have written what it reported as failed, and then, if
-    ///   the process ends before the next commit, opening the store finds the commit, whole. `commitOutcomeUnknown` if
-    ///   the sync failed: once the store is opened again the commit is there whole or not at all.
+    ///   a millisecond ago), `forked`, `poisoned`: nothing was committed. `io`: nothing was committed for this process
+    ///   and its later transactions. But the system may have written the bytes that it reported as failed; if the
+    ///   process then ends before the next commit, the next open finds the commit, whole. `commitOutcomeUnknown` if the
+    ///   sync failed: after the next open the commit is there completely or not at all.
     @discardableResult
     public consuming func commit(_ durability: Durability? = nil) throws(StorageError) -> CommitReceipt {
         try pages.checkUsable()
@@ -331,7 +331,7 @@ public struct WriteTransaction: ~Copyable {
         return try pages.engine.commit(pages, durability: durability ?? pages.engine.options.durability)
     }
 
-    /// Gives all changes up.
+    /// Discards all changes.
     public consuming func rollback() { pages.engine.rollback(pages) }
 
     // MARK: Private

@@ -1,11 +1,11 @@
 // The thread that makes a store's checkpoints, for stores that ask for one.
 //
 // Invariants
-//   1. It waits, makes a checkpoint when it is told that one is due, and ends when it is told to stop: what it is
-//      in the middle of is finished before, because closing needs all of it.
-//   2. A checkpoint that fails is as one that failed in a commit: it has changed nothing that counts, a failed sync is
-//      remembered (`SyncGuard`), and anything else is tried again when as much log has come again.
-//   3. It keeps the engine alive until it is stopped.
+//   1. The thread waits, makes a checkpoint when one is due, and ends when `stop` is called. It finishes a running
+//      checkpoint first, because the close of the store needs all of it.
+//   2. A failed checkpoint has the same effect as one that failed in a commit: it has changed nothing that counts,
+//      `SyncGuard` remembers a failed sync, and after any other error the next try follows after as much new log.
+//   3. The thread keeps the engine alive until it is stopped.
 
 // SAFETY: @unchecked Sendable, because the variables are touched only while `monitor` is held; `thread` is set before
 // the object is shared.
@@ -16,7 +16,7 @@ final class CheckpointThread: @unchecked Sendable {
     private var isStopping = false
     private var thread: PlatformThread?
 
-    /// Starts a thread that calls `body` each time it is woken; `nil` if the system has none to give.
+    /// Starts a thread that calls `body` each time it is woken; `nil` if the system cannot create one.
     init?(_ body: @escaping @Sendable () -> Void) {
         thread = PlatformThread.start { [self] in
             while waitUntilDue() { body() }
@@ -24,7 +24,7 @@ final class CheckpointThread: @unchecked Sendable {
         if thread == nil { return nil }
     }
 
-    /// Says that a checkpoint is due.
+    /// Wakes the thread, because a checkpoint is due.
     func wake() {
         monitor.withLock {
             isDue = true
@@ -42,7 +42,7 @@ final class CheckpointThread: @unchecked Sendable {
         thread?.join()
     }
 
-    /// `false` when it is time to end.
+    /// Waits until a checkpoint is due; returns `false` if the thread must end.
     private func waitUntilDue() -> Bool {
         monitor.withLock {
             while !isDue, !isStopping { monitor.wait() }

@@ -10,7 +10,7 @@ public struct DatabaseStatistics: Sendable, Hashable {
     public var logByteCount: UInt64 = 0
     /// Log bytes that hold commits not yet in the store file.
     public var logLiveByteCount: UInt64 = 0
-    /// The newest commit.
+    /// The number of the newest commit.
     public var transactionID: UInt64 = 0
     /// Open read transactions.
     public var snapshotCount = 0
@@ -24,7 +24,7 @@ public struct DatabaseStatistics: Sendable, Hashable {
     public var syncCount: UInt64 = 0
 }
 
-/// What a checkpoint did.
+/// The result of a checkpoint.
 public struct CheckpointResult: Sendable, Hashable {
     /// Pages copied from the log into the store file.
     public var pageCount = 0

@@ -1,23 +1,23 @@
-// The checkpoint: moves page versions from the log into the store file, and says so in a slot.
+// The checkpoint: moves page versions from the log into the store file, and records that in a slot.
 //
 // Order of writing (rules F1, F2, F3), each step durable before the next begins:
 //   log up to the target -> pages in the store file -> slot -> (segments may be reused, old versions are forgotten, the
-//   store file is cut)
+//   store file is truncated)
 //
-// Who commits meanwhile waits for none of it: only another checkpoint waits for the checkpoint lock, and a commit that
-// finds the log at its cap. Pages are written in steps of 1 MiB; in the background each step is synced, so that the
-// sync of a commit has at most one step before it in the disk's queue. Memory: one step, and 24 bytes for each page
-// version in the log.
+// A commit does not wait for a running checkpoint, unless it finds the log at its cap; only another checkpoint waits
+// for the checkpoint lock. Pages are written in steps of 1 MiB; in the background each step is synced, so that the sync
+// of a commit has at most one step before it in the disk's queue. Memory: one step, and 24 bytes for each page version
+// in the log.
 //
 // Invariants
-//   1. The target is a commit that every live snapshot sees, so no page is overwritten that one still needs.
-//   2. A checkpoint that fails before its slot is durable has changed nothing that counts: all it wrote is in the log
-//      too.
-//   3. Three slots are written in turn, so that one slot of the past is left on the disk even if the newest is in the
-//      system's memory only (its sync failed in an earlier process) and the write of the next one is torn.
-//   4. The store file is cut to the pages of the target only when this process made the slot that counts them durable.
-//      No live snapshot misses what goes: each sees the target, so a page beyond its end is of a later commit, and lies
-//      in the log. Who was given up, or reads in another process, gets `snapshotExpired`.
+//   1. The target is a commit that every live snapshot sees, so no page that one still needs is overwritten.
+//   2. A checkpoint that fails before its slot is durable has no effect: all pages that it wrote are in the log, too.
+//   3. Three slots are written in turn, so that one older slot is on the disk even if the newest is in the system's
+//      memory only (its sync failed in an earlier process) and the write of the next one is torn.
+//   4. The store file is truncated to the pages of the target only after this process has made the slot that counts
+//      them durable. No live snapshot needs the removed pages: each sees the target, so a page beyond the target's end
+//      belongs to a later commit and is in the log. An expired snapshot, or a reader in another process, gets
+//      `snapshotExpired`.
 
 import Synchronization
 
@@ -31,7 +31,7 @@ extension Engine {
         let place: LogPlace
     }
 
-    /// Makes a checkpoint as `Database.checkpoint` promises it.
+    /// Makes a checkpoint as `Database.checkpoint` specifies it.
     func checkpoint(_ mode: CheckpointMode) throws(StorageError) -> CheckpointResult {
         try owner.check()
         guard !isReadOnly else { throw .database(.readOnly) }
@@ -53,27 +53,27 @@ extension Engine {
         }
     }
 
-    /// After a commit: makes a passive checkpoint if enough log has come together, or lets the thread for it do so.
+    /// Makes a passive checkpoint, or wakes the thread for it, if enough log has accumulated; called after a commit.
     func checkpointIfDue(_ log: Log) {
         let position = log.position
         let due = UInt64(max(options.checkpointThreshold, 1))
         let tried = checkpointTried.load(ordering: .relaxed)
         let last = max(checkpointLSN.load(ordering: .acquiring), tried)
         guard position > last, position - last >= due, !isCheckpointing.load(ordering: .relaxed) else { return }
-        // Of several commits that come here at the same time one makes the checkpoint.
+        // If several commits get here at the same time, one of them makes the checkpoint.
         let claim = checkpointTried.compareExchange(expected: tried, desired: position, ordering: .relaxed)
         guard claim.exchanged else { return }
         if let thread = checkpointThread.withLock({ $0 }) { thread.wake() } else { makeDueCheckpoint() }
     }
 
-    /// Makes a passive checkpoint, and tells the application if old snapshots keep too much of the log from it.
+    /// Makes a passive checkpoint, and calls `onLogPressure` if old snapshots keep too much of the log.
     ///
-    /// Its failure is not the commit's that made it due. No lock is held.
+    /// An error does not fail the commit that made the checkpoint due. The caller holds no lock.
     func makeDueCheckpoint() {
         do throws(StorageError) {
             try runCheckpoint()
         } catch {
-            // A failed sync is remembered by `syncs`; anything else is tried again when as much log has come again.
+            // `syncs` remembers a failed sync; after any other error the next try follows after as much new log.
         }
         guard let tell = options.onLogPressure, let log, let (mark, count) = board.oldestOutdated() else { return }
         let live = log.position - min(checkpointLSN.load(ordering: .acquiring), log.position)
@@ -88,11 +88,12 @@ extension Engine {
                 outdatedReaderCount: count, oldestReader: reader))
     }
 
-    /// Moves what every snapshot sees into the store file.
+    /// Moves the page versions that every snapshot sees into the store file.
     @discardableResult
     func runCheckpoint() throws(StorageError) -> CheckpointResult {
         try checkpointLock.withLock { () throws(StorageError) in
-            // Asked for under the lock: it may have been put away since the caller decided to come here.
+            // Read under the lock: another thread may have removed the log since the caller decided to make a
+            // checkpoint.
             guard let log else { return CheckpointResult(pageCount: 0, isComplete: true) }
             isCheckpointing.store(true, ordering: .relaxed)
             defer { isCheckpointing.store(false, ordering: .relaxed) }
@@ -116,18 +117,18 @@ extension Engine {
         }
     }
 
-    /// The commit up to which everything is to be moved; all of it is durable in the log.
+    /// The commit up to which all versions are to be moved; the log up to it is durable.
     private func claimTarget(_ log: Log) throws(StorageError) -> StoreState {
-        // What waits for a sync is invisible, and would hold the target back although no snapshot does.
+        // A commit that waits for a sync is invisible, and would hold the target back although no snapshot does.
         try queue.makeDurable(log)
         let target = board.checkpointTarget()
-        // The target may be an `.ordered` commit that came after the sync above (F1).
+        // The target may be an `.ordered` commit that was published after the sync above (F1).
         try queue.makeDurable(log)
         assert(target.commitLSN <= queue.durablePosition, "F1: all of the log before the target is durable")
         return target
     }
 
-    /// The slot is durable: from here on the moved versions are read from the store file.
+    /// Makes readers use the store file for the moved versions; the slot is durable.
     private func takeOver(_ versions: [Version], _ target: StoreState) {
         assert(target.commitLSN > checkpointLSN.load(ordering: .acquiring), "a checkpoint advances")
         assert(slot.checkpointLSN == target.commitLSN, "F2: the slot is durable")
@@ -137,15 +138,15 @@ extension Engine {
         checkpointCount.add(1, ordering: .relaxed)
     }
 
-    /// Cuts off what lies behind the last page of a durable slot (invariant 4).
+    /// Truncates the store file after the last page of a durable slot (invariant 4).
     ///
-    /// If that fails the file stays longer than it must be, and the next checkpoint tries again.
+    /// If that fails, the file stays longer than it must be, and the next checkpoint tries again.
     func cutStore(to pageCount: UInt32) throws(StorageError) {
         let byteCount = UInt64(pageCount) * UInt64(pool.pageSize)
         if try files.store.size() > byteCount { try files.store.truncate(to: byteCount) }
     }
 
-    /// Lets segments be reused, and versions be forgotten, that nobody looks for in the log any more.
+    /// Releases segments, and forgets versions, that no reader looks up in the log any more.
     private func recycle(_ log: Log, before target: StoreState) {
         let index = log.release(
             before: target.commitLSN,
@@ -155,7 +156,7 @@ extension Engine {
         idleReads.empty { $0.leaveBoard() }
     }
 
-    /// The newest version before the target of each page that has one, in the order of pages.
+    /// The newest version before the target of each page that has one from position `from` on, in page order.
     func newestVersions(in index: LogIndex, from: UInt64, target: StoreState) -> [Version] {
         var versions: [Version] = []
         index.forEach { page, place in
@@ -174,7 +175,7 @@ extension Engine {
         return newest
     }
 
-    /// Writes page versions to the store file, neighbours together, and syncs it.
+    /// Writes page versions to the store file, adjacent pages together, and syncs it.
     func writePages(
         _ versions: [Version], pageCount: UInt32, syncsEachStep: Bool = false
     ) throws(StorageError) {
@@ -188,11 +189,11 @@ extension Engine {
             if syncsEachStep { try syncs.sync(files.store) }
             Platform.yield()
         }
-        // Also if there is no page: the space that was reserved must be there.
+        // Sync even if there is no page: the reserved space must be durable.
         if !syncsEachStep || versions.isEmpty { try syncs.sync(files.store) }
     }
 
-    /// Writes at most 1 MiB of pages, neighbours with one call.
+    /// Writes at most 1 MiB of pages, adjacent pages with one call.
     private func writeStep(_ versions: ArraySlice<Version>, by buffer: borrowing ScratchBytes) throws(StorageError) {
         let pageSize = pool.pageSize
         assert(versions.count * pageSize <= buffer.byteCount, "\(versions.count) pages in \(buffer.byteCount) bytes")
@@ -226,7 +227,7 @@ extension Engine {
 
     /// Writes the next slot, and makes it durable.
     ///
-    /// The checkpoint lock is held.
+    /// The caller holds the checkpoint lock.
     func writeSlot(
         _ state: StoreState, logIdentifier: [UInt8], logStartSegment: UInt64, isClean: Bool
     ) throws(StorageError) {

@@ -1,14 +1,14 @@
-// The end of an open store, and numbers about it while it lasts.
+// The close of an open store, and its statistics.
 
 import Synchronization
 
 extension Engine {
-    /// Moves everything into the store file, marks it clean and lets it go.
+    /// Moves all commits into the store file, marks it clean and closes the files.
     ///
     /// No transaction is open or can begin.
     ///
     /// - Throws: `poisoned` after a failed sync: then nothing is written, and the next open recovers. `removed` if the
-    ///   store file is gone. Other errors leave the store to be recovered, too. The files are let go in any case.
+    ///   store file was removed. After other errors the next open recovers, too. The files are closed in any case.
     func close() throws(StorageError) {
         checkpointThread.withLock { $0.take() }?.stop()
         idleReads.empty { $0.leaveBoard() }
@@ -33,13 +33,13 @@ extension Engine {
         if let failure { throw failure }
     }
 
-    /// After the end of a transaction: closes the engine if its last handle was dropped before.
+    /// Closes the engine if its last handle was dropped before; called after the end of a transaction.
     @inline(__always)
     func closeIfAbandoned() {
         if isAbandoned.load(ordering: .sequentiallyConsistent) { Registry.closeAbandoned(self) }
     }
 
-    /// Numbers about the store as it is now.
+    /// The current statistics of the store.
     func statistics() -> DatabaseStatistics {
         let state = board.state
         let log = log

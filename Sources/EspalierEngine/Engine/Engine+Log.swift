@@ -1,25 +1,26 @@
-// Setting the log up before the first write of a session, and putting it away at the end.
+// Setup of the log before the first write of a session, and removal of the log at the end.
 //
 // Invariants
-//   1. A store whose newest slot says "clean" needs no log: whatever log file lies beside it is overwritten.
+//   1. A store whose newest slot says "clean" needs no log: a log file beside it is overwritten, or renamed if it
+//      belongs to another store.
 //   2. The slot says "not clean", and names the log and its first segment, before the first frame is written.
 //   3. The names of store and log are durable before that slot is written (F4).
 //   4. The first sequence number is above all in the file, and chain seed and salts are random: no frame of an earlier
-//      session can be taken for one of this.
+//      session can be mistaken for one of this session.
 
 import Synchronization
 
 extension Engine {
     /// Makes the store ready for writing, if it is not yet.
     ///
-    /// The writer gate is held.
+    /// The caller holds the writer gate.
     func armLog() throws(StorageError) {
         guard log == nil else { return }
         try checkpointLock.withLock { () throws(StorageError) in
-            // Only a forged file has such numbers: it can be read, and has none left for writing.
+            // Only a forged file has such numbers: the store can be read, but no numbers are left for writing.
             guard max(slot.sequence, slot.transactionID, slot.checkpointLSN) < CheckpointSlotLayout.counterEnd / 2
             else { throw StorageError.diskFull }
-            // The log would be that of another store, or of none, as soon as this process ends.
+            // Otherwise the log would belong to another store, or to none, as soon as this process ends.
             guard try entry.identity(role: .store) == files.store.identity else {
                 throw StorageError.database(.storeReplaced)
             }
@@ -28,7 +29,7 @@ extension Engine {
             guard !start.overflow, start.partialValue < CheckpointSlotLayout.counterEnd / 2 else {
                 throw StorageError.diskFull
             }
-            // Also for names that are there already: who made them may not have got as far as this.
+            // Sync even if the names exist: the process that made them may have ended before its sync.
             try entry.directory.sync()
             var scan = try LogScan(file: file, header: header, slot: slot, storeSeed: superblock.hashSeed)
             let used = try scan.findSequenceMax()
@@ -63,7 +64,7 @@ extension Engine {
         return Int((size - UInt64(LogHeaderLayout.byteCount)) / UInt64(header.segmentByteCount))
     }
 
-    /// The log file with a header that fits this store, made if need be.
+    /// The log file with a header that fits this store, created if needed.
     private func openLogForWriting() throws(StorageError) -> (any StorageFile, LogHeader) {
         if let file = try entry.log.openIfPresent(role: .log, mode: .readWrite) {
             try lock(log: file)
@@ -85,10 +86,10 @@ extension Engine {
         return (file, try writeLogHeader(to: file))
     }
 
-    /// Takes the lock of a log file.
+    /// Acquires the lock of a log file.
     ///
-    /// A store that was renamed while it was open goes on with its log under the old name, where another store may
-    /// have been made meanwhile.
+    /// A store that was renamed while it was open still uses its log under the old name, and another store may have
+    /// been created under that name meanwhile.
     private func lock(log file: any StorageFile) throws(StorageError) {
         do throws(StorageError) {
             try file.lockForWriting()
@@ -97,7 +98,8 @@ extension Engine {
         }
     }
 
-    /// Gives the log of another store, which may hold the only copy of commits, a name that says whose it is.
+    /// Renames the log of another store, which may hold the only copy of commits, so that its name identifies the
+    /// store.
     private func setAside(_ header: LogHeader, _ file: any StorageFile) throws(StorageError) {
         let digits = header.storeIdentifier.prefix(8).map { byte in
             String(UInt16(byte) | 0x100, radix: 16).dropFirst()
@@ -106,20 +108,20 @@ extension Engine {
         var place = DirectoryEntry(entry.directory, name)
         var number = 1
         while try !entry.log.renameExclusively(to: place, role: .log) {
-            // A crash within an earlier attempt can have left the file with both names.
+            // A crash during an earlier attempt can have left the file with both names.
             if try place.identity(role: .log) == file.identity { return try entry.log.remove(role: .log) }
-            // Another copy of that store was here before.
+            // The log of another copy of that store has this name already.
             number += 1
             place = DirectoryEntry(entry.directory, "\(name)-\(number)")
         }
     }
 
-    /// Throws `removed` if a commit would go to a file that no process can open any more.
+    /// Throws `removed` if a commit would write to a file that no process can open any more.
     ///
-    /// A durable commit always looks. Others look once in a millisecond at most: a look takes three calls of the
-    /// system, a commit that is not synced little more than one. The writer gate is held.
+    /// A durable commit always checks. Other commits check at most once per millisecond: a check needs three system
+    /// calls, a commit that is not synced little more than one. The caller holds the writer gate.
     func checkNames(_ log: Log, at now: UInt64, durability: Durability) throws(StorageError) {
-        // A clock that was set back gives a large number here.
+        // If the clock was set back, the difference wraps to a large number, and the check runs.
         guard durability == .durable || now &- namesChecked >= 1_000_000 else { return }
         try owner.check()
         guard try files.store.linkCount() > 0 else { throw .database(.removed(.store)) }
@@ -127,14 +129,14 @@ extension Engine {
         namesChecked = now
     }
 
-    /// Removes the log's name, unless it has become another file's.
+    /// Removes the log file, unless its name belongs to another file by now.
     func removeLog(_ file: any StorageFile) throws(StorageError) {
         guard try entry.log.identity(role: .log) == file.identity else { return }
         try entry.log.remove(role: .log)
         try entry.directory.sync()
     }
 
-    /// Whether a log of such segments can ever hold two: with greater ones every commit would find the log full.
+    /// Whether two segments of this size fit below the log's cap; otherwise every commit would find the log full.
     private func fitsBelowCap(_ header: LogHeader) -> Bool {
         2 * header.segmentByteCount + LogHeaderLayout.byteCount <= options.logByteCountMax
     }
@@ -167,9 +169,10 @@ extension Engine {
         return bytes.with(0..<count) { LogHeader(decoding: $0) }
     }
 
-    /// Writes a clean slot and puts the log away: everything is in the store file.
+    /// Writes a clean slot and removes the log.
     ///
-    /// Gate held, checkpoint complete.
+    /// A checkpoint has moved all commits into the store file, and no writer can begin: the caller holds the writer
+    /// gate, or the board is closed.
     func disarmLog() throws(StorageError) {
         guard let log else { return }
         try checkpointLock.withLock { () throws(StorageError) in
@@ -178,8 +181,8 @@ extension Engine {
                 appended.state, logIdentifier: log.identifier, logStartSegment: slot.logStartSegment, isClean: true)
             self.log = nil
             files.log = nil
-            // Not closed here: a reader may be reading a version that it finds in the store file next. The last user
-            // closes it, and what closing could report is of no interest for a log that is not needed any more.
+            // The log file is not closed here, because a reader may still be reading a version from it. Its last user
+            // closes it; an error of that close does not matter for a log that is no longer needed.
             try removeLog(log.file)
         }
     }

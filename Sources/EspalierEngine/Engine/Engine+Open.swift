@@ -1,7 +1,7 @@
 // Opening a store: creation, the superblock and the choice of the slot.
 
 extension Engine {
-    /// Opens the store at `entry`, making it if the options allow.
+    /// Opens the store at `entry`, creating it if the options allow.
     static func open(
         _ entry: DirectoryEntry, in fileSystem: any FileSystem, options: DatabaseOptions
     ) throws(StorageError) -> Engine {
@@ -9,7 +9,7 @@ extension Engine {
         guard options.access == .readWrite else { return try openReadOnly(entry, in: fileSystem, options: options) }
         var store = try openOrCreate(entry, in: fileSystem, options: options)
         try store.lockForWriting()
-        // Another process may have put another file in this one's place before the lock was free.
+        // Another process may have replaced the file before the lock was free.
         while try entry.identity(role: .store) != store.identity {
             try store.close()
             store = try openOrCreate(entry, in: fileSystem, options: options)
@@ -72,33 +72,33 @@ extension Engine {
         do throws(StorageError) {
             try NewStore(options: options, fileSystem: fileSystem).write(to: store)
             guard try temporary.renameExclusively(to: entry, role: .store) else {
-                // Another process made it in the meantime.
+                // Another process created the store in the meantime.
                 try temporary.remove(role: .store)
                 try store.close()
                 return try entry.open(role: .store, mode: .readWrite)
             }
             try entry.directory.sync()
         } catch {
-            // The file has no name that counts; what cannot be removed does no harm.
+            // A temporary file that cannot be removed does no harm: its name is never opened.
             do throws(StorageError) { try temporary.remove(role: .store) } catch {}
             throw error
         }
         return store
     }
 
-    /// Reads page 0: who the store is, and the slot that counts.
+    /// Reads page 0: the superblock, and the slot that counts.
     ///
-    /// - Throws: `backup(.unfinished)` for a copy that an interrupted update left in pieces, too.
+    /// - Throws: also `backup(.unfinished)` for a copy whose update was interrupted.
     static func readSuperblock(of store: any StorageFile) throws(StorageError) -> (Superblock, CheckpointSlot) {
         let (superblock, slot) = try readPage0(of: store)
         if slot.isUnfinishedCopy { throw .backup(.unfinished) }
         return (superblock, slot)
     }
 
-    /// `readSuperblock` for those who can do something for an unfinished copy.
+    /// Like `readSuperblock`, for callers that can handle an unfinished copy.
     ///
-    /// A damaged superblock is read from its copy, which is enough for reading; writing waits for `repair`, because
-    /// nothing is mended behind anyone's back.
+    /// If the superblock is damaged, its copy is used, which is enough for reading. Writing needs `repair` first,
+    /// because the engine repairs nothing without being asked.
     static func readPage0(of store: any StorageFile) throws(StorageError) -> (Superblock, CheckpointSlot) {
         let bytes = ScratchBytes(byteCount: 4096)
         let count = try bytes.read(0..<4096, from: store, at: 0)
@@ -112,7 +112,7 @@ extension Engine {
         }
     }
 
-    /// Whether a store can be read by the copy of its superblock only.
+    /// Whether the superblock is damaged, so that the store can be read only with the copy.
     private static func hasDamagedSuperblock(_ store: any StorageFile) throws(StorageError) -> Bool {
         let bytes = ScratchBytes(byteCount: SuperblockLayout.byteCount)
         let count = try bytes.read(0..<bytes.byteCount, from: store, at: 0)
@@ -143,9 +143,10 @@ extension Engine {
         return isDamaged
     }
 
-    /// Makes sure that a slot which says that nothing is in the log is right (rule 12).
+    /// Checks the claim of a clean slot that the log holds nothing newer (rule 12).
     ///
-    /// If it is not, a newer slot is damaged, and to go by the older one would silently drop acknowledged commits.
+    /// If the claim is wrong, a newer slot is damaged, and the use of the older one would silently drop acknowledged
+    /// commits.
     func checkNothingNewer(than slot: CheckpointSlot) throws(StorageError) {
         guard slot.isClean,
             let file = try entry.log.openIfPresent(role: .log, mode: .readOnly)
@@ -160,11 +161,11 @@ extension Engine {
         try file.close()
     }
 
-    /// A store file that lost its end is found before it is used.
+    /// Checks that the store file has not lost its end, before the file is used.
     private func checkSize(of store: any StorageFile) throws(StorageError) {
         guard slot.isClean else { return }
         let needed = UInt64(slot.pageCount) * UInt64(superblock.pageSize)
-        // A file that another process has just cut has a newer slot by now.
+        // If another process has just truncated the file, the file has a newer slot by now.
         guard try store.size() < needed, try Self.readSuperblock(of: store).1 == slot else { return }
         throw .corrupt(.pageCountWrong, page: slot.pageCount - 1)
     }

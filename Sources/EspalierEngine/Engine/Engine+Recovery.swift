@@ -1,18 +1,18 @@
 // Recovery: brings a store that was not closed cleanly up to the newest commit in its log.
 //
-// A commit is *certain* if a later one states that it was durable. What follows may be in the system's memory only: its
-// writer was killed before, or at, a sync; and a sync that failed may have marked it as clean, so that syncing again
-// proves nothing (rule F5). Pages of such commits must not go to the store file on the strength of their old frames:
-// if the power went off then, neither the old page nor the new frame might be there.
+// A commit is *certain* if a later one states that it was durable. Later commits may be in the system's memory only:
+// their writer was killed before, or during, a sync. A failed sync may even have marked their bytes as clean, so that
+// another sync proves nothing (rule F5). Recovery must not write pages of such commits to the store file on the
+// strength of their old frames: after a power loss both the old page and the new frame might be missing.
 //
-// Each step is durable before the next; a crash at any point starts again at the first:
+// Each step is durable before the next; after a crash at any point recovery starts again at step 1:
 //   1. walk the log from the slot on (`LogScan`), which may find it damaged: `logCorrupt`
-//   2. move what is certain into the store file; slot, even if nothing is
-//   3. log the page versions of the rest once more, as one transaction in segments of their own; slot that begins there
-//   4. move them into the store file; slot that says "clean"; the file is cut to its pages; the log is removed
+//   2. move the certain commits into the store file; write a slot, even if there are none
+//   3. log the page versions of the rest once more, as one transaction in new segments; write a slot that begins there
+//   4. move them into the store file; write a slot that says "clean"; truncate the file to its pages; remove the log
 //
 // Invariants
-//   1. Every page version that goes to the store file is durable in the log that the newest slot names (F1).
+//   1. Every page version that is written to the store file is durable in the log that the newest slot names (F1).
 //   2. No byte of the log that an earlier slot needs is overwritten before the next slot is durable (F3).
 
 import Synchronization
@@ -28,7 +28,7 @@ extension Engine {
         try scan.advance()
         guard try scan.holdsCheckpoint(of: slot) else { throw .opening(.logCorrupt(lsn: slot.checkpointLSN)) }
         files.log = file
-        // A checkpoint that failed may have left writes behind; all they wrote is in the log, too.
+        // A failed checkpoint may have written to the store file; all those pages are in the log, too.
         try renewLength()
         try syncs.sync(files.store)
         try checkpointLock.withLock { () throws(StorageError) in
@@ -47,16 +47,16 @@ extension Engine {
         assert(slot.isClean && slot.checkpointLSN == appended.state.commitLSN, "the store is whole without its log")
         queue.reset(to: appended.state.commitLSN)
         files.log = nil
-        // The store is whole without it, and it may have become twice as large as it may be while it is written.
+        // The store is whole without the log, and recovery may have grown the log to twice its cap.
         try removeLog(file)
         try file.close()
     }
 
-    /// Makes the store file one page longer than it is, until recovery is done.
+    /// Extends the store file by one page, until recovery is done.
     ///
-    /// A sync that failed may have marked the length as clean and lost it (F5): to reserve space that seems to be there
-    /// changes nothing, and no later sync would bring it back. A change does. It takes no space; and pages are not
-    /// written for it, since they may be torn.
+    /// A failed sync may have marked the length of the file as clean and lost it (F5). A reservation of space that
+    /// seems to exist changes nothing, so no later sync would write the length; a change of the length makes it do so.
+    /// The extension uses no disk space. No page is written for it, because a page write may be torn.
     private func renewLength() throws(StorageError) {
         try files.store.truncate(to: files.store.size() + UInt64(pool.pageSize))
     }
@@ -70,7 +70,7 @@ extension Engine {
         return (file, header)
     }
 
-    /// Step 2.
+    /// Step 2: moves the certain commits into the store file.
     private func moveCertain(_ state: StoreState, index: LogIndex, header: LogHeader) throws(StorageError) {
         assert(state.commitLSN >= slot.checkpointLSN, "what is certain was found behind the checkpoint")
         var logStart = slot.logStartSegment
@@ -79,12 +79,12 @@ extension Engine {
                 newestVersions(in: index, from: slot.checkpointLSN, target: state), pageCount: state.pageCount)
             logStart = state.commitLSN / UInt64(header.segmentByteCount)
         }
-        // Also if nothing was moved: the slot that was read may be in the system's memory only, and what comes next
-        // writes over the log that the slot before it needs.
+        // Write a slot even if nothing was moved: the slot that was read may be in the system's memory only, and the
+        // next step overwrites the log that the slot before it needs.
         try writeSlot(state, logIdentifier: header.logIdentifier, logStartSegment: logStart, isClean: false)
     }
 
-    /// The log, to be continued in segments that no slot names.
+    /// Makes a log that continues in segments that no slot names.
     private func makeLog(
         _ file: any StorageFile, _ header: LogHeader, _ scan: inout LogScan
     ) throws(StorageError) -> Log {
@@ -98,7 +98,7 @@ extension Engine {
             inUse: scan.placesInUse(from: slot.checkpointLSN))
     }
 
-    /// Steps 3 and 4, but for the last slot; returns the state with its new place in the log.
+    /// Steps 3 and 4 without the last slot; returns the state with its new log position.
     private func moveRest(_ state: StoreState, index: LogIndex, log: Log) throws(StorageError) -> StoreState {
         let certain = StoreState(slot)
         assert(state.commitLSN > certain.commitLSN, "there is a rest behind \(certain.commitLSN)")

@@ -1,11 +1,11 @@
 // The engine behind one or more `Database` handles: owns the files, the cache and the log of one open store.
 //
-// Lock order (each may be taken while holding those before it, never the other way round):
+// Lock order (a thread may acquire each lock while it holds those before it, never the other way round):
 //   registry -> writer gate -> checkpoint lock -> log lock -> commit queue -> snapshot board -> buffer pool
 //
 // Invariants
-//   1. `appended`, `freeCounts` and `trees` belong to who holds the writer gate; `slot` to who holds the
-//      checkpoint lock.
+//   1. `appended`, `freeCounts`, `trees` and `namesChecked` belong to the thread that holds the writer gate; `slot`
+//      belongs to the thread that holds the checkpoint lock.
 //   2. `checkpointLSN` is the position of the newest *durable* slot. Versions before it are read from the store file.
 //   3. Nothing is written before the first write transaction: a store that was closed cleanly and is only read stays as
 //      it was, byte for byte.
@@ -39,28 +39,29 @@ package final class Engine: @unchecked Sendable {
 
     /// The state after the newest append, and the index that lists it (invariant 1).
     var appended: (state: StoreState, index: LogIndex)
-    /// Free pages per bitmap page after the newest append, once known (invariant 1).
+    /// Free pages per bitmap page after the newest append; `nil` until they are known (invariant 1).
     var freeCounts: [Int]?
-    /// The trees that writers have looked up, as of the newest append (invariant 1); empty while one is at work.
+    /// The trees that writers have looked up, as of the newest append (invariant 1); empty while a writer is at work.
     private var trees: TreeTable
-    /// What the handles of this store's trees have in common.
+    /// The mark that the handles of all trees of this store share.
     let mark: StoreMark
-    /// When a commit last saw that the files have names, in nanoseconds (invariant 1).
+    /// The time when a commit last checked that the files have names, in nanoseconds since 1970 (invariant 1).
     var namesChecked: UInt64 = 0
     /// The newest slot (invariant 1).
     var slot: CheckpointSlot
     /// Ended read transactions that can begin again.
     let idleReads = IdleReads()
-    /// Who reads the stream of changes.
+    /// The positions that change feeds have reached.
     let feeds = FeedBoard()
     private let armedLog = Mutex<Log?>(nil)
     /// The thread that makes checkpoints, if the options ask for one; from the first write on.
     let checkpointThread = Mutex<CheckpointThread?>(nil)
-    /// Whether a checkpoint is going on.
+    /// Whether a checkpoint is running.
     let isCheckpointing = Atomic(false)
     /// How many `Database` handles use this engine; guarded by the registry.
     var handleCount = 0
-    /// Whether the last handle was dropped while a transaction was open: the end of the last one closes the engine.
+    /// Whether the last handle was dropped while a transaction was open; the end of the last one then closes the
+    /// engine.
     let isAbandoned = Atomic(false)
 
     init(
@@ -95,7 +96,7 @@ package final class Engine: @unchecked Sendable {
         set { armedLog.withLock { $0 = newValue } }
     }
 
-    /// How many private copies of pages a write transaction keeps in memory: half of the cache.
+    /// The maximum number of private copies of pages that a write transaction keeps in memory: half of the cache.
     var privateCopyMax: Int { pool.frameCount / 2 }
 
     // MARK: Transactions
@@ -107,7 +108,7 @@ package final class Engine: @unchecked Sendable {
         return try ReadPages(self, label: label)
     }
 
-    /// Waits for the other writers, and counts as one until `gate.leave` and `board.endWriter`.
+    /// Waits for the other writers; the caller counts as a writer until it calls `gate.leave` and `board.endWriter`.
     ///
     /// - Throws: `closed`; `alreadyWriting` if this thread's own writer would have to end first.
     func enterGate() throws(StorageError) {
@@ -120,7 +121,7 @@ package final class Engine: @unchecked Sendable {
         }
     }
 
-    /// Begins to write; nobody asks for it who may only read.
+    /// Begins a write transaction; a handle that is read-only never calls this.
     func beginWrite() throws(StorageError) -> WritePages {
         if owner.isForked { throw .database(.forked(from: owner.processID)) }
         try syncs.check()
@@ -136,7 +137,7 @@ package final class Engine: @unchecked Sendable {
         assert(log != nil && checkInvariants())
         let pages = WritePages(self, state: appended.state, index: appended.index)
         pages.writes.freeCounts = freeCounts
-        // Handed over: one writer at a time works on the table. Who rolls back leaves none behind.
+        // Hand the table over: one writer at a time uses it. A writer that rolls back does not return it.
         swap(&pages.trees, &trees)
         return pages
     }
@@ -179,11 +180,11 @@ package final class Engine: @unchecked Sendable {
         return CommitReceipt(transactionID: state.transactionID, lsn: state.commitLSN)
     }
 
-    /// Drops what a writer changed, and lets the next one in.
+    /// Discards the changes of a writer, and admits the next writer.
     private func giveUp(_ pages: WritePages) {
         pages.discardWrites()
         assert(pages.writes.state.nextTreeID >= appended.state.nextTreeID, "tree numbers only grow")
-        // A handle of a tree that was never committed must not name a later one.
+        // A handle of a tree that was never committed must not name a later tree.
         appended.state.nextTreeID = pages.writes.state.nextTreeID
         gate.leave()
     }
@@ -229,16 +230,16 @@ package final class Engine: @unchecked Sendable {
         return try log.append(pages)
     }
 
-    /// Makes room in the log: by growing it up to its cap, by a checkpoint, by giving up as many of the oldest
-    /// snapshots as hold what is needed.
+    /// Reserves space in the log: grows the log up to its cap, then makes a checkpoint, then expires the oldest
+    /// snapshots that hold the needed space.
     private func reserve(_ byteCount: Int, in log: Log) throws(StorageError) {
         if try log.reserve(byteCount, byteCountMax: options.logByteCountMax) { return }
-        // Who only listens must not keep a commit from its space.
+        // A change feed must not keep a commit from getting space.
         feeds.removeAll()
         try runCheckpoint()
         if try log.reserve(byteCount, byteCountMax: options.logByteCountMax) { return }
         guard let position = log.positionToRelease(for: byteCount) else { throw .transaction(.logFull) }
-        // Also when there is none to give up: the one that was in the way may have ended in the meantime.
+        // Make a checkpoint even if no snapshot expired: the one that held the space may have ended in the meantime.
         board.expireSnapshots(before: position)
         try runCheckpoint()
         guard try log.reserve(byteCount, byteCountMax: options.logByteCountMax) else { throw .transaction(.logFull) }
@@ -246,9 +247,9 @@ package final class Engine: @unchecked Sendable {
 
     // MARK: Invariants
 
-    /// Asserts what is true of the newest state between two writers; to be called in `assert`, with the gate held.
+    /// Asserts the invariants of the newest state between two writers; to be called in `assert`, with the gate held.
     ///
-    /// O(bitmap pages).
+    /// - Complexity: O(bitmap pages).
     private func checkInvariants() -> Bool {
         let (state, shown) = (appended.state, board.state)
         assert(shown.commitLSN <= state.commitLSN, "\(shown.commitLSN) is shown, \(state.commitLSN) was appended")

@@ -1,11 +1,11 @@
 // The positions in the log that readers of committed changes have reached.
 //
 // Invariants
-//   1. A position is there from `add` to `remove`, or until the log had to be emptied; it only grows.
+//   1. A position is listed from `add` until `remove` or `removeAll`; it only grows.
 
 import Synchronization
 
-/// How far the feeds of a store have read.
+/// The positions that the change feeds of a store have reached.
 final class FeedBoard: Sendable {
     private struct Shared {
         var positions: [UInt64: UInt64] = [:]
@@ -32,10 +32,11 @@ final class FeedBoard: Sendable {
 
     func remove(_ name: UInt64) { shared.withLock { $0.positions[name] = nil } }
 
-    /// Keeps nothing any more for anyone: the log must be emptied.
+    /// Removes all positions, because a commit needs the log's space.
     func removeAll() { shared.withLock { $0.positions.removeAll() } }
 
-    /// From which position on the log is to be kept, if `byteCount` bytes before `end` are not exceeded.
+    /// The lowest position that is at most `byteCount` bytes before `end`: the log is kept from there; `nil` if none
+    /// is.
     func keptPosition(before end: UInt64, byteCount: Int) -> UInt64? {
         let lowest = shared.withLock { shared in
             shared.positions.values.filter { $0 + UInt64(byteCount) >= end }.min()

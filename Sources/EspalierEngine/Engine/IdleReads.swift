@@ -1,12 +1,12 @@
-// Read transactions that have ended and can begin again: while no commit comes between, beginning to read makes no
-// object, takes no lock, and finds the trees that were looked up before.
+// Ended read transactions that can begin again: if no commit was published in between, a new read transaction allocates
+// no object, acquires no lock, and has the trees that were looked up before.
 //
 // Invariants
-//   1. Who takes a transaction's pages out of a slot by one atomic exchange is their only owner; nobody else refers to
-//      them, because pages that a cursor is open on are not kept.
+//   1. The thread that removes a transaction's pages from a slot, by one atomic exchange, is their only owner. No
+//      cursor refers to them, because pages with an open cursor are not kept.
 //   2. Their snapshots rest (`SnapshotBoard`, invariant 4).
-//   3. A thread begins at the same slot each time, so threads that read at the same time seldom meet.
-//   4. They refer to the engine, and the engine to them: closing empties the slots.
+//   3. A thread uses the same slot each time, so threads that read at the same time seldom share a slot.
+//   4. The pages refer to the engine, and the engine to them: the engine's close empties the slots.
 
 import Synchronization
 
@@ -29,7 +29,7 @@ final class IdleReads: @unchecked Sendable {
 
     deinit {
         empty { _ in }
-        // SAFETY: trivial elements; nobody refers to this object any more.
+        // SAFETY: trivial elements; nothing refers to this object any more.
         unsafe slots.deallocate()
     }
 
@@ -39,14 +39,14 @@ final class IdleReads: @unchecked Sendable {
         Int(truncatingIfNeeded: (Platform.threadNumber &* 0x9E37_79B9_7F4A_7C15) >> 61) &* Self.stride
     }
 
-    /// Takes out what rests in the calling thread's slot.
+    /// Removes and returns the pages in the calling thread's slot.
     @inline(__always)
     func take() -> ReadPages? {
-        // SAFETY: `home` is the place of a slot. The exchange hands the slot's reference over to us.
+        // SAFETY: `home` is the place of a slot. The exchange hands the slot's reference over to the caller.
         unsafe slots[home].exchange(nil, ordering: .acquiring)?.takeRetainedValue()
     }
 
-    /// Puts pages into the calling thread's slot; returns what was there.
+    /// Puts pages into the calling thread's slot; returns the pages that were there.
     @inline(__always)
     func put(_ pages: ReadPages) -> ReadPages? {
         assert(pages.isEnded && pages.cursorCount == 0, "invariant 1: nobody else refers to pages that rest")
@@ -55,7 +55,7 @@ final class IdleReads: @unchecked Sendable {
             .takeRetainedValue()
     }
 
-    /// Takes all out, and hands each to `body`.
+    /// Removes the pages of all slots, and passes each to `body`.
     func empty(_ body: (ReadPages) -> Void) {
         for number in 0..<Self.count {
             // SAFETY: as in `take`.

@@ -1,34 +1,33 @@
-// Reading beside a process that writes: the index of the log is kept in this process, and brought up to date whenever a
-// snapshot begins. Nothing is written and nothing is locked.
+// Reading while another process writes: this process keeps its own index of the log, and updates it whenever a snapshot
+// begins. It writes nothing and locks no file.
 //
 // Invariants
 //   1. A snapshot consists of commits that were whole in the log (or in the store file) when it began.
-//   2. When the writer's checkpoint moved on, cached pages of the store file are forgotten; what an older snapshot then
-//      finds overwritten tells so by its LSN, and the snapshot has expired.
-//   3. What looks like damage may be half of a write that is going on: it is believed only when it stays so
-//      (`TornReadRetry`).
-//   4. While the slots go on, the writer is alive: a walk that a checkpoint outran begins anew from the newest slot,
-//      and whatever it met is never called damage.
+//   2. When the writer's checkpoint advances, this process forgets cached pages of the store file. If an older snapshot
+//      then reads an overwritten page, the page's LSN shows it, and the snapshot has expired.
+//   3. Apparent damage may be a write in progress: it is reported only if it persists (`TornReadRetry`).
+//   4. While the slots change, the writer is alive: a walk that a checkpoint overtook begins again from the newest
+//      slot, and no error of that walk is reported as damage.
 
 import Synchronization
 
 // SAFETY: @unchecked Sendable, because the variables are touched only while `lock` is held.
 /// Brings a read-only engine up to the newest commit of the process that writes.
 package final class LogFollower: @unchecked Sendable {
-    /// So many walks in a row may be outrun by checkpoints: each reads at most what lies between two of them.
+    /// The number of walks in a row that checkpoints may overtake; each walk reads at most the log between two of them.
     private static let outrunMax = 1000
 
     private let lock = Monitor()
     private var scan: LogScan?
     private var slot: CheckpointSlot?
 
-    /// Whether transactions go on seeing the commit that was the newest one, whatever is committed meanwhile.
+    /// Whether later transactions see the commit that is shown now, whatever is committed meanwhile.
     let isHeld = Atomic(false)
 
     /// Shows the newest commit on the engine's board.
     ///
-    /// - Throws: `snapshotExpired` if checkpoints are faster than this process can walk the log; `storeReplaced`, what
-    ///   damage to page 0 and the log throws, `io`.
+    /// - Throws: `snapshotExpired` if checkpoints are faster than this process can walk the log; `storeReplaced`;
+    ///   errors of damage to page 0 and the log; `io`.
     func follow(_ engine: Engine) throws(StorageError) {
         try lock.withLock { () throws(StorageError) in
             var retry = TornReadRetry(engine.files.store)
@@ -48,7 +47,7 @@ package final class LogFollower: @unchecked Sendable {
                     guard let failure else { return show(newest, on: engine.board) }
                     guard retry.shouldReadAgain() else { throw failure }
                 } else {
-                    // Invariant 4: from the start, and with all retries again.
+                    // Invariant 4: start again, and allow all retries again.
                     forget()
                     retry = TornReadRetry(engine.files.store)
                     outrunCount += 1
@@ -58,7 +57,7 @@ package final class LogFollower: @unchecked Sendable {
         }
     }
 
-    /// Whether an error may come from a write that is going on (invariant 3).
+    /// Whether a write in progress may be the cause of an error (invariant 3).
     private static func mayPass(_ error: StorageError) -> Bool {
         switch error {
         case .corruption, .opening(.logCorrupt), .opening(.logMissing): true
@@ -66,7 +65,7 @@ package final class LogFollower: @unchecked Sendable {
         }
     }
 
-    /// The slot that counts now, in the file that is the store now.
+    /// The newest slot of the store file; throws `storeReplaced` if the store's name leads to another file.
     private func newestSlot(_ engine: Engine) throws(StorageError) -> CheckpointSlot {
         guard try engine.entry.identity(role: .store) == engine.files.store.identity else {
             throw .database(.storeReplaced)
@@ -78,7 +77,7 @@ package final class LogFollower: @unchecked Sendable {
         return newest
     }
 
-    /// Reads the log to its end, as it is now.
+    /// Reads the log up to its current end.
     private func walk(_ engine: Engine, from newest: CheckpointSlot) throws(StorageError) {
         if slot != newest {
             scan = nil
@@ -87,13 +86,13 @@ package final class LogFollower: @unchecked Sendable {
         try scan?.advance()
     }
 
-    /// Lets the next walk begin at the checkpoint.
+    /// Makes the next walk begin at the checkpoint.
     private func forget() {
         scan = nil
         slot = nil
     }
 
-    /// What was walked is the newest commit from now on.
+    /// Shows the commit that the walk reached as the newest one.
     private func show(_ newest: CheckpointSlot, on board: SnapshotBoard) {
         assert(newest.isClean == (scan == nil), "a log is walked if the slot says that it counts")
         if let state = scan?.state, let index = scan?.index {

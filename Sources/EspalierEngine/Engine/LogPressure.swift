@@ -1,16 +1,16 @@
-// What an application is told when old snapshots make its log grow.
+// The report to the application that old snapshots make its log grow.
 
-/// Read transactions that do not see the newest commit keep much of the log from being reused.
+/// A report of read transactions that do not see the newest commit and keep much of the log from being reused.
 ///
-/// At `byteCountMax` the oldest of them are given up, and their next read throws `snapshotExpired`.
+/// When the log reaches `byteCountMax`, the oldest of them expire, and their next read throws `snapshotExpired`.
 public struct LogPressure: Sendable, Hashable {
     /// The read transaction that holds the log back.
     public struct Reader: Sendable, Hashable {
-        /// What `beginRead(label:)` was told to call it.
+        /// The label passed to `beginRead(label:)`.
         public let label: String?
         /// The newest commit it sees.
         public let transactionID: UInt64
-        /// For how long it has been behind: since the first commit that it does not see.
+        /// The time since the first commit that it does not see, in nanoseconds.
         public let outdatedNanoseconds: UInt64
     }
 
@@ -18,7 +18,7 @@ public struct LogPressure: Sendable, Hashable {
     public let liveByteCount: UInt64
     /// Bytes of the log file.
     public let byteCount: UInt64
-    /// Bytes that the log file never exceeds.
+    /// The maximum size of the log file, in bytes.
     public let byteCountMax: Int
     /// How many open read transactions do not see the newest commit.
     public let outdatedReaderCount: Int

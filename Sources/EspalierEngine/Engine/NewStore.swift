@@ -1,11 +1,11 @@
 // The first pages of a new store: superblock with its slots, the first bitmap page, the root of an empty catalog.
 
-/// An empty store that is to be written.
+/// The pages of a new, empty store.
 struct NewStore {
     let options: DatabaseOptions
     let fileSystem: any FileSystem
 
-    /// Writes the whole of it and makes it durable.
+    /// Writes all pages to `file` and makes them durable.
     func write(to file: any StorageFile) throws(StorageError) {
         let pageSize = options.pageSize
         let seed = fileSystem.random()

@@ -1,16 +1,16 @@
-// What the integrity check finds in page 0: the superblock, its copy, the slots, and the bytes that are always zero.
+// The integrity check of page 0: the superblock, its copy, the slots, and the bytes that are always zero.
 //
 // Invariants
-//   1. A page 0 that the engine has written has no findings, whatever moment a crash left it in: the slot that was
-//      being written may be torn, if there is a log beside the store or the store is an untouched copy.
+//   1. A page 0 that the engine wrote has no findings, at whatever moment a crash occurred: the slot that was being
+//      written may be torn, if there is a log beside the store or the store is an untouched copy.
 
 /// The check of page 0.
 enum Page0Check {
-    /// What is wrong with page 0 of the store of `engine`.
+    /// The broken rules of page 0 of the store of `engine`.
     static func findings(_ engine: Engine) throws(StorageError) -> [Corruption] {
         let page = ScratchBytes(byteCount: engine.superblock.pageSize)
         let hasLog = try engine.entry.log.identity(role: .log) != nil
-        // Another process that is just writing a slot is soon done with it; in this one, the lock keeps slots whole.
+        // Another process may be writing a slot, but will finish soon; in this process the lock keeps slots whole.
         var retry = TornReadRetry(engine.files.store)
         while true {
             let count = try engine.checkpointLock.withLock { () throws(StorageError) in

@@ -1,10 +1,10 @@
-// Which version of a page belongs to a snapshot, and where it lies.
+// The committed pages of a snapshot: which version of each page it sees, in the log or in the store file.
 //
 // Invariants
 //   1. A snapshot sees, of each page, the newest version before its log position: in the log if the index lists one
 //      at or after the checkpoint, in the store file otherwise.
-//   2. The store file never holds a version newer than a snapshot needs, unless the snapshot was given up; the page's
-//      own LSN tells, so a snapshot that was given up gets an error and never a page of another time.
+//   2. The store file never holds a version newer than a live snapshot may see. If an expired snapshot reads a newer
+//      one, the page's LSN shows it, so the snapshot gets an error and never a page of another commit.
 
 import Synchronization
 
@@ -18,10 +18,10 @@ struct PageVersions {
     ///
     /// Versions before its log position are visible.
     let state: StoreState
-    /// A reader's place on the board.
+    /// The reader's place on the board; `nil` for a writer.
     let mark: SnapshotMark?
 
-    /// What `state` sees, its versions being listed in `index`.
+    /// The pages that `state` sees; `index` lists their versions in the log.
     init(_ engine: Engine, state: StoreState, index: LogIndex, mark: SnapshotMark?) {
         self.engine = engine
         assert(mark == nil || mark?.state == state, "a mark stands for the state that its snapshot sees")
@@ -42,22 +42,23 @@ struct PageVersions {
         return pin
     }
 
-    /// Pins the version of `page` that belongs to the snapshot, and brings it into memory if it is not there.
+    /// Pins the version of `page` that belongs to the snapshot, and reads it into memory if it is not there.
     ///
-    /// Who calls this after `pinIfPresent` does so out of line: all of `self` is copied for a call.
+    /// A caller that tries `pinIfPresent` first must call this out of line, because the call copies all of `self`.
     func load(_ page: PageNumber) throws(StorageError) -> PagePin {
         version(of: page) == 0 ? try pinStored(page) : try loadLogged(page)
     }
 
-    /// Begins to bring in what `pinIfPresent` will look at first.
+    /// Prefetches the memory that `pinIfPresent` will read first.
     @inline(__always)
     func expect(_ page: PageNumber) { pool.expect(page, version: version(of: page)) }
 
-    /// What the pool calls the version of `page` that belongs to the snapshot.
+    /// The pool's number for the version of `page` that belongs to the snapshot: its LSN, or 0 if it is in the store
+    /// file.
     @inline(__always)
     private func version(of page: PageNumber) -> UInt64 {
         let place = index.newest(of: page, before: state.commitLSN)
-        // 0, "not in the log", is never after a checkpoint.
+        // 0 means "not in the log", even if the checkpoint is at position 0.
         return place.lsn != 0 && place.lsn >= engine.checkpointLSN.load(ordering: .acquiring) ? place.lsn : 0
     }
 
@@ -65,7 +66,7 @@ struct PageVersions {
     @inline(__always)
     private func isVisible(_ view: PageView) -> Bool { view.lsn < state.commitLSN || view.lsn == 0 }
 
-    /// Pins a page whose version is in the log, unless a checkpoint gets ahead of us.
+    /// Pins a page whose version is in the log, or in the store file if a checkpoint has moved it meanwhile.
     private func loadLogged(_ page: PageNumber) throws(StorageError) -> PagePin {
         while true {
             let place = index.newest(of: page, before: state.commitLSN)
@@ -76,7 +77,7 @@ struct PageVersions {
                 try files.readFrame(of: page, at: place, to: target)
             }
             if let loaded { return loaded }
-            // The segment was recycled while we looked: then a newer checkpoint has the page.
+            // If a newer checkpoint has the page, its segment was recycled during the read: try again.
             if engine.checkpointLSN.load(ordering: .acquiring) > checkpoint { continue }
             if files.mayChangeUnderneath || mark?.isExpired ?? false { throw .transaction(.snapshotExpired) }
             throw .corrupt(
@@ -91,10 +92,10 @@ struct PageVersions {
         return pin
     }
 
-    /// What it means that a page is too new (invariant 2).
+    /// The error for a page that is newer than the snapshot (invariant 2).
     ///
-    /// The snapshot was given up, or another process outran it: then a commit behind the page is in the log by now.
-    /// If there is none, the page is damaged.
+    /// The snapshot has expired, or another process has overtaken it; in the second case the log holds a commit after
+    /// the page's LSN by now. In any other case the page is damaged.
     @inline(never)
     private func outrun(_ page: PageNumber, _ lsn: UInt64) throws(StorageError) -> StorageError {
         if mark?.isExpired ?? false { return .transaction(.snapshotExpired) }
@@ -106,10 +107,10 @@ struct PageVersions {
     }
 
     private func loadStored(_ page: PageNumber) throws(StorageError) -> PagePin {
-        // Of its own: the closure would take a copy of all properties, and count a reference for each.
+        // A local copy, because the closure would otherwise copy all properties and retain each reference.
         let files = files
         do throws(StorageError) {
-            // What the closure needs and no more: all of `self` would be copied, with six references.
+            // Capture only `files`: capturing `self` would copy all of it, with six references.
             let loaded = try pool.pin(page, version: 0) { [files] target throws(StorageError) in
                 try files.readStorePage(page, to: target)
                 return true
@@ -121,10 +122,10 @@ struct PageVersions {
         }
     }
 
-    /// What it means that a page of the store file cannot be read.
+    /// The error for a page of the store file that cannot be read.
     ///
-    /// Half of a page that a checkpoint is just overwriting, and no page where the file was cut, are seen only by who
-    /// was given up; the latter also by who was outrun by another process, which then has committed since.
+    /// Only an expired snapshot can read a page that a checkpoint is overwriting, or miss a page where the file was
+    /// truncated. A snapshot that another process has overtaken can also miss a page; that process has committed since.
     @inline(never)
     private func explain(_ error: StorageError) throws(StorageError) -> StorageError {
         guard case .corruption(let found) = error else { return error }

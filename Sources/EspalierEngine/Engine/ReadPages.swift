@@ -1,21 +1,22 @@
 // The pages of a read transaction: one snapshot.
 //
 // Invariants
-//   1. Pages that rest after their transaction's end, or are on their way to or from a slot, belong to one owner.
+//   1. Pages that rest after their transaction's end have one owner: a slot, or the thread that moves them to or from
+//      a slot.
 
 import Synchronization
 
 /// The pages that a read transaction sees.
 package final class ReadPages: PageSource {
     let versions: PageVersions
-    /// What this transaction looked up in the catalog.
+    /// The records of the catalog that this transaction has looked up.
     let trees: TreeTable
-    /// How many cursors are open, which may live longer than the transaction.
+    /// The number of open cursors, which may outlive the transaction.
     var cursorCount = 0
     private let mark: SnapshotMark
     private let ended = Atomic(false)
 
-    /// A snapshot of the newest commit.
+    /// Begins a snapshot of the newest commit.
     init(_ engine: Engine, label: String?) throws(StorageError) {
         let snapshot = try engine.board.begin(label: label)
         mark = snapshot.mark
@@ -49,9 +50,9 @@ package final class ReadPages: PageSource {
         versions.engine.closeIfAbandoned()
     }
 
-    /// Ends the transaction, and keeps its pages for the next one if they can be of use.
+    /// Ends the transaction, and keeps its pages for a later transaction if that can use them.
     ///
-    /// Nobody but the caller refers to them, cursors aside.
+    /// Apart from cursors, only the caller refers to the pages.
     @inline(__always)
     func endToRest() {
         let engine = versions.engine
@@ -62,7 +63,7 @@ package final class ReadPages: PageSource {
         engine.closeIfAbandoned()
     }
 
-    /// Begins anew after a rest; `false` if the snapshot is not the newest commit any more, and then it is over.
+    /// Begins again after a rest; returns `false` if the snapshot no longer sees the newest commit, and then ends it.
     @inline(__always)
     func resume() -> Bool {
         assert(isEnded && cursorCount == 0, "a transaction that rests is over; \(cursorCount) cursors")
@@ -74,7 +75,7 @@ package final class ReadPages: PageSource {
         return true
     }
 
-    /// The end of a rest.
+    /// Ends a resting snapshot.
     func leaveBoard() { versions.engine.board.end(mark) }
 
     @inline(__always)

@@ -1,17 +1,17 @@
-// The stores that this process has open: a file opened twice is one engine.
+// The stores that this process has open: a file that is opened twice has one engine.
 //
 // Invariants
 //   1. Stores are known by device and inode, so a link or another spelling of the path finds the same engine.
-//   2. An engine is of use only in the process that opened it: after `fork` the child opens anew, and gives up none of
-//      its parent's.
-//   3. Within one file system, opening and closing follow each other: no store is opened while it is being closed. The
-//      lock itself is not held meanwhile.
+//   2. An engine can be used only in the process that opened it: after `fork` the child opens the store again, and
+//      releases no engine of its parent.
+//   3. Within one file system, opening and closing are serialized: no store is opened while it is being closed. The
+//      monitor itself is not held meanwhile.
 
 import Synchronization
 
 /// The open stores of this process.
 enum Registry {
-    /// An engine that lives as long as somebody uses it.
+    /// An engine that lives as long as a handle or a transaction uses it.
     private struct Entry {
         weak var engine: Engine?
     }
@@ -23,11 +23,11 @@ enum Registry {
         var owner = ProcessMark()
     }
 
-    // Common to all stores of the process, so no test's schedule may govern it.
+    // All stores of the process share the monitor, so no test's schedule may control it.
     private static let monitor = Monitor(schedule: nil)
     private static let shared = Shared()
 
-    /// Runs `body` while nobody else opens or closes a store of `fileSystem`.
+    /// Runs `body` while no other thread opens or closes a store of `fileSystem`.
     private static func alone<R, E: Error>(
         in fileSystem: any FileSystem, _ body: () throws(E) -> R
     ) throws(E) -> R {
@@ -72,9 +72,9 @@ enum Registry {
         }
     }
 
-    /// The engine that has the file at `entry` open already.
+    /// The engine that has the file at `entry` open already; `nil` if there is none.
     ///
-    /// A reader whose store was renamed has come to its end: the new name needs another one.
+    /// A read-only engine whose store was renamed is not reused: the new name needs another engine.
     private static func openEngine(at entry: DirectoryEntry) throws(StorageError) -> Engine? {
         guard let identity = try entry.identity(role: .store),
             let engine = monitor.withLock({ shared.entries[identity]?.engine }), !engine.owner.isForeign
@@ -84,9 +84,9 @@ enum Registry {
         return try engine.entry.identity(role: .store) == identity ? engine : nil
     }
 
-    /// Gives one use of an engine up, and marks its handle as closed; the last one closes the engine.
+    /// Releases one handle of an engine, and marks the handle as closed; the last one closes the engine.
     ///
-    /// - Throws: `closed` if another thread was faster; `transactionsOpen`, and then the handle stays open; `forked`.
+    /// - Throws: `closed` if another thread has closed it; `transactionsOpen`: then the handle stays open; `forked`.
     static func close(_ engine: Engine, closing isClosed: borrowing Atomic<Bool>) throws(StorageError) {
         try engine.owner.check()
         try alone(in: engine.fileSystem) { () throws(StorageError) in
@@ -103,7 +103,7 @@ enum Registry {
         }
     }
 
-    /// Gives up the use of a handle that was dropped while transactions were open; their end closes the engine.
+    /// Releases a handle that was dropped while transactions were open; the end of the last one closes the engine.
     static func abandon(_ engine: Engine) {
         guard !engine.owner.isForeign else { return }
         alone(in: engine.fileSystem) {
@@ -115,12 +115,12 @@ enum Registry {
         closeAbandoned(engine)
     }
 
-    /// Closes an engine that nobody has a handle of any more, unless a transaction is open.
+    /// Closes an engine that has no handle any more, unless a transaction is open.
     static func closeAbandoned(_ engine: Engine) {
         guard !engine.owner.isForeign else { return }
         alone(in: engine.fileSystem) {
             guard engine.handleCount == 0 else { return }
-            // Nobody is left to be interested in an error; the next open recovers what is left.
+            // No caller is left for an error; the next open recovers the store.
             do throws(StorageError) {
                 try engine.board.close()
                 try closeForGood(engine)
@@ -128,7 +128,7 @@ enum Registry {
         }
     }
 
-    /// Refuses to work on a file that this process has open for writing: the system would say that another one has.
+    /// Throws `storeBusy` if this process has the file open for writing; the system would report another process.
     static func checkNotWriting(_ entry: DirectoryEntry) throws(StorageError) {
         guard let identity = try entry.identity(role: .store),
             let engine = monitor.withLock({ shared.entries[identity]?.engine }), !engine.isReadOnly

@@ -1,8 +1,8 @@
-// What a savepoint remembers: the little state of the transaction, and what each page was that was touched since.
+// The notes of a savepoint: the small state of the transaction, and the earlier version of each page touched since.
 //
 // Invariants
-//   1. A page has at most one note: what it was before it was first touched after the savepoint was opened (or
-//      returned to), or before a savepoint behind it was opened, that is released by now.
+//   1. A page has at most one note: its version when the savepoint was opened or last rolled back to. The release of a
+//      later savepoint moves notes of that savepoint here.
 //   2. `copies` holds the kept private copies that notes refer to; their frames belong to the transaction.
 
 /// The notes of one open savepoint.
@@ -10,7 +10,7 @@ final class SavepointNotes {
     /// Note numbers are below this: 30 bits.
     static let numberEnd = 1 << 30
 
-    /// What a page was at the time of the savepoint.
+    /// The version of a page at the time of the savepoint.
     enum Before {
         /// Free, or beyond the end of the store.
         case free
@@ -18,12 +18,12 @@ final class SavepointNotes {
         case fresh
         /// As committed.
         case committed
-        /// This version of the transaction's `spilled`.
+        /// The version with this number in the transaction's `spilled`.
         case spilled(UInt32)
-        /// This one of the kept copies.
+        /// The kept copy with this number.
         case copy(UInt32)
 
-        /// A kind in two bits, a number in thirty.
+        /// Decodes a kind in two bits and a number in thirty.
         init(code: UInt32) {
             switch code & 3 {
             case 1: self = .spilled(code >> 2)
@@ -52,17 +52,17 @@ final class SavepointNotes {
         }
     }
 
-    /// Names the savepoint, in no other transaction of this process too.
+    /// Identifies the savepoint; no other savepoint of this process has the same number.
     let number: UInt64
-    /// The state as it was.
+    /// The state at the time of the savepoint.
     let state: StoreState
-    /// The free pages per bitmap page as they were known.
+    /// The free pages per bitmap page at that time; `nil` if they were not known.
     let freeCounts: [Int]?
-    /// Where the last allocation was made.
+    /// The group of pages of the last allocation before the savepoint.
     let allocationGroup: Int
-    /// The trees as they were.
+    /// The trees at the time of the savepoint.
     let trees: TreeTable
-    /// Whether the transaction had changed nothing.
+    /// Whether the transaction had changed nothing before the savepoint.
     let isAtBeginning: Bool
     /// The kept copies.
     private(set) var copies: [WriteSet.Copy] = []
@@ -83,10 +83,10 @@ final class SavepointNotes {
     /// Whether there is a note of `page`.
     func has(_ page: PageNumber) -> Bool { notes.value(of: page) != nil }
 
-    /// Notes what `page` was.
+    /// Adds a note of the version of `page`.
     func add(_ before: Before, of page: PageNumber) { notes.set(before.code, for: page) }
 
-    /// Notes that `copy` was what its page was, and keeps it.
+    /// Keeps `copy`, and adds the note that it was the version of its page.
     func keep(_ copy: WriteSet.Copy) {
         assert(!has(copy.page), "invariant 1: page \(copy.page) has one note")
         assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) belongs to the transaction")
@@ -94,13 +94,13 @@ final class SavepointNotes {
         copies.append(copy)
     }
 
-    /// Lets the kept copies go; the caller renews or drops the notes that refer to them.
+    /// Hands the kept copies to the caller, which replaces or drops the notes that refer to them.
     func takeCopies() -> [WriteSet.Copy] {
         defer { copies = [] }
         return copies
     }
 
-    /// Calls `body` with each page and what it was.
+    /// Calls `body` with each page that has a note, and its earlier version.
     func forEach(_ body: (PageNumber, Before) -> Void) {
         notes.forEach { page, code in body(page, Before(code: code)) }
     }

@@ -1,15 +1,16 @@
-// The trees a transaction has looked up: from a handle to the catalog's record, without a descent for each operation.
-// A writer takes over what the one before it looked up and left in the catalog.
+// The trees that a transaction has looked up: maps a handle to the catalog's record without a descent for each
+// operation. A writer inherits the table of the last writer that committed.
 //
 // Invariants
-//   1. A record is the one of this transaction's snapshot, with the changes of this transaction.
-//   2. `stored` is what the catalog says; records that differ are written to the catalog before a commit.
-//   3. A handle is known by its mark, so one of another store, or of a tree that had the number elsewhere, is refused.
-//   4. Each record has memory of its own, from the first look-up to the end of the table or of the tree: operations
-//      work on it in place, whatever else is looked up meanwhile. Within a structure of the transaction its exclusivity
-//      was checked at each use, which was a tenth of a run of insertions.
+//   1. A record is that of this transaction's snapshot, with the changes of this transaction.
+//   2. `stored` is the record in the catalog; records that differ from it are written to the catalog before a commit.
+//   3. A handle is identified by its mark, so a handle of another store, or of a tree that had the number elsewhere,
+//      is refused.
+//   4. Each record has memory of its own, from the first lookup to the end of the table or of the tree: operations
+//      change it in place, even if other trees are looked up meanwhile. In a structure of the transaction, each use of
+//      a record would be checked for exclusivity, which was a tenth of a run of insertions.
 
-/// The trees a transaction knows.
+/// The trees that a transaction knows.
 @safe
 final class TreeTable {
     /// A tree that was looked up.
@@ -30,7 +31,8 @@ final class TreeTable {
     let store: StoreMark
     private var known: [Known] = []
     private var numbers: [UInt32: Int] = [:]
-    /// The last record of each remainder of tree numbers: few operations have to search for theirs.
+    /// The record used last for each remainder of tree numbers modulo `recentCount`: few operations must search for
+    /// theirs.
     private let recent: UnsafeMutablePointer<Recent>
     private static let recentCount = 16
 
@@ -43,12 +45,12 @@ final class TreeTable {
     }
 
     deinit {
-        // SAFETY: records and places are trivial, and nobody works on them any more.
+        // SAFETY: records and places are trivial, and nothing uses them any more.
         for entry in known { unsafe entry.record.deallocate() }
         unsafe recent.deallocate()
     }
 
-    /// The same trees with records of their own.
+    /// A copy of the table that has its own records.
     func copied() -> TreeTable {
         let copy = TreeTable(store)
         for entry in known {
@@ -59,9 +61,9 @@ final class TreeTable {
         return copy
     }
 
-    /// The record of `tree`, looked up in the catalog if need be; it stays where it is until the tree is removed.
+    /// The record of `tree`, looked up in the catalog if needed; its address is valid until the tree is removed.
     ///
-    /// - Throws: `noSuchTree`, `treeOfAnotherStore`, or what reading throws.
+    /// - Throws: `noSuchTree`, `treeOfAnotherStore`, or any error of reading.
     @inline(__always)
     func record<Source: PageSource>(
         of tree: TreeHandle, in source: Source
@@ -94,7 +96,7 @@ final class TreeTable {
         return unsafe record
     }
 
-    /// Takes a tree in that is in the catalog as `record` says.
+    /// Adds a tree with its record in the catalog, unless it is known; returns its index in `known`.
     @discardableResult
     func add(_ tree: TreeHandle, _ record: TreeRecord) -> Int {
         if let number = numbers[tree.id] { return number }
@@ -107,17 +109,17 @@ final class TreeTable {
         return known.count - 1
     }
 
-    /// Takes note that a tree's root moved, which the catalog knows already.
+    /// Records that the root of a tree moved; the catalog has the new root already.
     func move(_ id: UInt32, to root: PageNumber) {
         guard let number = numbers[id] else { return }
-        // SAFETY: what is known has a record.
+        // SAFETY: every known tree has a record.
         unsafe known[number].record.pointee.root = root
         known[number].stored.root = root
     }
 
-    /// Forgets which leaves were written to last: pages moved.
+    /// Forgets the leaves that were written to last, because pages have moved.
     func forgetHints() {
-        // SAFETY: what is known has a record.
+        // SAFETY: every known tree has a record.
         for entry in known { unsafe entry.record.pointee.hint = InsertHint() }
     }
 
@@ -133,10 +135,10 @@ final class TreeTable {
         assert(checkInvariants())
     }
 
-    /// Writes what changed to the catalog.
+    /// Writes the changed records to the catalog.
     func store(in pages: WritePages) throws(StorageError) {
         for number in known.indices {
-            // SAFETY: what is known has a record.
+            // SAFETY: every known tree has a record.
             let record = unsafe known[number].record.pointee
             guard !record.isSame(as: known[number].stored) else { continue }
             try Catalog(pages).store(record, as: known[number].tree.name)
@@ -147,12 +149,12 @@ final class TreeTable {
 
     /// Asserts invariants 3 and 4; to be called in `assert`.
     ///
-    /// O(trees); of a large table 256 are looked at.
+    /// - Complexity: O(trees); of a large table about 256 are checked.
     private func checkInvariants() -> Bool {
         assert(numbers.count == known.count, "\(numbers.count) numbers for \(known.count) trees")
         for number in stride(from: 0, to: known.count, by: max(1, known.count / 256)) {
             let entry = known[number]
-            // SAFETY: read at once; what is known has a record.
+            // SAFETY: read at once; every known tree has a record.
             let record = unsafe entry.record.pointee
             assert(numbers[entry.tree.id] == number, "tree \(entry.tree.id) is not found by its number")
             assert(record.treeID == entry.tree.id && record.kind == entry.tree.kind, "the record of a tree")
@@ -168,7 +170,7 @@ final class TreeTable {
     }
 }
 
-/// What reading needs of a transaction's pages, whichever kind it is.
+/// The pages of a transaction of either kind, as reading operations need them.
 protocol TransactionSource: AnyObject, PageSource {
     var trees: TreeTable { get }
     func checkUsable() throws(StorageError)
@@ -257,7 +259,7 @@ extension ReadPages {
 }
 
 extension TreeSummary {
-    /// What the catalog says about the tree called `name`.
+    /// Makes the summary of the tree called `name` from its record in the catalog.
     init(_ record: TreeRecord, name: String, store: StoreMark) {
         self.init(
             tree: AnyTree(TreeHandle(name: name, id: record.treeID, kind: record.kind, store: store)),

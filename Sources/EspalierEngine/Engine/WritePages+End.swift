@@ -1,12 +1,12 @@
-// The end of the store: what a shrink needs to know of free space, and letting the store end earlier.
+// The end of the store: the free-space queries of a shrink, and the removal of free pages at the end.
 //
 // Invariants
-//   1. A page that is no more part of the store is marked as in use where its group's bitmap page stays, so pages at
-//      or beyond the page count are never marked free. A group goes with its bitmap page.
-//   2. What goes is noted for savepoints like any other change: going back brings it again.
+//   1. A page that is removed from the store is marked as in use if its group's bitmap page stays, so pages at or
+//      beyond the page count are never marked free. A group is removed together with its bitmap page.
+//   2. Savepoints note a removal like any other change: a rollback restores the pages.
 
 extension WritePages {
-    /// The last pages in use that can be moved: at most `count`, none before `limit`, from the end on.
+    /// The last pages in use that can be moved: at most `count`, none before `limit`, in descending order.
     func lastPagesInUse(_ count: Int, from limit: PageNumber) throws(StorageError) -> [PageNumber] {
         assert(count >= 0, "\(count) pages")
         let geometry = versions.files.geometry
@@ -20,7 +20,7 @@ extension WritePages {
         return found
     }
 
-    /// Takes the lowest free page, if it is below `limit`.
+    /// Allocates the lowest free page, if it is below `limit`.
     func takeLowest(below limit: PageNumber) throws(StorageError) -> PageNumber? {
         writes.changeCount &+= 1
         let per = versions.files.geometry.pagesPerBitmap
@@ -43,18 +43,18 @@ extension WritePages {
         return bitmap.view.bitmapIsFree(geometry.bitmapBit(of: page))
     }
 
-    /// Lets the store end behind its last page in use.
+    /// Removes the free pages after the last page in use.
     func trimEnd() throws(StorageError) {
         let before = writes.state.pageCount
         _ = try loadedFreeCounts()
         while writes.state.pageCount > FixedPlace.initialPageCount {
             let last = writes.state.pageCount - 1
-            // A bitmap page goes with the first page of its group, the only other one that is left.
+            // A bitmap page is removed with the first page of its group, the only other one that is left.
             let goesWithGroup = versions.files.geometry.isBitmapPage(last)
             guard try isFree(goesWithGroup ? last - 1 : last) else { break }
             if goesWithGroup { try trimGroup(bitmap: last) } else { try trimPage(last) }
         }
-        // A commit is made only of pages that changed.
+        // A commit consists of changed pages only, so change one.
         if writes.state.pageCount < before { _ = try edit(FixedPlace.firstBitmap) }
     }
 

@@ -1,11 +1,11 @@
-// Free space: bitmap pages say which pages are free; a freed page can be used again at once, even by its own
-// transaction, because old versions are addressed by log position and not by page.
+// Free space: bitmap pages mark the free pages. A freed page can be used again at once, even by its own transaction,
+// because old versions are addressed by log position and not by page.
 //
 // Invariants
 //   1. `state.freeCount` = sum of the bitmap pages' free counts = sum of `freeCounts`, at each commit.
 //   2. Pages at or beyond `pageCount` are not marked free: extending the store touches no bitmap page.
-//   3. A bitmap page comes into being with the first page of its group, so it always describes itself. What is read
-//      from its place is one: validation of pages accepts nothing else there (rule `bitmapPlace`).
+//   3. A bitmap page is created with the first page of its group, so it always describes itself. Page validation
+//      accepts nothing else at its place (rule `bitmapPlace`).
 
 extension WritePages {
     package func allocate(
@@ -35,7 +35,7 @@ extension WritePages {
     }
 
     func adjustFreeCount(ofGroup group: Int, by difference: Int) throws(StorageError) {
-        // The count in a slot is believed until the bitmap pages are read; a wrong one must not leave its range.
+        // The count of a slot is trusted until the bitmap pages are read; if it is wrong, it must not leave its range.
         let freeCount = Int(writes.state.freeCount) + difference
         guard freeCount >= 0, freeCount < Int(writes.state.pageCount) else {
             throw .corrupt(.freeCountWrong, page: FixedPlace.superblock)
@@ -47,7 +47,7 @@ extension WritePages {
 
     // MARK: Free pages
 
-    /// The free counts of all groups, read from the bitmap pages at the first need.
+    /// The free counts of all groups, read from the bitmap pages at the first use.
     func loadedFreeCounts() throws(StorageError) -> [Int] {
         if let counts = writes.freeCounts { return counts }
         var counts: [Int] = []
@@ -66,8 +66,10 @@ extension WritePages {
         return counts
     }
 
-    /// Takes up to `count` free pages that follow each other: a run of the full length if one of the next groups has
-    /// it, else the longest found if it is at least a quarter; `nil` if extending the store serves better.
+    /// Allocates up to `count` consecutive free pages.
+    ///
+    /// The result is a run of the full length if one of the next eight groups with free pages has it, else the longest
+    /// run found there if it is at least a quarter of `count`. It is `nil` if the store should be extended instead.
     private func takeFreeRun(
         near: PageNumber, count: Int
     ) throws(StorageError) -> (first: PageNumber, count: Int)? {
@@ -105,7 +107,7 @@ extension WritePages {
         }
         assert(run.allSatisfy { view.bitmapIsFree($0) }, "pages \(run) of group \(group) are free")
         for bit in run { view.setBitmap(bit, isFree: false) }
-        // Below the old hint nothing was free; the run moves it on only if it began there.
+        // No page below the old hint is free. The hint advances past the run only if the run has the lowest free page.
         let isLowest = view.freeRun(from: view.bitmapHint, wanted: 1).lowerBound >= run.lowerBound
         view.setBitmap(
             freeCount: view.bitmapFreeCount - run.count, hint: isLowest ? run.upperBound : view.bitmapHint)
@@ -141,21 +143,21 @@ extension WritePages {
 }
 
 extension PageView {
-    /// The first run of `wanted` free pages at or after bit `start` of a bitmap page, or else the longest there is.
+    /// The first run of `wanted` free pages at or after bit `start` of a bitmap page, or else the longest run there.
     func freeRun(from start: Int, wanted: Int) -> Range<Int> {
         assert(start >= 0 && wanted > 0, "\(wanted) pages from \(start) on")
         let end = bitmapWordCount * 64
         var best = 0..<0
         var bit = start
         while bit < end {
-            // To the next free page...
+            // Skip to the next free page.
             let word = bitmapWord(bit / 64) >> UInt64(bit % 64)
             if word == 0 {
                 bit = (bit / 64 + 1) * 64
                 continue
             }
             bit += word.trailingZeroBitCount
-            // ...and to the end of its run, a word at a time.
+            // Find the end of its run, a word at a time.
             let first = bit
             while bit < end, bit - first < wanted {
                 let inverse = ~(bitmapWord(bit / 64) >> UInt64(bit % 64))

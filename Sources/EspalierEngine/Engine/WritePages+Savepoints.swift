@@ -1,16 +1,18 @@
-// Savepoints in a write transaction: going back undoes what came after, page by page.
+// Savepoints in a write transaction: a rollback to a savepoint undoes the later changes, page by page.
 //
 // Invariants
-//   1. Only the newest savepoint takes notes. A page without a note is as it was when the savepoint was opened.
-//   2. What a page was lies in a kept copy, in the log or in the store. Kept copies count as private copies; before any
-//      private copy is spilled all kept ones are, so of each page the older version has the lower log position.
-//   3. Going back does no I/O and so cannot fail: a page whose newest version in the log is of no more use is seen as
-//      an older one, and logged once more when it is changed or the transaction is committed (`WriteSet.older`).
-//   4. The number of the next tree does not go back: a handle of a tree that is undone never names another one.
+//   1. Only the newest savepoint records notes. A page without a note is as it was when the savepoint was opened.
+//   2. The earlier version of a page is in a kept copy, in the log or in the store file. Kept copies count as private
+//      copies. All kept copies are spilled before any private copy, so the older version of a page has the lower log
+//      position.
+//   3. A rollback to a savepoint does no I/O and so cannot fail. If the newest version of a page in the log no longer
+//      counts, the transaction sees an older one, and logs the page again when it is changed or committed
+//      (`WriteSet.older`).
+//   4. A rollback does not reset the number of the next tree: a handle of an undone tree never names another tree.
 
 import Synchronization
 
-/// Numbers savepoints, so that one of another transaction is never taken for one of this.
+/// Numbers savepoints, so that a savepoint of another transaction is never mistaken for one of this transaction.
 private let savepointCount = Atomic<UInt64>(0)
 
 extension WritePages {
@@ -19,7 +21,7 @@ extension WritePages {
 
     // MARK: Opening and ending
 
-    /// Opens a savepoint; gives its number.
+    /// Opens a savepoint; returns its number.
     func openSavepoint() -> UInt64 {
         let number = savepointCount.add(1, ordering: .relaxed).newValue
         writes.savepoints.append(
@@ -31,7 +33,7 @@ extension WritePages {
         return number
     }
 
-    /// The place among the open savepoints of the one called `number`.
+    /// The index of the savepoint `number` among the open ones.
     ///
     /// - Throws: `noSuchSavepoint`, `transaction(.ended)`.
     func place(ofSavepoint number: UInt64) throws(StorageError) -> Int {
@@ -42,7 +44,7 @@ extension WritePages {
         return place
     }
 
-    /// Forgets the savepoint at `place` and those behind it, and keeps the changes.
+    /// Discards the savepoint at index `place` and the later ones, and keeps the changes.
     func releaseSavepoints(from place: Int) {
         guard place < writes.savepoints.count else { return }
         let released = writes.savepoints[place...]
@@ -51,7 +53,7 @@ extension WritePages {
         for notes in released {
             assert(notes.checkInvariants())
             let copies = notes.takeCopies()
-            // What the outer one has no note of was as it is here when the outer one was opened.
+            // If the outer savepoint has no note of a page, the page was the same when the outer one was opened.
             notes.forEach { page, before in
                 let isKept = outer.map { !$0.has(page) } ?? false
                 switch before {
@@ -66,10 +68,10 @@ extension WritePages {
         assert(writes.isLarge || writes.checkInvariants())
     }
 
-    /// Undoes everything since the savepoint at `place`, which stays open; those behind it are forgotten.
+    /// Undoes all changes since the savepoint at index `place`, which stays open; the later ones are discarded.
     func goBack(toSavepoint place: Int) {
         assert(writes.savepoints.indices.contains(place), "savepoint \(place) of \(writes.savepoints.count)")
-        // From the newest to the oldest, so that of each page the oldest note has the last word.
+        // Restore from the newest to the oldest, so that the oldest note of each page is applied last.
         for notes in writes.savepoints[place...].reversed() { restore(notes) }
         writes.savepoints.removeSubrange((place + 1)...)
         let notes = writes.savepoints[place]
@@ -107,9 +109,9 @@ extension WritePages {
 
     // MARK: Taking notes
 
-    /// Takes note of what `page` is, if the newest savepoint needs that before the page is changed or freed.
+    /// Records the version of `page`, if the newest savepoint needs it before the page is changed or freed.
     ///
-    /// - Returns: the page's private copy, if it was taken out to be kept.
+    /// - Returns: the page's private copy, if the savepoint keeps it now.
     func keep(_ page: PageNumber) -> WriteSet.Copy? {
         guard let notes = writes.savepoints.last, !notes.has(page) else { return nil }
         if let copy = writes.removeCopy(of: page) {
@@ -126,7 +128,7 @@ extension WritePages {
         return nil
     }
 
-    /// Takes note that `page` is allocated: what it held before is of no interest.
+    /// Records that `page` is allocated; its earlier content does not matter.
     func addFresh(_ page: PageNumber) {
         if let notes = writes.savepoints.last, !notes.has(page) { notes.add(.free, of: page) }
         writes.addFresh(page)

@@ -1,28 +1,28 @@
-// The writer's side of the pages: private copies, and spilling them when they become too many.
+// The pages of the write transaction: private copies, which are spilled to the log when they become too many.
 //
 // Invariants
-//   1. A page is copied at the first `edit`, and the committed version stays as it is for everyone else.
-//   2. At most `Engine.privateCopyMax` copies are in memory, pinned ones aside, those among them that are kept for
-//      savepoints. What is spilled lies in the log without a commit: recovery passes over it unless the commit comes.
-//   3. When a transaction is given up the log is taken back to where it ended before. What was spilled is forgotten in
-//      the cache first, so it can never be mistaken for a version of a later transaction.
+//   1. A page is copied at the first `edit`; other transactions keep seeing the committed version.
+//   2. At most `Engine.privateCopyMax` copies are in memory, including those kept for savepoints but not pinned ones.
+//      Spilled versions are in the log without a commit: recovery ignores them unless the commit follows.
+//   3. A rollback resets the log to its end before the first spilled version. The cache forgets the spilled versions
+//      first, so that none can be mistaken for a version of a later transaction.
 
 import Synchronization
 
 /// The pages that the write transaction sees and changes.
 package final class WritePages: WritablePageSource {
     let versions: PageVersions
-    /// What was changed.
+    /// The changes of this transaction.
     let writes: WriteSet
-    /// What this transaction looked up in the catalog, and changed of it.
+    /// The records of the catalog that this transaction has looked up or changed.
     var trees: TreeTable
-    /// How often trees went, being dropped or undone, or their roots moved.
+    /// How often trees were dropped, renamed or undone, or their roots moved.
     var treeChangeCount: UInt64 = 0
-    /// Where the log ended before the first spilled version.
+    /// The end of the log before the first spilled version; `nil` if nothing is spilled.
     private var logEnd: Log.End?
     private let ended = Atomic(false)
 
-    /// A writer on top of `state`, the newest that was appended.
+    /// Begins a writer on top of `state`, the newest appended state.
     init(_ engine: Engine, state: StoreState, index: LogIndex) {
         versions = PageVersions(engine, state: state, index: index, mark: nil)
         writes = WriteSet(state: state)
@@ -48,7 +48,7 @@ package final class WritePages: WritablePageSource {
 
     /// Ends the transaction; `false` if it has ended before.
     func end() -> Bool {
-        // Cursors that are still around look again, and find that the transaction has ended.
+        // Cursors that are still open then check again, and find that the transaction has ended.
         writes.changeCount &+= 1
         return !ended.exchange(true, ordering: .relaxed)
     }
@@ -111,9 +111,9 @@ package final class WritePages: WritablePageSource {
         return copy.pin()
     }
 
-    /// Memory for a private copy: a frame of the pool, or its own if all frames are pinned.
+    /// Allocates a private copy: a frame of the pool, or separate memory if all frames are pinned.
     private func makeCopy(of page: PageNumber) -> WriteSet.Copy {
-        // SAFETY: a frame that was taken, and a loose page that was made, are this transaction's alone.
+        // SAFETY: this transaction is the only owner of a frame that `takeFrame` returned, and of a new loose page.
         if let frame = pool.takeFrame() {
             return unsafe WriteSet.Copy(
                 page: page, frame: frame, view: pool.view(of: frame), counter: pool.pinCounter(of: frame))
@@ -122,7 +122,7 @@ package final class WritePages: WritablePageSource {
         return unsafe WriteSet.Copy(page: page, frame: -1, view: loose.view, counter: loose.counter)
     }
 
-    /// Gives the memory of a private copy back.
+    /// Releases the memory of a private copy.
     func release(_ copy: WriteSet.Copy) {
         assert(copy.hasOwner, "the copy of page \(copy.page) is given back once")
         // SAFETY: the copy left the write set; a cursor that still pins it keeps the memory until it moves.
@@ -140,7 +140,7 @@ package final class WritePages: WritablePageSource {
         }
     }
 
-    /// Moves what is kept for savepoints to the log, and the older half of the private copies if they are many.
+    /// Moves the copies kept for savepoints to the log, and the older half of the private copies if they are many.
     private func spill() throws(StorageError) {
         try spillKeptCopies()
         guard writes.copyCount >= engine.privateCopyMax / 2 else { return }
@@ -153,7 +153,7 @@ package final class WritePages: WritablePageSource {
         assert(writes.isLarge || writes.checkInvariants())
     }
 
-    /// Writes copies to the log, in the order of pages.
+    /// Writes copies to the log, in the order of page numbers.
     func log(_ copies: [WriteSet.Copy]) throws(StorageError) -> [(copy: WriteSet.Copy, place: LogPlace)] {
         guard !copies.isEmpty else { return [] }
         // Notes of savepoints name versions by 30-bit numbers: 4 TiB of pages.
@@ -165,7 +165,7 @@ package final class WritePages: WritablePageSource {
         return Array(zip(sorted, places)).map { (copy: $0.0, place: $0.1) }
     }
 
-    /// Sees to it that the log's newest versions are those that this transaction sees, but for private copies.
+    /// Makes the newest version of each page the one that this transaction sees: in the log or in a private copy.
     func prepareCommit() throws(StorageError) {
         try trees.store(in: self)
         releaseSavepoints(from: 0)
@@ -174,7 +174,7 @@ package final class WritePages: WritablePageSource {
         assert(writes.checkInvariants())
     }
 
-    /// Gives all changes up.
+    /// Discards all changes.
     func discardWrites() {
         releaseSavepoints(from: 0)
         for copy in writes.removeAllCopies() { release(copy) }
@@ -182,7 +182,7 @@ package final class WritePages: WritablePageSource {
         assert(logEnd == nil && writes.copyCount == 0 && writes.spilled.isEmpty, "invariant 3: nothing is left")
     }
 
-    /// Gives back the log that spilled versions took: none of them counts any more.
+    /// Resets the log to its end before the first spilled version; none of the spilled versions counts any more.
     func takeBackLog() {
         guard let end = logEnd else { return }
         for version in writes.spilled { pool.forget(version.page, version: version.place.lsn) }

@@ -1,13 +1,13 @@
-// What a write transaction has changed: private copies of pages in frames of the buffer pool, versions of its own
+// The changes of a write transaction: private copies of pages in frames of the buffer pool, versions of its own
 // that were spilled to the log, and pages that were allocated and not written yet.
 //
 // Invariants
 //   1. A page is in at most one of: copies, fresh. If it is in neither, its newest version is a spilled one (if there
 //      is one), else the committed one.
-//   2. The frame of a copy has this transaction as its one owner, so nobody else can see it.
-//   3. `spilled` lists every version this transaction has in the log, oldest first; the commit names them all, and of
-//      each page the newest counts. `older` lists the pages that going back to a savepoint left with another version:
-//      they are logged once more before the commit.
+//   2. This transaction is the only owner of a copy's frame, so no other transaction can see it.
+//   3. `spilled` lists every version that this transaction has in the log, oldest first. The commit names them all, and
+//      the newest of each page counts. `older` lists the pages for which a rollback to a savepoint made another version
+//      the valid one: they are logged once more before the commit.
 //   4. A copy whose epoch is the current one was touched after the newest savepoint, if there is one.
 
 import Synchronization
@@ -23,7 +23,7 @@ final class WriteSet {
         let frame: Int
         let view: PageView
         let counter: UnsafeMutablePointer<Atomic<Int32>>
-        /// When it was last found to need no note (invariant 4).
+        /// The epoch in which it was last found to need no note (invariant 4).
         var epoch: UInt64 = 0
 
         init(page: PageNumber, frame: Int, view: PageView, counter: UnsafeMutablePointer<Atomic<Int32>>) {
@@ -34,19 +34,19 @@ final class WriteSet {
             unsafe self.counter = counter
         }
 
-        /// Whether somebody is looking at it at the moment.
+        /// Whether a pin on it exists at the moment.
         var isPinned: Bool {
             // SAFETY: the counter lives as long as the copy.
             unsafe counter.pointee.load(ordering: .acquiring) != BufferPool.exclusive
         }
 
-        /// Whether nobody but its transaction can see it (invariant 2).
+        /// Whether only its transaction can see it (invariant 2).
         var hasOwner: Bool {
             // SAFETY: as above.
             unsafe counter.pointee.load(ordering: .relaxed) < 0
         }
 
-        /// Counts a pin and makes it.
+        /// Makes a pin and counts it.
         func pin() -> PagePin {
             // SAFETY: as above.
             unsafe counter.pointee.wrappingAdd(1, ordering: .relaxed)
@@ -60,7 +60,7 @@ final class WriteSet {
     var changeCount: UInt64 = 1
     /// Set when an operation failed half-way: the changes must not be committed.
     var hasFailed = false
-    /// Free pages per bitmap page, once they were needed.
+    /// Free pages per bitmap page; `nil` until they are needed.
     var freeCounts: [Int]?
     /// The group of pages where the last allocation was made.
     var allocationGroup = 0
@@ -68,11 +68,11 @@ final class WriteSet {
     private(set) var spilled: [(page: PageNumber, place: LogPlace)] = []
     /// The open savepoints, oldest first.
     var savepoints: [SavepointNotes] = []
-    /// Names the time since the newest savepoint was opened or returned to; 0 without savepoints.
+    /// The number of the period since the newest savepoint was opened or rolled back to; 0 without savepoints.
     private(set) var epoch: UInt64 = 0
     private var epochCount: UInt64 = 0
 
-    /// The private copies, in memory of their own, so that finding one checks no exclusivity: every change does it.
+    /// The private copies, in memory of their own, because every change looks one up: a lookup checks no exclusivity.
     private var copyPlaces: UnsafeMutablePointer<Copy>
     private var copyCapacity = 8
     /// How many private copies there are.
@@ -80,7 +80,8 @@ final class WriteSet {
     private let copyNumbers = PageMap()
     /// The newest version of each page in the log: its number in `spilled`.
     private let spilledNumbers = PageMap()
-    /// What pages are seen as that have a newer version in the log: a number in `spilled` + 1; 0: as committed.
+    /// The version seen of each page that has a newer one in the log: its number in `spilled` + 1; 0 if it is
+    /// committed.
     private let older = PageMap()
     private let fresh = PageMap()
 
@@ -116,10 +117,10 @@ final class WriteSet {
         return spilledNumbers.value(of: page)
     }
 
-    /// Where the spilled version of `page` lies that this transaction sees.
+    /// The place in the log of the spilled version of `page` that this transaction sees.
     func spilledPlace(of page: PageNumber) -> LogPlace? { spilledNumber(of: page).map { spilled[Int($0)].place } }
 
-    /// Takes a new private copy in.
+    /// Adds a new private copy.
     func add(_ copy: Copy) {
         assert(copyNumbers.value(of: copy.page) == nil, "page \(copy.page) has one copy")
         assert(copy.hasOwner, "invariant 2: the copy of page \(copy.page) belongs to this transaction")
@@ -141,7 +142,7 @@ final class WriteSet {
         assert(copyCount == copyNumbers.count, "\(copyCount) copies, \(copyNumbers.count) pages with one")
     }
 
-    /// Takes a private copy out, if there is one; its frame is the caller's to give back.
+    /// Removes the private copy of `page`, if there is one; the caller then owns its frame.
     func removeCopy(of page: PageNumber) -> Copy? {
         guard let number = copyNumbers.remove(page) else { return nil }
         copyCount -= 1
@@ -156,7 +157,7 @@ final class WriteSet {
         return removed
     }
 
-    /// Takes all private copies out.
+    /// Removes and returns all private copies; the caller then owns their frames.
     func removeAllCopies() -> [Copy] {
         defer {
             copyCount = 0
@@ -167,39 +168,39 @@ final class WriteSet {
 
     // MARK: Fresh and spilled pages
 
-    /// Notes that `page` was allocated: what it held before is of no interest.
+    /// Records that `page` was allocated; its earlier content does not matter.
     func addFresh(_ page: PageNumber) { fresh.set(1, for: page) }
     /// Whether `page` was allocated and not written yet.
     func isFresh(_ page: PageNumber) -> Bool { fresh.value(of: page) != nil }
 
-    /// Notes where a version of `page` was spilled to, newer than all before it.
+    /// Records the place of a spilled version of `page`, newer than all before it.
     func addSpilled(_ page: PageNumber, at place: LogPlace) {
         assert(place.lsn > spilled.last?.place.lsn ?? 0, "invariant 3: versions are listed oldest first")
         spilledNumbers.set(UInt32(spilled.count), for: page)
         spilled.append((page, place))
     }
 
-    /// Forgets what `page` is: it was freed, or is about to become something else.
+    /// Forgets the version of `page`, which was freed or is about to get another one.
     func forget(_ page: PageNumber) {
         assert(copyNumbers.value(of: page) == nil, "page \(page) has a copy")
         fresh.remove(page)
         older.remove(page)
     }
 
-    /// Lets `page` be seen as version `number` of `spilled`, or as committed.
+    /// Makes `page` visible as version `number` of `spilled`, or as committed if `number` is `nil`.
     func show(_ number: UInt32?, of page: PageNumber) {
         assert(number.map { spilled[Int($0)].page == page } ?? true, "version \(number ?? 0) is of another page")
         if spilledNumbers.value(of: page) != number { older.set(number.map { $0 + 1 } ?? 0, for: page) }
     }
 
-    /// Forgets what is in the log: it is committed, or does not count any more.
+    /// Forgets the versions in the log, which are committed or do not count any more.
     func forgetSpilled() {
         spilled = []
         spilledNumbers.removeAll()
         older.removeAll()
     }
 
-    /// The pages that the commit would give another version than the one that is seen (invariant 3).
+    /// The pages whose newest version in the log is not the one that is seen (invariant 3).
     var misplacedPages: [PageNumber] {
         guard older.count > 0 else { return [] }
         var pages: [PageNumber] = []
@@ -223,7 +224,7 @@ final class WriteSet {
 }
 
 extension WriteSet {
-    /// Whether checking all of it would take much longer than the operation after which it is checked.
+    /// Whether a check of all of it would take much longer than the operation after which it is checked.
     var isLarge: Bool { copyCount > 64 || spilled.count > 256 }
 
     /// Asserts the invariants of the header; to be called in `assert`, between two operations.

@@ -1,9 +1,9 @@
-// Why an operation of a transaction cannot be carried out as it was asked for.
+// The faults of an operation's arguments: a key, value, tree or cursor position that the operation cannot use.
 //
 // Invariants
-//   1. Every one of these is found before anything changes: the transaction goes on.
+//   1. Each fault is found before anything changes, and the transaction stays usable.
 
-/// What is wrong with a key, a value, a tree or the place of a cursor.
+/// A fault of a key, a value, a tree or a cursor position.
 public enum ArgumentFault: Hashable, Sendable {
     /// The key is longer than the tree's limit.
     case keyTooLong(byteCount: UInt32, maximum: UInt32)
@@ -11,7 +11,7 @@ public enum ArgumentFault: Hashable, Sendable {
     case valueTooLarge(byteCount: UInt64)
     /// An integer key was used on a tree of bytes keys or the other way round.
     case wrongKeyKind(tree: UInt32)
-    /// The tree does not exist in this snapshot (it was never created, or dropped).
+    /// The tree does not exist in this snapshot: it was never created, or it was dropped.
     case noSuchTree(UInt32)
     /// The handle with this number names a tree of another store.
     case treeOfAnotherStore(UInt32)
@@ -23,12 +23,12 @@ public enum ArgumentFault: Hashable, Sendable {
     case treeNotEmpty(UInt32)
     /// The keys of entries to be loaded do not ascend; nothing was loaded.
     case keysNotAscending
-    /// The cursor stands on no entry, or on one that its transaction has removed since.
+    /// The cursor is on no entry, or on an entry that its transaction has removed since.
     case noEntry
 }
 
 extension ArgumentFault: CustomStringConvertible {
-    /// A complete sentence: what is wrong, and what would be right.
+    /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
         case .keyTooLong(let byteCount, let maximum):

@@ -1,25 +1,25 @@
-// Why a backup or an increment cannot be used.
+// The reasons why a backup or an increment cannot be used.
 
-/// What is wrong with a file that is to be restored, or with where it is to be applied.
+/// A fault of a backup or an increment, or of the copy that an increment is applied to.
 public enum BackupFault: UInt8, Sendable {
-    /// The file is no backup and no increment, or a backup that was written to since.
+    /// The file is neither a backup nor an increment, or it is a backup that was written to.
     case notABackup
-    /// The file is an increment, but not as it was written.
+    /// The file is an increment, but its bytes are not those that were written.
     case damaged
-    /// The increment belongs to another store, or to what the store was before it was compacted.
+    /// The increment belongs to another store, or to this store before it was compacted.
     case otherStore
     /// The increment begins later than the copy ends: increments between them are missing.
     case missingIncrement
-    /// The increment begins earlier than the copy ends, or on another history: it was applied, or never fits.
+    /// The increment begins before the end of the copy, or in another history: it was applied, or can never be applied.
     case otherBase
-    /// The copy was left half updated; apply the same increment, or a later one with the same base, again.
+    /// An update of the copy was interrupted; apply the same increment, or a later one with the same base, again.
     case unfinished
     /// The store was not closed cleanly, so part of it is in its log: it was written to, or is open.
     case notClosed
 }
 
 extension BackupFault: CustomStringConvertible {
-    /// A complete sentence: what is wrong, and what would be right.
+    /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
         case .notABackup: "The file is not an untouched backup of a store, nor an increment."

@@ -3,16 +3,16 @@
 // Invariants (tools print the numbers: never renumber)
 //   1. Each rule of the format document that bytes can break is one case, with the document's number.
 
-/// A rule of the file format.
+/// A rule of the file format; "it" and "its" in the cases refer to the page that breaks the rule.
 public enum CorruptionRule: UInt8, Sendable, CaseIterable {
     // Any page (format document, section 3).
     /// Rule 1, broken when its content does not match its checksum.
     case pageChecksum = 1
     /// Rule 2, broken when it states another page number.
     case pageNumber = 2
-    /// Rule 3, broken when its type is not one that may stand here.
+    /// Rule 3, broken when its type is not one that may be at this place.
     case pageType = 3
-    /// Rule 4, broken when it lies beyond the end of the store.
+    /// Rule 4, broken when it is beyond the end of the store.
     case pageBeyondEnd = 4
     /// Rule 5, broken when a reserved byte is not zero.
     case pageReserved = 5
@@ -52,7 +52,7 @@ public enum CorruptionRule: UInt8, Sendable, CaseIterable {
     case keyOrder = 29
     /// Rule 30, broken when a slot's head is not the beginning of its key.
     case keyHead = 30
-    /// Rule 31, broken when a key lies outside its fences.
+    /// Rule 31, broken when a key is outside its fences.
     case keyOutsideFences = 31
     /// Rule 32, broken when a child is not a page number that a child can have.
     case childNumber = 32
@@ -68,7 +68,7 @@ public enum CorruptionRule: UInt8, Sendable, CaseIterable {
     /// Rule 43, broken when the chain of overflow pages is shorter or longer than the value.
     case overflowLength = 43
     // Bitmap pages (section 6).
-    /// Rule 50, broken when a bitmap page stands where none belongs, or another page where one does.
+    /// Rule 50, broken when a bitmap page is where none belongs, or another page where one does.
     case bitmapPlace = 50
     /// Rule 51, broken when its count of free pages is not its number of set bits.
     case bitmapCount = 51
@@ -124,7 +124,7 @@ public enum CorruptionRule: UInt8, Sendable, CaseIterable {
 }
 
 extension CorruptionRule: CustomStringConvertible {
-    /// What is wrong, as the end of a sentence.
+    /// The broken rule, as the end of a sentence.
     public var description: String {
         switch self {
         case .pageChecksum: "its content does not match its checksum"

@@ -1,6 +1,6 @@
-// Why an open database takes no more of what it was asked for.
+// The reasons why an open database refuses an operation.
 
-/// What an open database has become, or what was done to its files.
+/// A state of an open database, or of its files, in which it refuses an operation.
 public enum DatabaseFault: Hashable, Sendable {
     /// The operation writes and the store was opened for reading only.
     case readOnly
@@ -10,16 +10,16 @@ public enum DatabaseFault: Hashable, Sendable {
     case transactionsOpen(count: UInt32)
     /// A sync failed earlier, so nothing more may be written until the store is opened again.
     case poisoned(errno: Int32)
-    /// The store's name is no longer that of the file that was opened: it was renamed, removed, compacted or restored.
+    /// The store's name no longer leads to the file that was opened: it was renamed, removed, compacted or restored.
     case storeReplaced
     /// The store file, or the log, was removed while the database was open: a commit would be lost.
     case removed(FileRole)
-    /// The database was opened by another process (its number), of which this one is a fork.
+    /// Another process opened the database, and this process is a fork of it; `from` is that process's number.
     case forked(from: Int32)
 }
 
 extension DatabaseFault: CustomStringConvertible {
-    /// A complete sentence: what is wrong, and what would be right.
+    /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
         case .readOnly: "The store was opened for reading only; open it with access .readWrite to change it."

@@ -1,17 +1,17 @@
-// Why a backup, a compaction or another work on a whole store did not end with a result.
+// The reasons why a backup, a compaction or another operation on a whole store did not finish.
 
-/// What is in the way of a work on a whole store.
+/// An obstacle to an operation on a whole store.
 public enum MaintenanceFault: UInt8, Sendable {
-    /// There is a file at the path where a new one was to be made.
+    /// A file exists at the path of the file to be made.
     case destinationExists
-    /// The watcher of a long work ended it.
+    /// The progress closure of the operation returned `false`.
     case cancelled
-    /// The log no longer holds all commits after the position; go on from an increment.
+    /// The log no longer holds all commits after the position; continue from an increment.
     case changesGone
 }
 
 extension MaintenanceFault: CustomStringConvertible {
-    /// A complete sentence: what is wrong, and what would be right.
+    /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
         case .destinationExists: "There is a file at the destination already; remove it or choose another name."

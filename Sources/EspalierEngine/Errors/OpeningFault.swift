@@ -1,8 +1,8 @@
-// Why a store cannot be opened as it was asked for.
+// The reasons why a store cannot be opened.
 
-/// What is wrong with the file, with its log, or with the options it was to be opened with.
+/// A fault of the file, of its log, or of the options for opening it.
 public enum OpeningFault: Hashable, Sendable {
-    /// There is no file at the path, and none was to be created.
+    /// There is no file at the path, and the options do not create one.
     case noSuchStore
     /// The file is not a store at all.
     case notAStore(NotAStoreReason)
@@ -10,9 +10,9 @@ public enum OpeningFault: Hashable, Sendable {
     case superblockDamaged
     /// The store's format version is not one this engine reads (0x00MMmmmm: major and minor).
     case unsupportedFormat(found: UInt32, supported: UInt32)
-    /// The store uses incompatible features this engine does not know (their bits).
+    /// The store uses incompatible features that this engine does not know; the payload is their bits.
     case unsupportedFeatures(UInt64)
-    /// A process, perhaps this one, holds the store; `pid` is 0 when it is unknown.
+    /// A process, perhaps this one, has the store open; `pid` is 0 if it is unknown.
     case storeBusy(pid: Int32)
     /// Acknowledged commits in the log are damaged from this logical position on.
     case logCorrupt(lsn: UInt64)
@@ -24,7 +24,7 @@ public enum OpeningFault: Hashable, Sendable {
     case invalidOption(OptionName)
 }
 
-/// What a file is instead of a store.
+/// The reason why a file is not a store.
 public enum NotAStoreReason: UInt8, Sendable {
     case empty, tooShort, directory, notAFile, wrongMagic, textMangled, damagedSuperblock
 }
@@ -35,7 +35,7 @@ public enum OptionName: UInt8, Sendable {
 }
 
 extension OpeningFault: CustomStringConvertible {
-    /// A complete sentence: what is wrong, and what would be right.
+    /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
         case .noSuchStore: "There is no file at this path."
@@ -67,7 +67,7 @@ extension OpeningFault: CustomStringConvertible {
 }
 
 extension NotAStoreReason: CustomStringConvertible {
-    /// What the file is, as the end of a sentence.
+    /// The reason, as the end of a sentence.
     public var description: String {
         switch self {
         case .empty: "it is empty"
@@ -83,7 +83,7 @@ extension NotAStoreReason: CustomStringConvertible {
 }
 
 extension OptionName: CustomStringConvertible {
-    /// A complete sentence: which option, and its valid range.
+    /// A complete sentence that names the option and its valid range.
     public var description: String {
         switch self {
         case .pageSize: "The page size must be a power of two from 4,096 to 65,536."

@@ -1,25 +1,25 @@
-// Why a path, or what it leads to, cannot be the place of a store.
+// The reasons why a path, or the file it leads to, cannot hold a store.
 
-/// What is wrong with a path.
+/// A fault of a path.
 public enum PathFault: UInt8, Sendable {
-    /// The path has no character.
+    /// The path has no characters.
     case empty
     /// The path contains a NUL, at which the operating system would cut it.
     case containsNUL
     /// The folder that is to hold the file does not exist.
     case noFolder
-    /// Something on the way to the file is no folder.
+    /// The path leads through an entry that is not a folder.
     case notAFolder
     /// The file has several names (hard links), each of which would have a log of its own; it can only be read.
     case hardLinked
-    /// Something that is no regular file has the name of the store's log.
+    /// The entry with the name of the store's log is not a regular file.
     case logNotAFile
-    /// A store that was renamed while it is open still uses the log that has the name of this store's.
+    /// Another store, which was renamed while it was open, still uses the log with the name of this store's log.
     case logInUse
 }
 
 extension PathFault: CustomStringConvertible {
-    /// A complete sentence: what is wrong, and what would be right.
+    /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
         case .empty: "The path is empty; a store needs a file name."

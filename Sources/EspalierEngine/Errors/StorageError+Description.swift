@@ -1,7 +1,7 @@
 // The text of storage errors: one complete sentence each, made in one place.
 
 extension StorageError: CustomStringConvertible {
-    /// A complete sentence: what was wrong, where, and what would be right.
+    /// A complete sentence that names the fault, its place and the remedy.
     public var description: String {
         switch self {
         case .io(let failure): failure.description

@@ -2,13 +2,14 @@
 //
 // Invariants
 //   1. The payload is trivial and at most 16 bytes: throwing costs no allocation.
-//   2. `description` is a complete sentence: what was wrong, where, and what would be right. The path is not in it;
-//      whoever knows the path puts it in front.
-//   3. Whatever a file, a disk or a caller's data can cause is thrown; traps are for the engine's own mistakes.
+//   2. `description` is a complete sentence that names the fault, its place and the remedy. It does not contain the
+//      path; a caller that knows the path puts it in front.
+//   3. The engine throws for every fault that a file, a disk or a caller's data can cause; it traps only for its own
+//      mistakes.
 
-/// Why a storage operation failed: the family of operations that it happens to, and what is wrong.
+/// The reason why a storage operation failed: a family of operations, and the fault within it.
 ///
-/// Documentation of operations names what they throw without the family if that is enough: `noEntry` stands for
+/// The documentation of an operation names an error without its family if the name is clear: `noEntry` means
 /// `argument(.noEntry)`.
 public enum StorageError: Error, Equatable, Sendable {
     /// A call to the operating system failed.
@@ -17,22 +18,22 @@ public enum StorageError: Error, Equatable, Sendable {
     case corruption(Corruption)
     /// The disk (or the page number space) is full; the store can be read, and written once there is room.
     case diskFull
-    /// The path, or what it leads to, cannot be the place of a store.
+    /// The path, or the file it leads to, cannot hold a store.
     case path(PathFault)
     /// The store cannot be opened.
     case opening(OpeningFault)
-    /// The open database takes no more of what it was asked for.
+    /// The open database refuses the operation.
     case database(DatabaseFault)
-    /// The transaction cannot begin, go on or commit.
+    /// The transaction cannot begin, continue or commit.
     case transaction(TransactionFault)
-    /// The operation cannot be carried out as it was asked for; nothing changed.
+    /// The operation cannot use its arguments; nothing changed.
     case argument(ArgumentFault)
-    /// A work on the whole store did not end with a result.
+    /// An operation on the whole store did not finish.
     case maintenance(MaintenanceFault)
     /// A backup or an increment cannot be used.
     case backup(BackupFault)
 
-    /// Whether the error is about what the caller asked for: it is found before anything changes.
+    /// Whether the error is about the caller's arguments; such an error is found before anything changes.
     var isAboutArguments: Bool {
         switch self {
         case .argument, .transaction(.ended), .transaction(.noSuchSavepoint): true
@@ -50,7 +51,7 @@ public enum StorageError: Error, Equatable, Sendable {
     }
 }
 
-/// Which of a store's files an error is about.
+/// The file of a store that an error is about.
 public enum FileRole: UInt8, Sendable {
     /// The file of pages.
     case store
@@ -58,7 +59,7 @@ public enum FileRole: UInt8, Sendable {
     case log
     /// The directory that holds both.
     case directory
-    /// A file that is being made of a store: a backup, an increment, a compact store.
+    /// A file that is being made from a store: a backup, an increment, a compact store.
     case copy
 }
 
@@ -69,14 +70,14 @@ public enum IOOperation: UInt8, Sendable {
 
 /// A failed call to the operating system.
 public struct IOFailure: Hashable, Sendable {
-    /// What was attempted.
+    /// The operation that was attempted.
     public let operation: IOOperation
-    /// On which file.
+    /// The file that the operation was for.
     public let file: FileRole
     /// The operating system's error number; 0 when it reported success but did less than asked.
     public let errno: Int32
 
-    /// States a failed call.
+    /// Creates the description of a failed call.
     public init(operation: IOOperation, file: FileRole, errno: Int32) {
         self.operation = operation
         self.file = file
@@ -84,7 +85,7 @@ public struct IOFailure: Hashable, Sendable {
     }
 }
 
-/// A broken rule of the file format, and where.
+/// A broken rule of the file format, and its place.
 public struct Corruption: Hashable, Sendable {
     /// The page, or 0 for the superblock and for places in the log.
     public let page: PageNumber
@@ -97,7 +98,7 @@ public struct Corruption: Hashable, Sendable {
     /// The file that holds the bytes.
     public let file: FileRole
 
-    /// States a broken rule.
+    /// Creates the description of a broken rule.
     public init(page: PageNumber, treeID: UInt32, byteOffset: UInt32, rule: CorruptionRule, file: FileRole) {
         self.page = page
         self.treeID = treeID

@@ -1,26 +1,26 @@
-// Why a transaction cannot begin, go on or commit.
+// The reasons why a transaction cannot begin, continue or commit.
 
-/// What is wrong with a transaction, or keeps it from being committed.
+/// A fault of a transaction, or an obstacle to its commit.
 public enum TransactionFault: UInt8, Sendable {
-    /// This thread began a write transaction of the store that is still open: waiting for its end would never end.
+    /// This thread began a write transaction of the store that is still open; waiting for its end would block forever.
     case alreadyWriting
     /// The transaction (or the cursor's transaction) has ended.
     case ended
     /// An earlier write transaction operation failed half-way; this transaction can only be rolled back.
     case failed
-    /// The snapshot is gone: the log reached its cap and the oldest were given up, or another process overwrote what
-    /// was being read; begin a new read transaction.
+    /// The snapshot has expired: the log reached its cap and the oldest snapshots were ended, or another process
+    /// overwrote pages of the snapshot; begin a new read transaction.
     case snapshotExpired
-    /// The log is full of commits that open snapshots still need.
+    /// The log is full: open snapshots still need its commits, or the transaction is larger than the log's cap.
     case logFull
     /// The sync of this commit failed: after the next open it is there completely or not at all.
     case commitOutcomeUnknown
-    /// The savepoint is another transaction's, was released, or forgotten when an earlier one was gone back to.
+    /// The savepoint belongs to another transaction, was released, or was discarded by a rollback to an earlier one.
     case noSuchSavepoint
 }
 
 extension TransactionFault: CustomStringConvertible {
-    /// A complete sentence: what is wrong, and what would be right.
+    /// A complete sentence that names the fault and the remedy.
     public var description: String {
         switch self {
         case .alreadyWriting:

@@ -1,12 +1,12 @@
-// The seam to the operating system: everything the engine asks of files, clocks and chance goes through these three
-// protocols, so that a simulated file system can stand in and a store can live in memory.
+// The seam to the operating system: the engine reaches files, the clock and random numbers only through these three
+// protocols, so that tests can use a simulated file system and a store can live in memory.
 //
 // Invariants
-//   1. Nothing in the engine calls the operating system, a clock or a random generator otherwise.
-//   2. One dynamic call per file operation (8 ns of at least 645 ns), never one per page in the cache.
-//   3. `read` and `write` may do less than asked; `readFully` and `writeFully` are what the engine uses.
-//   4. A path is looked up once, by `entry(at:)`. What follows goes by the directory that was found, which is held
-//      open: neither `chdir` nor a renamed folder nor a changed symbolic link leads it to another file.
+//   1. No other code of the engine touches a file, reads a clock or asks for random numbers.
+//   2. A file operation costs one dynamic call (8 ns of at least 645 ns); a page in the cache costs none.
+//   3. `read` and `write` may transfer fewer bytes than asked; the engine calls `readFully` and `writeFully`.
+//   4. `entry(at:)` resolves a path once. Later operations use the directory that it found, which stays open: `chdir`,
+//      a renamed folder or a changed symbolic link does not redirect them to another file.
 
 /// A file's identity within the running system: two paths with equal identity name the same file.
 package struct FileIdentity: Hashable, Sendable {
@@ -15,33 +15,32 @@ package struct FileIdentity: Hashable, Sendable {
     /// The file on that device.
     package let inode: UInt64
 
-    /// States an identity.
     package init(device: UInt64, inode: UInt64) {
         self.device = device
         self.inode = inode
     }
 }
 
-/// How a file is opened.
+/// The ways to open a file.
 package enum OpenMode: UInt8, Sendable {
     case readOnly, readWrite, createExclusively
 }
 
-/// What a sync must reach.
+/// The guarantee that a sync gives.
 package enum SyncLevel: UInt8, Sendable {
     /// The data is safe from power loss.
     case durable
-    /// The data reaches the disk before anything written later (a full sync where the system knows no barrier).
+    /// The data reaches the disk before any later write does (a full sync on a system without barriers).
     case barrier
 }
 
-/// A place to keep files.
+/// Directories and files, the time, and random numbers.
 package protocol FileSystem: AnyObject, Sendable {
-    /// Finds the directory entry that `path` names now, whether there is a file yet or not.
+    /// Resolves `path` to a directory entry; the file need not exist.
     ///
-    /// Symbolic links are followed to their end, so that what is kept beside the file lies beside the file itself.
+    /// Follows symbolic links to the end, so that the log is in the folder of the file itself, not in that of a link.
     ///
-    /// - Throws: `path`, `notAStore(.directory)` if the path can name nothing but a directory, `io`.
+    /// - Throws: `path`, `notAStore(.directory)` if `path` can only name a directory, `io`.
     func entry(at path: String) throws(StorageError) -> DirectoryEntry
     /// Nanoseconds since 1970.
     func now() -> UInt64
@@ -50,31 +49,31 @@ package protocol FileSystem: AnyObject, Sendable {
 }
 
 extension FileSystem {
-    /// Opens the file at `path`, for a caller that needs nothing else of its directory.
+    /// Opens the file at `path`, for a caller that needs no other file of its directory.
     ///
-    /// Throws `noSuchStore` if it is missing and not to be created.
+    /// - Throws: `noSuchStore` if the file is missing and `mode` does not create it.
     package func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
         try entry(at: path).open(role: role, mode: mode)
     }
 }
 
-/// A directory that is held open: it stays this one, whatever becomes of its name.
+/// An open directory: it stays the same directory even if its path is renamed.
 package protocol StorageDirectory: AnyObject, Sendable {
     /// Opens the file `name`, without following a symbolic link.
     ///
-    /// Throws `noSuchStore` if it is missing and not to be created.
+    /// - Throws: `noSuchStore` if the file is missing and `mode` does not create it.
     func open(_ name: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile
-    /// The identity of what has the name `name`, or `nil` if there is nothing.
+    /// The identity of the file called `name`; `nil` if there is none.
     func identity(of name: String, role: FileRole) throws(StorageError) -> FileIdentity?
     /// The names in the directory that begin with `prefix`, sorted.
     ///
-    /// Complexity: O(names in the directory).
+    /// - Complexity: O(names in the directory).
     func names(beginningWith prefix: String) throws(StorageError) -> [String]
-    /// Gives the file `name` the name `newName`, unless that is taken.
+    /// Renames the file `name` to `newName`, unless a file called `newName` exists.
     ///
-    /// Returns `false` if it is.
+    /// - Returns: `false` if it exists.
     func renameExclusively(_ name: String, to newName: String, role: FileRole) throws(StorageError) -> Bool
-    /// Gives the file `name` the name `newName`, replacing what has that name.
+    /// Renames the file `name` to `newName`, and replaces the file that had that name.
     func rename(_ name: String, to newName: String, role: FileRole) throws(StorageError)
     /// Removes the name `name`.
     func remove(_ name: String, role: FileRole) throws(StorageError)
@@ -84,49 +83,48 @@ package protocol StorageDirectory: AnyObject, Sendable {
 
 /// An open file.
 package protocol StorageFile: AnyObject, Sendable {
-    /// Which of the store's files this is.
+    /// The role of this file in the store.
     var role: FileRole { get }
     /// The file's identity.
     var identity: FileIdentity { get }
     /// The file's size in bytes.
     func size() throws(StorageError) -> UInt64
-    /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file or by chance, 0 at its end.
+    /// Reads up to `buffer.count` bytes at `offset`; may read fewer anywhere, and 0 only at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int
-    /// The first offset from `offset` on that may hold other bytes than zeros, at most the size of the file.
+    /// The first offset >= `offset` where the file may have a nonzero byte; at most the size of the file.
     func nextData(from offset: UInt64) throws(StorageError) -> UInt64
-    /// Writes up to `buffer.count` bytes at `offset`, at least one; extends the file if needed.
+    /// Writes 1 to `buffer.count` bytes at `offset`; extends the file if needed.
     func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int
-    /// Makes what was written durable.
+    /// Makes all earlier writes durable.
     ///
-    /// After an error nothing is known about it.
+    /// After an error it is unknown which of them are durable.
     func sync(_ level: SyncLevel) throws(StorageError)
-    /// Cuts the file, or extends it with zeros.
+    /// Sets the size of the file; new bytes are zero.
     func truncate(to byteCount: UInt64) throws(StorageError)
     /// Reserves space up to `byteCount`, extending the file with zeros.
     ///
-    /// Throws `diskFull`, and then changes nothing
-    /// that matters.
+    /// - Throws: `diskFull`; the bytes that the file had stay unchanged.
     func allocate(to byteCount: UInt64) throws(StorageError)
-    /// How many names the file has: 0 after it was removed, more than 1 if there are hard links.
+    /// The number of names of the file: 0 after it was removed, more than 1 if there are hard links.
     func linkCount() throws(StorageError) -> UInt64
-    /// Takes the lock that a writing process holds.
+    /// Acquires the lock of the writing process.
     ///
-    /// Throws `storeBusy`.
+    /// - Throws: `storeBusy` if another open file holds it.
     func lockForWriting() throws(StorageError)
-    /// Whether someone else holds the lock that a writing process takes.
+    /// Whether another open file holds the lock of the writing process.
     var isLockedByWriter: Bool { get }
-    /// Gives up all locks and the descriptor.
+    /// Releases all locks and closes the descriptor.
     func close() throws(StorageError)
 }
 
 extension StorageFile {
-    /// Where files have one name each.
+    /// 1: for file systems without hard links.
     package func linkCount() throws(StorageError) -> UInt64 { 1 }
 
-    /// Where no other process can be, nobody holds the lock.
+    /// `false`: for files that no other process can open.
     package var isLockedByWriter: Bool { false }
 
-    /// Where holes are not known, every byte may be one.
+    /// `offset`, but at most the size: for file systems that do not report holes.
     package func nextData(from offset: UInt64) throws(StorageError) -> UInt64 { min(offset, try size()) }
 
     /// Reads until `buffer` is full or the file ends; returns the number of bytes read.
@@ -156,7 +154,7 @@ extension StorageFile {
         }
     }
 
-    /// The error of a failed call: `diskFull` where the reason is want of space.
+    /// The error of a failed call: `diskFull` if `errno` means a lack of space, otherwise `io`.
     package func failure(_ operation: IOOperation, errno: Int32) -> StorageError {
         let isFull = errno == Platform.noSpace || errno == Platform.quotaExceeded || errno == Platform.fileTooBig
         return isFull ? .diskFull : .io(IOFailure(operation: operation, file: role, errno: errno))
@@ -165,11 +163,11 @@ extension StorageFile {
 
 /// Byte positions of locks, far beyond the end of any store file.
 package enum LockByte {
-    /// Where lock bytes begin: 2^62.
+    /// The first lock byte: 2^62.
     package static let base: UInt64 = 1 << 62
     /// Held exclusively by the process that may write.
     package static let writer = base
     /// Marked by a lock that names the writing process.
     package static let processMark = base + 8
-    // Reserved for stores that several processes write: base + 2 checkpointer, base + 16 and following reader slots.
+    // Reserved for stores that several processes write: base + 2 for a checkpointer, base + 16 and up for readers.
 }

@@ -1,4 +1,4 @@
-// Files in memory: what a store without a path lives on. The engine above is the same.
+// Files in memory, for a store without a path. The engine above is the same.
 //
 // Invariants
 //   1. A file is a list of chunks of equal size; bytes that were never written are zero.
@@ -16,7 +16,7 @@ package final class MemoryFileSystem: FileSystem, StorageDirectory {
 
     /// An empty file system.
     package init() {
-        // High numbers, away from the operating system's devices.
+        // High numbers, which no device of the operating system has.
         device = ~Self.instanceCount.wrappingAdd(1, ordering: .relaxed).oldValue
     }
 
@@ -81,7 +81,7 @@ package final class MemoryFileSystem: FileSystem, StorageDirectory {
 final class MemoryFile: StorageFile, @unchecked Sendable {
     private static let chunkByteCount = 64 << 10
 
-    /// The bytes: chunks of equal size, and how many bytes of them count.
+    /// The chunks, all of equal size, and the number of their bytes that are in use.
     @safe
     private struct Content: ~Copyable {
         var chunks: [UnsafeMutableRawPointer]
@@ -91,7 +91,7 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
         init() { unsafe chunks = [] }
 
         deinit {
-            // SAFETY: the chunks are ours alone.
+            // SAFETY: only this value refers to the chunks.
             let count = unsafe chunks.count
             for index in 0..<count { unsafe chunks[index].deallocate() }
         }
@@ -152,13 +152,13 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
             let byteCount = Int(byteCount)
             guard byteCount < content.byteCount else { return Self.extend(&content, to: byteCount) }
             let chunkCount = (byteCount + Self.chunkByteCount - 1) / Self.chunkByteCount
-            // SAFETY: a chunk leaves the list when it is freed.
+            // SAFETY: each chunk is removed from the list when it is freed.
             while unsafe content.chunks.count > chunkCount {
                 unsafe content.chunks.removeLast().deallocate()
             }
             let used = byteCount % Self.chunkByteCount
             if used > 0 {
-                // SAFETY: the last chunk exists because `used` bytes of it count; what lies behind becomes zero again.
+                // SAFETY: the last chunk exists because `used` of its bytes are in use; the rest becomes zero again.
                 unsafe (content.chunks[chunkCount - 1] + used)
                     .initializeMemory(as: UInt8.self, repeating: 0, count: Self.chunkByteCount - used)
             }
@@ -176,7 +176,7 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
     func close() throws(StorageError) {}
 
     private static func extend(_ content: inout Content, to byteCount: Int) {
-        // SAFETY: chunks are freed by `truncate` or by the end of the content.
+        // SAFETY: `truncate` or the content's `deinit` frees the chunks.
         while unsafe content.chunks.count * chunkByteCount < byteCount {
             let chunk = UnsafeMutableRawPointer.allocate(byteCount: chunkByteCount, alignment: 4096)
             unsafe chunk.initializeMemory(as: UInt8.self, repeating: 0, count: chunkByteCount)

@@ -1,14 +1,14 @@
-// A directory of the operating system, held by a descriptor, and the one place where paths are resolved.
+// A directory of the operating system, held open by a descriptor. Only this type resolves paths.
 //
 // Invariants
-//   1. Every call names a file relative to the descriptor: the working directory and the directory's own path play no
-//      part after `entry(at:)`.
-//   2. No call follows a symbolic link at a file's name: links were followed when the path was looked up.
-//   3. Nothing waits for another process: what is no regular file is refused before it is opened.
+//   1. Every call names a file relative to the descriptor: the working directory and the directory's own path do not
+//      matter after `entry(at:)`.
+//   2. No call follows a symbolic link at a file's name: `entry(at:)` has already followed all links.
+//   3. No call waits for another process: a name that is not a regular file is refused before it is opened.
 
 /// An open directory of the operating system.
 final class PosixDirectory: StorageDirectory {
-    /// As many symbolic links in a row as Linux follows.
+    /// The number of symbolic links that Linux follows in a row.
     private static let linkCountMax = 40
 
     private let descriptor: Int32
@@ -17,7 +17,7 @@ final class PosixDirectory: StorageDirectory {
 
     deinit { _ = Platform.close(descriptor) }
 
-    /// Finds the entry that `path` names now.
+    /// Resolves `path` to an entry.
     static func entry(at path: String) throws(StorageError) -> DirectoryEntry {
         guard !path.isEmpty else { throw .path(.empty) }
         guard !path.utf8.contains(0) else { throw .path(.containsNUL) }
@@ -26,7 +26,7 @@ final class PosixDirectory: StorageDirectory {
             var target: String?
             let code = Platform.target(ofLink: name, in: directory.descriptor, into: &target)
             guard let target else {
-                // EINVAL: something else than a link; ENOENT: nothing yet.
+                // EINVAL: the name is not a link; ENOENT: it does not exist yet.
                 guard code == -Int(Platform.invalid) || code == -Int(Platform.noEntry) else {
                     throw .io(IOFailure(operation: .open, file: .store, errno: Int32(-code)))
                 }
@@ -37,7 +37,7 @@ final class PosixDirectory: StorageDirectory {
         throw .io(IOFailure(operation: .open, file: .store, errno: Platform.linkLoop))
     }
 
-    /// Opens the directory part of `path`, and splits the name off.
+    /// Opens the directory part of `path`; returns it with the name part.
     private static func open(
         parentOf path: String, in directory: Int32
     ) throws(StorageError) -> (PosixDirectory, name: String) {
@@ -69,7 +69,7 @@ final class PosixDirectory: StorageDirectory {
             _ = Platform.close(opened)
             throw Self.openingFailure(errno: Int32(-answer), role)
         }
-        // It may have changed since it was looked at.
+        // The name may have become another file's since `checkRegular`.
         guard status.isRegular else {
             _ = Platform.close(opened)
             throw Self.refusal(of: status, role)
@@ -78,7 +78,7 @@ final class PosixDirectory: StorageDirectory {
             descriptor: opened, role: role, identity: FileIdentity(device: status.device, inode: status.inode))
     }
 
-    /// Refuses what is no regular file without opening it: opening a device can have effects of its own.
+    /// Throws if `name` is not a regular file, without opening it: opening a device can have side effects.
     private func checkRegular(_ name: String, _ role: FileRole) throws(StorageError) {
         var status: Platform.FileStatus?
         let code = Platform.status(of: name, in: descriptor, into: &status)
@@ -128,7 +128,7 @@ final class PosixDirectory: StorageDirectory {
         try Self.check(Platform.syncDirectory(descriptor), .sync, .directory)
     }
 
-    /// Throws what a negative answer of the operating system means.
+    /// Throws the error for a negative result of the operating system.
     private static func check(_ code: Int, _ operation: IOOperation, _ role: FileRole) throws(StorageError) {
         if code < 0 { throw .io(IOFailure(operation: operation, file: role, errno: Int32(-code))) }
     }

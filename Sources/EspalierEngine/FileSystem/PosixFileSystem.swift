@@ -1,9 +1,9 @@
 // The operating system's files.
 //
 // Invariants
-//   1. One descriptor per role for the life of a store: an error of delayed writing is reported to the descriptor that
-//      wrote (engine rule F9).
-//   2. Errors of close are errors (F6).
+//   1. A store keeps one descriptor per role for its whole life: the system reports an error of a delayed write to the
+//      descriptor that wrote (engine rule F9).
+//   2. An error of `close` is thrown, not ignored (F6).
 
 import Synchronization
 
@@ -30,8 +30,8 @@ package final class PosixFileSystem: FileSystem {
 final class PosixFile: StorageFile {
     let role: FileRole
     let identity: FileIdentity
-    /// Files that this process, or one that it was forked from, has locked, with the number of the process: the system
-    /// does not tell a process of its own locks.
+    /// The files that this process, or one that it was forked from, has locked, each with the number of that process:
+    /// the system does not report a process's own locks to it.
     private static let locked = Mutex<[FileIdentity: Int32]>([:])
 
     private let descriptor: Int32
@@ -50,11 +50,11 @@ final class PosixFile: StorageFile {
         if !isClosed.load(ordering: .relaxed) { _ = release() }
     }
 
-    /// Gives up lock and descriptor.
+    /// Releases the lock and closes the descriptor.
     ///
-    /// The lock goes first and by itself: a child process that was forked and does not yet run its own program has the
-    /// same open file, and would keep the lock beyond this process's close. Such a child in turn leaves the lock alone:
-    /// it is its parent's.
+    /// Unlocks before `close`, with a call of its own: a forked child that has not yet called `exec` shares the open
+    /// file, and would keep the lock after this process's close. In such a child this method leaves the lock alone,
+    /// because it belongs to the parent.
     private func release() -> Int {
         if !owner.isForeign {
             _ = Platform.unlock(descriptor, byte: LockByte.writer)
@@ -65,7 +65,7 @@ final class PosixFile: StorageFile {
         return Platform.close(descriptor)
     }
 
-    /// Throws what a negative answer of the operating system means.
+    /// Throws the error for a negative result of the operating system.
     private func check(_ code: Int, _ operation: IOOperation) throws(StorageError) {
         if code < 0 { throw failure(operation, errno: Int32(-code)) }
     }
@@ -97,7 +97,7 @@ final class PosixFile: StorageFile {
         guard offset < size else { return size }
         let found = Platform.nextData(descriptor, from: offset)
         if found == -Int(Platform.noSuchAddress) { return size }
-        // A file system that keeps no list of holes has none.
+        // On a file system that cannot report holes, every byte counts as data.
         return found < 0 ? offset : UInt64(found)
     }
 
@@ -121,7 +121,7 @@ final class PosixFile: StorageFile {
         let current = try size()
         guard byteCount > current else { return }
         let code = Platform.allocate(descriptor, from: current, byteCount: byteCount - current)
-        // A file system that cannot reserve space still can extend the file.
+        // A file system that cannot reserve space can still extend the file.
         if code == -Int(Platform.notSupported) || code == -Int(Platform.invalid) { return try truncate(to: byteCount) }
         try check(code, .allocate)
     }
@@ -129,7 +129,7 @@ final class PosixFile: StorageFile {
     func lockForWriting() throws(StorageError) {
         let code = Platform.lock(descriptor, byte: LockByte.writer, exclusive: true)
         if code < 0 {
-            // EAGAIN and EACCES both say "held by someone else".
+            // EAGAIN and EACCES both mean that another open file holds the lock.
             let isHeld = code == -Int(Platform.tryAgain) || code == -Int(Platform.accessDenied)
             guard isHeld else { throw failure(.lock, errno: Int32(-code)) }
             let marked = Platform.markedProcess(descriptor, byte: LockByte.processMark)
@@ -138,7 +138,7 @@ final class PosixFile: StorageFile {
         }
         holdsLock.store(true, ordering: .relaxed)
         Self.locked.withLock { $0[identity] = owner.processID }
-        // Only for the message others get; the lock above is what excludes them.
+        // Names this process in the error that other processes throw; the lock above is what excludes them.
         _ = Platform.markProcess(descriptor, byte: LockByte.processMark)
     }
 

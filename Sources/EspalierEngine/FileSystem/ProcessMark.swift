@@ -1,9 +1,9 @@
-// Which process something belongs to: after `fork` the child has copies of all objects, and must not use those that
-// stand for files which both could write now.
+// The process to which an object belongs: after `fork` the child has copies of all objects, and must not use those
+// that represent files, because both processes could then write them.
 //
 // Invariants
-//   1. `isForked` is one load: the C library counts forks as they happen. `isForeign` also asks the system for the
-//      process number, because a process can be made without the C library's knowledge.
+//   1. `isForked` costs one load: a handler that the C library calls at each fork counts them. `isForeign` also asks
+//      the system for the process number, because a process can be forked without the C library.
 
 /// The process in which this value was made.
 struct ProcessMark: Sendable {
@@ -22,10 +22,10 @@ struct ProcessMark: Sendable {
     @inline(__always)
     var isForked: Bool { Platform.forkCount != forkCount }
 
-    /// Whether this process is another one than the marked one.
+    /// Whether this process is not the marked one.
     var isForeign: Bool { isForked || Platform.processID != processID }
 
-    /// Throws `forked` in another process; costs a call of the system.
+    /// Throws `forked` if this process is not the marked one; costs a system call.
     func check() throws(StorageError) {
         if isForeign { throw .database(.forked(from: processID)) }
     }

@@ -1,25 +1,25 @@
-// How long a reader doubts what looks damaged, because another process may be in the middle of writing it.
+// Repeats a read whose result looks damaged, because another process may be in the middle of a write.
 //
 // Invariants
-//   1. Ends: after half a second, whatever the other process does, damage is believed.
-//   2. Where nobody held the lock for writing, neither before a read nor after it, what it found is believed at once.
+//   1. The retries end after half a second, whatever the other process does; the reader then reports the damage.
+//   2. If no process held the writer lock before a read and after it, the reader reports the damage at once.
 
-/// The doubts about one read.
+/// The retries of one read.
 struct TornReadRetry {
-    /// So many times at once, since most writes are over in microseconds; then with waits.
+    /// The retries without a wait, because most writes end within microseconds; later ones wait.
     private static let quickMax = 20
     private static let waitMax = 50
     private static let waitMilliseconds = 10
 
     private let store: any StorageFile
     private var attempts = 0
-    /// Whether another process held the lock before the last read; nobody asked before the first.
+    /// Whether another process held the lock before the last read; assumed before the first, which is not checked.
     private var wasLocked = true
 
-    /// Doubts about what is read of the store in `store`, or of its log.
+    /// The retries of a read from the store file `store`, or from its log.
     init(_ store: any StorageFile) { self.store = store }
 
-    /// Whether to read again; waits until then.
+    /// Whether to read again; waits before it returns `true`.
     mutating func shouldReadAgain() -> Bool {
         attempts += 1
         let isLocked = store.isLockedByWriter

@@ -15,9 +15,9 @@ package enum BitmapLayout {
 }
 
 extension PageView {
-    /// How many pages this bitmap page calls free.
+    /// The stored number of free pages.
     package var bitmapFreeCount: Int { Int(u32(BitmapLayout.freeCount)) }
-    /// A bit number below which no page is free.
+    /// The stored hint: no page whose bit is below it is free.
     package var bitmapHint: Int { Int(u32(BitmapLayout.hint)) }
 
     /// Sets the number of free pages and the hint.
@@ -35,7 +35,7 @@ extension PageView {
 
     /// Marks the page of bit `bit` free or used.
     ///
-    /// Does not touch the count.
+    /// Changes neither the count nor the hint.
     package func setBitmap(_ bit: Int, isFree: Bool) {
         assert(bit >= 0 && bit < bitmapWordCount * 64, "bit \(bit)")
         let mask: UInt8 = 1 << UInt8(truncatingIfNeeded: bit % 8)
@@ -43,10 +43,10 @@ extension PageView {
         set(isFree ? u8(offset) | mask : u8(offset) & ~mask, at: offset)
     }
 
-    /// 64 bits at once: word `index` holds bits 64 x index and following, lowest first.
+    /// Bits 64 x index to 64 x index + 63, lowest first.
     package func bitmapWord(_ index: Int) -> UInt64 { u64(BitmapLayout.bits &+ 8 &* index) }
 
-    /// How many 64-bit words of bits a bitmap page has.
+    /// The number of 64-bit words of bits in a bitmap page.
     package var bitmapWordCount: Int { (byteCount &- BitmapLayout.bits) / 8 }
 
     /// The number of bits that are 1.
@@ -56,7 +56,7 @@ extension PageView {
         return count
     }
 
-    /// Makes this a bitmap page that calls no page free.
+    /// Formats this as a bitmap page without free pages.
     package func formatBitmap(number: PageNumber) {
         clear(0..<byteCount)
         formatHeader(number: number, type: .bitmap, level: 0, treeID: 0)

@@ -53,7 +53,7 @@ extension RawSpan {
     }
 }
 
-/// A record of a fixed number of bytes that is being built; what is never stored stays zero.
+/// A record of a fixed number of bytes that is being built; bytes that are never stored stay zero.
 package struct RecordBytes {
     /// The bytes so far.
     package private(set) var bytes: [UInt8]
@@ -75,7 +75,7 @@ package struct RecordBytes {
 
     /// Stores the XXH3-64 of all bytes before `offset` at `offset`.
     package mutating func seal(at offset: Int) {
-        // SAFETY: reading any initialised bytes is safe; only the span's element type is given up.
+        // SAFETY: reading any initialised bytes is safe; the span only loses its element type.
         unsafe store(bytes.span.bytes.checksum(of: 0..<offset), at: offset)
     }
 }

@@ -1,10 +1,10 @@
-// Checkpoint slots: what the store file holds, as of the last checkpoint. Three slots are written in turn.
+// Checkpoint slots: the state of the store file as of the last checkpoint. Three slots are written in turn.
 //
 // Invariants (on disk: never renumber)
 //   1. The slot with a valid checksum and the highest `sequence` counts; sequence n is written to slot n % 3.
-//   2. A torn write can damage only the oldest slot. Two would not be enough: a sync of slot n that failed may leave it
-//      in the system's memory only, where the next process reads it and writes slot n + 1; if that is torn, slot n - 1
-//      must still be there.
+//   2. A torn write can damage only the oldest slot. Two slots would not be enough: after a failed sync, slot n may be
+//      in the system's memory only, where the next process reads it; if that process writes slot n + 1 and the write is
+//      torn, slot n - 1 must still be on disk.
 
 /// Offsets of the fields of a checkpoint slot.
 package enum CheckpointSlotLayout {
@@ -34,15 +34,15 @@ package struct CheckpointSlot: Hashable, Sendable {
     package var checkpointLSN: UInt64
     /// The newest transaction that is in the store file.
     package var transactionID: UInt64
-    /// Pages of the store, among them free ones.
+    /// The number of pages of the store, free ones included.
     package var pageCount: UInt32
-    /// How many of them are free.
+    /// The number of free pages.
     package var freeCount: UInt32
     /// The root of the catalog tree.
     package var catalogRoot: PageNumber
-    /// Nothing was written after this checkpoint: the log need not be read.
+    /// Whether nothing was written after this checkpoint, so that the log need not be read.
     package var isClean: Bool
-    /// The log that goes on from here: 16 bytes.
+    /// The identifier of the log that continues from this checkpoint: 16 bytes.
     package var logIdentifier: [UInt8]
     /// The sequence number of the log's first segment that still counts.
     package var logStartSegment: UInt64
@@ -51,7 +51,6 @@ package struct CheckpointSlot: Hashable, Sendable {
     /// The number that the next tree gets.
     package var nextTreeID: UInt32
 
-    /// States a slot.
     package init(
         sequence: UInt64, checkpointLSN: UInt64, transactionID: UInt64, pageCount: UInt32, freeCount: UInt32,
         catalogRoot: PageNumber, isClean: Bool, logIdentifier: [UInt8], logStartSegment: UInt64, chainSeed: UInt64,
@@ -71,7 +70,7 @@ package struct CheckpointSlot: Hashable, Sendable {
         self.nextTreeID = nextTreeID
     }
 
-    /// Where in page 0 this slot is to be written.
+    /// The byte offset of this slot in page 0.
     package var byteOffset: Int { SuperblockLayout.slots[Int(sequence % 3)] }
 
     /// The 512 bytes of the slot.
@@ -118,9 +117,9 @@ package struct CheckpointSlot: Hashable, Sendable {
         else { return nil }
     }
 
-    /// The slot that counts in page 0.
+    /// The valid slot with the highest sequence in page 0.
     ///
-    /// - Throws: `corruption(.noValidSlot)`.
+    /// - Throws: `corruption(.noValidSlot)` if no slot is valid.
     package static func newest(in page: RawSpan) throws(StorageError) -> CheckpointSlot {
         var newest: CheckpointSlot?
         for place in SuperblockLayout.slots {

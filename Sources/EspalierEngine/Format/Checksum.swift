@@ -1,9 +1,9 @@
 // Checksums of everything that is stored: XXH3-64 (public specification by Yann Collet), in pure Swift.
 //
 // Invariants
-//   1. Gives the values of the reference implementation for every length and seed (tests hold vectors of it).
-//   2. Reads no byte outside the input. Allocates nothing; inputs over 240 bytes use 192 bytes of stack.
-// It detects damage; it is no protection against somebody who wants to forge a page.
+//   1. The results are those of the reference implementation for every length and seed (tests hold its vectors).
+//   2. It reads no byte outside the input and allocates nothing; inputs over 240 bytes use 192 bytes of stack.
+// It detects damage; it does not protect against a forged page.
 
 /// XXH3-64.
 package enum Checksum {
@@ -17,7 +17,7 @@ package enum Checksum {
 
     /// The XXH3-64 of `buffer`.
     package static func of(_ buffer: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
-        // SAFETY: the bytes are the caller's, who keeps them during this call.
+        // SAFETY: the caller keeps the bytes alive during this call.
         unsafe of(ByteString(buffer), seed: seed)
     }
 
@@ -140,7 +140,7 @@ enum Secret {
 
     /// Word `index` of the secret.
     ///
-    /// A switch over constants: no global to initialise, no array to check.
+    /// A switch over constants needs no initialisation of a global and no bounds check of an array.
     @inline(__always)
     static func word(_ index: Int) -> UInt64 {
         switch index {

@@ -1,21 +1,21 @@
-// The cells of a leaf of integer keys as a loop in another module goes through them: two loads a cell and no call.
+// The cells of a leaf of integer keys, for a loop in another module: two loads per cell and no call.
 //
 // Invariants
-//   1. The page passed `PageValidation`, and neither goes away nor changes while its cells are in use.
-//   2. `range` lies within the cells of the page.
-// SAFETY: by invariant 1 the bytes are there and every cell lies within them; positions are those of `range`, asserted.
+//   1. The page passed `PageValidation`, and stays pinned and unchanged while its cells are in use.
+//   2. `range` is within the cells of the page.
+// SAFETY: by invariant 1 the bytes are readable and contain every cell; indices are in `range`, which is asserted.
 
 /// Some cells of a pinned leaf of integer keys.
 @safe @usableFromInline
 struct LeafCells {
-    /// The positions that may be asked for.
+    /// The valid indices.
     @usableFromInline let range: Range<Int>
     @usableFromInline let page: UnsafeRawPointer
-    /// The first key, and the offset of the first cell.
+    /// The array of keys, and the array of cell offsets.
     @usableFromInline let keys: UnsafeRawPointer
     @usableFromInline let offsets: UnsafeRawPointer
 
-    /// The cells of a leaf of integer keys in `range`.
+    /// The cells in `range` of the leaf in `view`.
     init(_ view: PageView, _ range: Range<Int>) {
         assert(view.isLeaf && view.hasIntegerKeys && range.lowerBound >= 0 && range.upperBound <= view.cellCount)
         self.range = range
@@ -31,7 +31,7 @@ struct LeafCells {
         return unsafe UInt64(littleEndian: keys.loadUnaligned(fromByteOffset: 8 &* index, as: UInt64.self))
     }
 
-    /// The value in cell `index`; `nil` if it lies in overflow pages.
+    /// The value in cell `index`; `nil` if it is in overflow pages.
     @inlinable @inline(__always)
     func inlineValue(_ index: Int) -> UnsafeRawBufferPointer? {
         assert(range.contains(index))

@@ -2,10 +2,10 @@
 //
 // Invariants (on disk: never renumber)
 //   1. The log = 4,096 bytes of header, then segments of equal size. A segment begins with 64 bytes of header.
-//   2. `lsn` (logical byte position) grows strictly, over all laps of the ring: a frame left from an earlier lap
-//      cannot match the place where it stands.
-//   3. chain = XXH3-64 of bytes 0..<40 of the frame header, seeded with the chain value before it. The header carries
-//      the checksum of what follows it, so the chain covers both.
+//   2. `lsn` (logical byte position) grows strictly, over all laps of the ring: a frame left from an earlier lap cannot
+//      match its place.
+//   3. chain = XXH3-64 of bytes 0..<40 of the frame header, seeded with the chain value before it. The header contains
+//      the checksum of its payload, so the chain covers both.
 
 /// Offsets of the log file's header.
 package enum LogHeaderLayout {
@@ -19,9 +19,9 @@ package enum LogHeaderLayout {
     package static let reserved = 60
     package static let checksum = 504  // u64
     package static let recordByteCount = 512
-    /// The place of the first segment.
+    /// The size of the header, which is the offset of the first segment.
     package static let byteCount = 4096
-    /// Segments are multiples of 4,096 bytes, and not smaller than this.
+    /// The least size of a segment; every size is a multiple of 4,096 bytes.
     package static let segmentByteCountMin = 64 << 10
 }
 
@@ -32,7 +32,7 @@ package struct LogHeader: Hashable, Sendable {
     package var logIdentifier: [UInt8]
     package var segmentByteCount: Int
 
-    /// States the header of a new log.
+    /// The header of a new log; both identifiers have 16 bytes.
     package init(pageSize: Int, storeIdentifier: [UInt8], logIdentifier: [UInt8], segmentByteCount: Int) {
         precondition(storeIdentifier.count == 16 && logIdentifier.count == 16)
         self.pageSize = pageSize
@@ -97,7 +97,7 @@ package enum SegmentHeaderLayout {
 package struct SegmentHeader: Hashable, Sendable {
     /// The segment's place in the file: 0, 1, ...
     package var index: UInt32
-    /// Never used again, however often the place is.
+    /// Unique in the log: never used again, even if the place is.
     package var sequence: UInt64
     /// The logical position of the first frame.
     package var startLSN: UInt64
@@ -108,7 +108,6 @@ package struct SegmentHeader: Hashable, Sendable {
     /// The store's hash seed.
     package var seedEcho: UInt64
 
-    /// States a segment header.
     package init(
         index: UInt32, sequence: UInt64, startLSN: UInt64, salt: UInt64, previousChain: UInt64, seedEcho: UInt64
     ) {

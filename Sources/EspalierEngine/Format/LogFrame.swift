@@ -20,13 +20,13 @@ package enum FrameHeaderLayout {
     package static let byteCount = 48
 }
 
-/// What a frame carries.
+/// The content of a frame.
 package enum FrameType: UInt8, Sendable {
     case page = 1
     case commit = 2
     /// Fills a segment to its end.
     case padding = 3
-    /// The first frame of a segment that was just set up.
+    /// Reserved: no writer appends such a frame, and readers pass over it.
     case segmentStart = 4
 }
 
@@ -42,7 +42,7 @@ package struct FrameHeader: Hashable, Sendable {
     package var payloadChecksum: UInt64
     package var chain: UInt64
 
-    /// States a frame header; `chain` is made by `encode`.
+    /// A frame header without its chain value, which `encode` sets.
     package init(
         type: FrameType, page: PageNumber, payloadByteCount: Int, hole: Range<Int> = 0..<0, lsn: UInt64, salt: UInt64,
         payloadChecksum: UInt64
@@ -58,7 +58,7 @@ package struct FrameHeader: Hashable, Sendable {
         chain = 0
     }
 
-    /// The frame's bytes, header and payload.
+    /// The size of the frame in bytes, header included.
     package var frameByteCount: Int { FrameHeaderLayout.byteCount + payloadByteCount }
 
     /// Writes the 48 bytes to `target`, and sets and returns the chain value that follows from `previousChain`.
@@ -81,9 +81,9 @@ package struct FrameHeader: Hashable, Sendable {
 
     /// Reads a frame header; `nil` if its fields contradict each other (rule 62).
     ///
-    /// Whether it belongs where it stands (LSN, salt, chain) is the reader's to check.
+    /// The reader must check that the frame belongs at its place (LSN, salt, chain).
     ///
-    /// - Parameter pageSize: of the store; bounds the payload.
+    /// - Parameter pageSize: the page size of the store, which determines the payload of a page frame.
     package init?(decoding bytes: RawSpan, pageSize: Int) {
         guard bytes.byteCount >= FrameHeaderLayout.byteCount,
             let type = FrameType(rawValue: bytes.loadUInt8(at: FrameHeaderLayout.type)),
@@ -146,13 +146,12 @@ package struct CommitRecord: Hashable, Sendable {
     package var pageCount: UInt32
     package var freeCount: UInt32
     package var catalogRoot: PageNumber
-    /// Page frames of the transaction.
+    /// The number of page frames of the transaction.
     package var frameCount: UInt32
     package var wallClock: UInt64
     package var userTag: UInt64
     package var nextTreeID: UInt32
 
-    /// States a commit record.
     package init(
         transactionID: UInt64, commitLSN: UInt64, durableLSN: UInt64, pageCount: UInt32, freeCount: UInt32,
         catalogRoot: PageNumber, frameCount: UInt32, wallClock: UInt64, userTag: UInt64, nextTreeID: UInt32

@@ -13,7 +13,7 @@ package enum LongChecksum {
 
     /// The hash of `bytes` (more than 240), computed with one of the two kernels.
     package static func of(_ bytes: ByteString, seed: UInt64, lanes: some ChecksumLanes) -> UInt64 {
-        // No more alignment than the stack has: memory for more comes from the heap, a sixth of the checksum of a page.
+        // A greater alignment than the stack's would need heap memory, which costs a sixth of the checksum of a page.
         // SAFETY: the memory is initialised by `deriveSecret` before it is read, and used only within the closure.
         unsafe withUnsafeTemporaryAllocation(byteCount: 8 * Secret.wordCount, alignment: 16) { memory in
             let secret = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
@@ -35,7 +35,7 @@ package enum LongChecksum {
         let stripeByteCount = 64
         let stripesPerBlock = 16
         var lanes = start
-        // The last stripe is taken from the very end, whether or not it overlaps the one before.
+        // The last stripe is the last 64 bytes, even if it overlaps the one before.
         var offset = 0
         var stripe = 0
         while offset &+ stripeByteCount < bytes.count {

@@ -1,4 +1,4 @@
-// Overflow pages: a value that is too large for a leaf lies whole in a chain of them.
+// Overflow pages: a chain of them stores the whole of a value that is too large for a leaf.
 //
 // Invariants
 //   1. All pages of a chain but the last are full; `contentStart` says where the value's bytes end in a page.
@@ -15,14 +15,14 @@ package enum OverflowLayout {
 extension PageView {
     /// The next overflow page of the chain, 0 if this is the last.
     package var overflowNext: PageNumber { u32(OverflowLayout.next) }
-    /// How many pages from this one on lie next to each other.
+    /// The number of pages of the chain, from this one on, that are consecutive in the file.
     package var overflowRunLength: Int { Int(u32(OverflowLayout.runLength)) }
     /// The part of the value that this page holds.
     package var overflowPayload: ByteString {
         bytes(OverflowLayout.payload, contentStart &- OverflowLayout.payload)
     }
 
-    /// Makes this an overflow page that holds `payload`.
+    /// Formats this as an overflow page that holds `payload`.
     package func formatOverflow(
         number: PageNumber, treeID: UInt32, next: PageNumber, runLength: Int, payload: ByteString
     ) {

@@ -21,7 +21,7 @@ package enum PageLayout {
     package static let headerByteCount = 32
 }
 
-/// What a page holds.
+/// The type of a page, as stored in its header.
 package enum PageType: UInt8, Sendable, CaseIterable {
     case interiorBytes = 1
     case leafBytes = 2
@@ -64,10 +64,10 @@ extension PageView {
         case .overflow, .bitmap, .free, nil: false
         }
     }
-    /// How many cells a tree page has.
+    /// The number of cells of a tree page.
     @inline(__always)
     package var cellCount: Int { Int(u16(PageLayout.cellCount)) }
-    /// Where the cells begin (tree pages), where the value ends (overflow pages).
+    /// The offset where the cells begin (tree pages) or where the value ends (overflow pages).
     @inline(__always)
     package var contentStart: Int { Int(u16(PageLayout.contentStart) &- 1) &+ 1 }
 
@@ -93,7 +93,7 @@ extension PageView {
 
     /// The bytes between slots and cells (tree pages) or after the value (overflow pages) that the log may leave out.
     ///
-    /// Total: gives an empty range for a page whose header makes no sense.
+    /// Total: returns an empty range if the header makes no sense.
     package var holeRange: Range<Int> {
         let range: (start: Int, end: Int)
         switch PageType(rawValue: typeByte) {
@@ -107,7 +107,7 @@ extension PageView {
         return range.start..<range.end
     }
 
-    /// Makes the page ready to be written: clears its gap, sets `lsn`, and returns (and stores) the checksum.
+    /// Prepares the page to be written: clears its gap, sets `lsn`, and stores and returns the checksum.
     @discardableResult
     package func seal(lsn: UInt64, storeSeed: UInt64) -> UInt64 {
         clear(holeRange)

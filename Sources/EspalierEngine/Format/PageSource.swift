@@ -1,27 +1,27 @@
-// Where the tree's pages come from: the seam between the tree above and the pager (or an array, in tests) below.
+// The source of a tree's pages: the seam between the tree above and the pager (or an array, in tests) below.
 //
 // Invariants
-//   1. A pinned page stays where it is, and readable, until its pin is gone. An operation of the tree holds at most
-//      eight pins at a time, and none between two operations, except a cursor: it keeps its leaf pinned.
-//   2. `pin` and `edit` give only pages that `PageValidation` accepted; what two pages say about each other
-//      (tree, level, fences) is the tree's to check.
+//   1. A pinned page stays at its address, and readable, until its pin is destroyed. An operation of the tree holds at
+//      most eight pins at a time, and none between two operations; only a cursor keeps its leaf pinned.
+//   2. `pin` and `edit` return only pages that `PageValidation` accepted; the tree checks what pages say about each
+//      other (tree, level, fences).
 
 package import Synchronization
 
-/// A pinned page: its bytes stay in place while the pin lives, and may be written if it came from `edit`.
+/// A pinned page: its bytes stay in place while the pin exists, and may be written if `edit` returned it.
 @safe
 package struct PagePin: ~Copyable {
     /// The page's number.
     package let number: PageNumber
     /// The page's bytes, valid as long as this pin.
     package let view: PageView
-    /// A pin counter that goes down by one with this pin, if the source counts pins.
+    /// The pin counter that `deinit` decrements, if the source counts pins.
     ///
     /// A plain pointer, so that unpinning costs no reference counting.
     // SAFETY: the source keeps its counters for its whole life, and sources outlive their pins.
     private let counter: UnsafeMutablePointer<Atomic<Int32>>?
 
-    /// States a pin; the source has already counted it.
+    /// A pin that the source has already counted.
     @inline(__always)
     package init(number: PageNumber, view: PageView, counter: UnsafeMutablePointer<Atomic<Int32>>?) {
         self.number = number
@@ -37,33 +37,33 @@ package struct PagePin: ~Copyable {
     }
 }
 
-/// Something pages can be read from: a snapshot, a write transaction, an array.
+/// A source from which pages are read: a snapshot, a write transaction, an array.
 package protocol PageSource {
     /// Bytes per page.
     var pageSize: Int { get }
     /// The number of pages of the store; no reference to a page at or beyond it is followed.
     var pageCount: UInt32 { get }
     /// How often pages of this source have been changed: constant for a snapshot, higher after each `edit`,
-    /// `allocate` and `free` of a write transaction. Cursors compare it to know whether their place still stands.
+    /// `allocate` and `free` of a write transaction. Cursors compare it to know whether their position is still valid.
     var changeCount: UInt64 { get }
     /// Whether `changeCount` can grow.
     var canChange: Bool { get }
     /// Pins the newest version of `page` that this source sees.
     func pin(_ page: PageNumber) throws(StorageError) -> PagePin
-    /// Says that `page` will be pinned soon: what has to be looked at to find it may be brought into the processor's
-    /// cache meanwhile.
+    /// Announces that `page` will be pinned soon, so that the source can load what it needs to find the page into the
+    /// processor's cache.
     func expect(_ page: PageNumber)
 }
 
-/// Something whose pages can be changed: a write transaction, an array.
+/// A source whose pages can be changed: a write transaction, an array.
 package protocol WritablePageSource: PageSource {
     /// Pins `page` for writing (a private copy of the transaction, made at the first call).
     func edit(_ page: PageNumber) throws(StorageError) -> PagePin
-    /// Takes 1 to `count` fresh pages that follow each other, zeroed, if possible close after `near`.
+    /// Allocates 1 to `count` consecutive pages, zeroed, if possible soon after `near`.
     ///
-    /// The tree writes their headers; LSN and checksum are the source's business (`PageView.seal`).
+    /// The tree writes their headers; the source sets LSN and checksum (`PageView.seal`).
     func allocate(near: PageNumber, count: Int) throws(StorageError) -> (first: PageNumber, count: Int)
-    /// Gives `page` back.
+    /// Frees `page`.
     ///
     /// - Throws: `corruption(.pageReachedTwice)` if it is free already.
     func free(_ page: PageNumber) throws(StorageError)

@@ -1,23 +1,23 @@
-// What a page on its own can violate: checked once, when it comes from a file. Afterwards hot code loads unchecked.
+// The rules that a page can break on its own: checked once, when it is read. Afterwards hot code loads unchecked.
 //
 // Invariants
-//   1. Total: any bytes give an answer; no load depends on bytes that were not checked before.
-//   2. An accepted tree page is safe to search and to change: every offset and length that later code follows lies
+//   1. Validation is total: any bytes have a result; no load depends on bytes that were not checked before.
+//   2. An accepted tree page is safe to search and to change: every offset and length that later code follows is
 //      within the page, and cells, fragments and gap add up.
-//   3. What needs a second page (tree, level of the parent, fences of neighbours) is not checked here but by the tree.
+//   3. The tree checks the rules that need a second page (tree, level of the parent, fences of neighbours).
 
 /// The checks of one page.
 package struct PageValidation {
     private let view: PageView
     private let number: PageNumber
 
-    /// How much is checked.
+    /// The set of rules to check; each depth includes the ones before it.
     package enum Depth {
-        /// All that later code relies on, and the order of keys.
+        /// Everything that later code relies on, and the order of keys.
         case load
-        /// Also what costs more: that no two cells overlap.
+        /// Also a rule that costs more to check: no two cells overlap.
         case thorough
-        /// Also what holds only for pages as they are written: gaps and unused tails are zero.
+        /// Also a rule for pages as they are written: gaps and unused tails are zero.
         case sealed
     }
 
@@ -141,7 +141,7 @@ package struct PageValidation {
         guard count > 0 else { return }
         var previous = view.integerKey(0)
         let low = view.integerLowFence
-        // A separator equal to the low fence would give its left child no key at all.
+        // A separator equal to the low fence would leave its left child without any key.
         let isInside = view.isLeaf || view.lowFenceByteCount == 0 ? previous >= low : previous > low
         try require(isInside, .keyOutsideFences, at: TreeLayout.slots)
         for index in 1..<max(count, 1) {
@@ -153,7 +153,7 @@ package struct PageValidation {
         try require(isBelow, .keyOutsideFences, at: TreeLayout.slots + 8 * (count - 1))
     }
 
-    /// Where the cells of a page lie: read once, as what is read in a loop is most of what a check costs.
+    /// The cell area of a page: read once, because the reads in the loop are most of the cost of a check.
     private struct CellArea {
         let start: Int
         let end: Int
@@ -161,7 +161,7 @@ package struct PageValidation {
         init(of view: PageView) { (start, end) = (view.contentStart, view.contentEnd) }
     }
 
-    /// Checks that the leaf cell at `offset` lies in the cell area; returns its byte count.
+    /// Checks that the leaf cell at `offset` is within the cell area; returns its byte count.
     @inline(__always)
     private func checkLeafCell(
         at offset: Int, keyByteCount: Int, in area: CellArea, limit: Int

@@ -1,10 +1,10 @@
 // A view of the bytes of one page in memory: a trivial value, no reference count, no class per page.
 //
 // Invariants
-//   1. The bytes belong to somebody else (a pin, a scratch buffer) who outlives the view.
-//   2. Loads are not checked in release builds: whoever reads offsets out of a page does so only after
-//      `PageValidation` accepted the page, or compares them with `byteCount` first.
-// SAFETY: by invariant 1 the bytes are there, and by invariant 2 (asserted in debug builds) each access is in bounds.
+//   1. A view does not own its bytes: their owner (a pin, a scratch buffer) outlives the view.
+//   2. Loads are not checked in release builds: a caller follows an offset that it read from a page only after
+//      `PageValidation` accepted the page, or compares it with `byteCount` first.
+// SAFETY: by invariant 1 the bytes are alive, and by invariant 2 (asserted in debug builds) each access is in bounds.
 
 /// The bytes of one page.
 @safe
@@ -85,7 +85,7 @@ package struct PageView {
         unsafe (base + target).copyMemory(from: base + source, byteCount: count)
     }
 
-    /// Copies `count` bytes of `other` here.
+    /// Copies `count` bytes of `other` to `target` in this page.
     @inline(__always)
     package func copy(from other: PageView, at source: Int, to target: Int, count: Int) {
         assert(count >= 0 && target >= 0 && target + count <= byteCount)
@@ -109,7 +109,7 @@ package struct PageView {
         unsafe (base + range.lowerBound).initializeMemory(as: UInt8.self, repeating: 0, count: range.count)
     }
 
-    /// The bytes from `offset` on.
+    /// The `count` bytes from `offset` on.
     @inline(__always)
     package func bytes(_ offset: Int, _ count: Int) -> ByteString {
         assert(offset >= 0 && count >= 0 && offset + count <= byteCount, "bytes \(offset) + \(count) of \(byteCount)")
@@ -118,14 +118,14 @@ package struct PageView {
     }
 }
 
-/// Bytes that belong to somebody else, compared as unsigned bytes.
+/// A view of bytes, compared as unsigned bytes.
 ///
-/// A trivial value; the owner of the bytes must outlive it.
+/// A trivial value that does not own the bytes; their owner must outlive it.
 @safe
 package struct ByteString {
     /// The first byte.
     package let base: UnsafeRawPointer
-    /// How many.
+    /// The number of bytes.
     package let count: Int
 
     /// Views `count` bytes from `base` on.
@@ -135,10 +135,10 @@ package struct ByteString {
         self.count = count
     }
 
-    /// Views a buffer; an empty one may have no address.
+    /// Views a buffer; an empty buffer may have no address.
     @inline(__always)
     package init(_ buffer: UnsafeRawBufferPointer) {
-        // SAFETY: an empty string is never read, so any address will do for it.
+        // SAFETY: an empty string is never read, so any address is valid for it.
         unsafe base = buffer.baseAddress ?? UnsafeRawPointer(bitPattern: 8).unsafelyUnwrapped
         count = buffer.count
     }
@@ -166,7 +166,7 @@ package struct ByteString {
         return unsafe ByteString(base: base, count: length)
     }
 
-    /// The first four bytes as a big-endian integer, filled up with zeros: orders as the bytes do.
+    /// The first four bytes as a big-endian integer, padded with zeros: it orders as the bytes do.
     @inline(__always)
     package var head: UInt32 {
         // SAFETY: each load lies within `count`.
@@ -176,7 +176,7 @@ package struct ByteString {
         return head
     }
 
-    /// How many bytes at the beginning are the same as in `other`.
+    /// The length of the common prefix with `other`, in bytes.
     package func commonPrefix(with other: ByteString) -> Int {
         let limit = min(count, other.count)
         var index = 0
@@ -192,7 +192,7 @@ package struct ByteString {
         return index
     }
 
-    /// Negative, zero or positive as these bytes order before, with or after `other`.
+    /// Negative, zero or positive if these bytes are less than, equal to or greater than `other`.
     @inline(__always)
     package func compare(_ other: ByteString) -> Int {
         let limit = min(count, other.count)

@@ -1,9 +1,9 @@
-// Memory for bytes on their way between files and pages.
+// Temporary memory for bytes that are copied between files and pages.
 
-/// Memory for bytes on their way, freed at the end of its scope.
+/// Temporary memory, freed at the end of its scope.
 @safe
 package struct ScratchBytes: ~Copyable {
-    /// The bytes, not initialised in the beginning.
+    /// The bytes, which `init` does not initialise.
     package let buffer: UnsafeMutableRawBufferPointer
 
     /// Allocates `byteCount` bytes.
@@ -14,7 +14,7 @@ package struct ScratchBytes: ~Copyable {
 
     deinit { unsafe buffer.deallocate() }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     package var byteCount: Int { unsafe buffer.count }
 
     /// Views the bytes from `offset` on.
@@ -46,7 +46,7 @@ package struct ScratchBytes: ~Copyable {
         unsafe try file.writeFully(UnsafeRawBufferPointer(rebasing: buffer[range]), at: offset)
     }
 
-    /// Reads from a file to the bytes in `range`; returns how many there were.
+    /// Reads from a file into the bytes in `range`; returns how many bytes the file had.
     package func read(_ range: Range<Int>, from file: any StorageFile, at offset: UInt64) throws(StorageError) -> Int {
         precondition(range.lowerBound >= 0 && range.upperBound <= byteCount)
         // SAFETY: in bounds by the line above.

@@ -2,7 +2,7 @@
 //
 // Invariants (on disk: never change them within a major version)
 //   1. The page size of a store is a power of two from 4,096 to 65,536. Trees over an array of pages (tests) may be
-//      as small as 512, so that splits come quickly.
+//      as small as 512, so that a few entries cause splits.
 //   2. A leaf can always hold two cells of the greatest size beside two fences of the greatest length; therefore a
 //      split into two pages always exists.
 
@@ -36,11 +36,11 @@ package struct StoreGeometry: Hashable, Sendable {
 
     /// The greatest byte count of a bytes key.
     package var keyByteCountMax: Int { (pageSize - 96) / 4 }
-    /// The greatest byte count of a cell together with its slot; what is larger goes to overflow pages.
+    /// The greatest byte count of a cell with its slot; an entry that needs more has its value in overflow pages.
     package var cellByteCountMax: Int { pageSize / 4 }
     /// The bytes of a value that one overflow page holds.
     package var overflowByteCount: Int { pageSize - OverflowLayout.payload }
-    /// How many pages one bitmap page describes, itself among them.
+    /// The number of pages that one bitmap page describes, itself included.
     package var pagesPerBitmap: Int { (pageSize - BitmapLayout.bits) * 8 }
 
     /// The bitmap page that describes `page`.
@@ -65,7 +65,7 @@ package enum FixedPlace {
     package static let catalogRoot: PageNumber = 2
     /// The number of the catalog tree.
     package static let catalogTreeID: UInt32 = 1
-    /// The number of the first tree that an application makes.
+    /// The number of the first tree that an application creates.
     package static let firstTreeID: UInt32 = 2
     /// The number of pages of an empty store: superblock, bitmap, catalog root.
     package static let initialPageCount: UInt32 = 3

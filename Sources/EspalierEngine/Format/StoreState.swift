@@ -1,4 +1,4 @@
-// What is true of the whole store after one commit: the little that a snapshot needs beside the page versions.
+// The state of the whole store after one commit: all that a snapshot needs besides the page versions.
 
 /// The state of a store after a commit.
 package struct StoreState: Hashable, Sendable {
@@ -10,14 +10,14 @@ package struct StoreState: Hashable, Sendable {
     package var chain: UInt64
     /// Pages of the store, free ones included.
     package var pageCount: UInt32
-    /// How many of them are free.
+    /// The number of free pages.
     package var freeCount: UInt32
     /// The root of the catalog tree.
     package var catalogRoot: PageNumber
     /// The number that the next tree gets.
     package var nextTreeID: UInt32
 
-    /// The state that an increment describes: no log goes on from it.
+    /// The state that an increment describes; no log continues from it.
     init(
         transactionID: UInt64, commitLSN: UInt64, pageCount: UInt32, freeCount: UInt32, catalogRoot: PageNumber,
         nextTreeID: UInt32

@@ -1,8 +1,8 @@
-// The superblock: who the store is and how to read it. Written when the store is made, and never logged.
+// The superblock: the identity of the store and how to read it. Written when the store is created, and never logged.
 //
 // Invariants (on disk: never renumber)
-//   1. Page 0 of a store = superblock (512 bytes), checkpoint slot A (512), slot B (512), gap (512), and at 2,048 a
-//      copy of the superblock, for salvage. All else in page 0 is zero.
+//   1. Page 0 of a store = superblock (512 bytes), three checkpoint slots (512 each), and at 2,048 a copy of the
+//      superblock, for salvage. All other bytes of page 0 are zero.
 //   2. Unknown bits in `incompatible` forbid opening, unknown bits in `readOnlyCompatible` forbid writing.
 
 /// Offsets of the superblock's fields.
@@ -23,15 +23,15 @@ package enum SuperblockLayout {
     package static let reserved = 120
     package static let checksum = 504  // u64
     package static let byteCount = 512
-    /// Where the checkpoint slots begin in page 0.
+    /// The byte offsets of the checkpoint slots in page 0.
     package static let slots = [512, 1024, 1536]
-    /// Where the copy of the superblock begins in page 0.
+    /// The byte offset of the copy of the superblock in page 0.
     package static let mirror = 2048
-    /// How much of page 0 is used.
+    /// The number of used bytes of page 0.
     package static let usedByteCount = 2560
 }
 
-/// What the engine knows of the format.
+/// The versions and features of the format that this engine knows.
 package enum FormatVersion {
     package static let major: UInt16 = 1
     package static let minor: UInt16 = 0
@@ -41,11 +41,11 @@ package enum FormatVersion {
     package static let knownIncompatible: UInt64 = 0
     /// Feature bits that this engine can write.
     package static let knownReadOnlyCompatible: UInt64 = 0
-    /// `ESPALIER`, then line ends that a text-mode copy mangles, then what marks a store.
+    /// `ESPALIER`, then line ends that a text-mode copy mangles, then a byte that means a store.
     package static let storeMagic: [UInt8] = magic(ending: 1)
-    /// The same for a log.
+    /// The same with a byte that means a log.
     package static let logMagic: [UInt8] = magic(ending: 2)
-    /// The same for an increment.
+    /// The same with a byte that means an increment.
     package static let incrementMagic: [UInt8] = magic(ending: 3)
 
     private static func magic(ending last: UInt8) -> [UInt8] {
@@ -68,13 +68,13 @@ package struct Superblock: Hashable, Sendable {
     package var hashSeed: UInt64
     /// Nanoseconds since 1970.
     package var creationTime: UInt64
-    /// At most 32 bytes of UTF-8: who made the store.
+    /// The program that created the store: at most 32 bytes of UTF-8.
     package var creator: [UInt8]
-    /// The application's own mark and the version of what it stores.
+    /// The application's own mark, and the version of its content.
     package var applicationID: UInt32
     package var applicationVersion: UInt32
 
-    /// States the superblock of a new store.
+    /// The superblock of a new store; `storeIdentifier` has 16 bytes, `creator` at most 32.
     package init(
         pageSize: Int, storeIdentifier: [UInt8], hashSeed: UInt64, creationTime: UInt64,
         creator: [UInt8] = [UInt8]("espalier 1".utf8), applicationID: UInt32 = 0, applicationVersion: UInt32 = 0
@@ -89,7 +89,7 @@ package struct Superblock: Hashable, Sendable {
         self.applicationVersion = applicationVersion
     }
 
-    /// Whether a feature bit is set that allows reading only.
+    /// Whether the store has a feature with which this engine can only read it.
     package var isReadOnlyForUs: Bool { readOnlyCompatible & ~FormatVersion.knownReadOnlyCompatible != 0 }
 
     /// The 512 bytes of the superblock.
@@ -112,7 +112,7 @@ package struct Superblock: Hashable, Sendable {
         return record.bytes
     }
 
-    /// Reads 512 bytes; `bytes` may be longer.
+    /// Decodes the first 512 bytes of `bytes`.
     ///
     /// - Throws: `notAStore` (too short, wrong or mangled magic, checksum), `unsupportedFormat`, `unsupportedFeatures`,
     ///   `corruption(.superblockField)`.
@@ -152,7 +152,7 @@ package struct Superblock: Hashable, Sendable {
         applicationVersion = bytes.loadUInt32(at: SuperblockLayout.applicationVersion)
     }
 
-    /// Reads the copy of the superblock in the bytes of page 0.
+    /// Decodes the copy of the superblock in the bytes of page 0.
     ///
     /// - Throws: as `init(decoding:)`.
     package init(decodingCopyIn page: RawSpan) throws(StorageError) {
@@ -163,7 +163,7 @@ package struct Superblock: Hashable, Sendable {
     private static func checkMagic(_ bytes: RawSpan) throws(StorageError) {
         let found = bytes.loadBytes(at: SuperblockLayout.magic, count: 16)
         guard found != FormatVersion.storeMagic else { return }
-        // The name is there, but not the line ends after it: a copy in text mode changed them.
+        // The name matches, but not the line ends after it: a copy in text mode changed them.
         throw .opening(.notAStore(found.starts(with: FormatVersion.storeMagic.prefix(8)) ? .textMangled : .wrongMagic))
     }
 }

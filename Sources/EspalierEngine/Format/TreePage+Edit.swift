@@ -1,12 +1,12 @@
-// Changing one tree page in place: inserting, removing and packing cells.
+// Changes one tree page in place: inserts, removes and packs cells.
 //
 // Invariants
 //   1. After each function the page is one that `PageValidation` accepts.
 //   2. Cells + fragments = cell area, always; a page without cells has no fragments.
-//   3. A function that returns `false` has changed nothing but the places of cells.
+//   3. A function that returns `false` has at most moved cells.
 
 extension PageView {
-    /// Whether `byteCount` bytes of cell and its slot fit, perhaps after packing.
+    /// Whether a cell of `byteCount` bytes and its slot fit, possibly after packing.
     package func hasRoom(forCell byteCount: Int) -> Bool {
         contentStart &- slotsEnd &+ fragmentByteCount >= byteCount &+ slotByteCount
     }
@@ -35,7 +35,7 @@ extension PageView {
         return true
     }
 
-    /// Gives an integer page another end; its cells stay as they are.
+    /// Sets the high fence of an integer page; its cells stay as they are.
     package func setIntegerHighFence(_ key: UInt64) {
         assert(cellCount > 0 && integerKey(cellCount - 1) < key, "invariant 1: no key is behind the fence")
         set(UInt16(8), at: TreeLayout.highFenceByteCount)
@@ -83,9 +83,9 @@ extension PageView {
         }
     }
 
-    /// Replaces the value of entry `index` of a leaf by one that takes no more bytes in the cell.
+    /// Replaces the value of entry `index` of a leaf with one that needs no more bytes in the cell.
     ///
-    /// - Returns: `false` if it takes more.
+    /// - Returns: `false` if it needs more.
     package func replaceValue(_ index: Int, _ value: StoredValue) -> Bool {
         let offset = cellOffset(index)
         let oldByteCount = Int(u16(offset) & ~TreeLayout.overflowFlag)
@@ -100,13 +100,13 @@ extension PageView {
 
     /// Removes entries or separators in `range`.
     ///
-    /// In an interior page each takes the child to its left with it.
+    /// In an interior page, the child to the left of each separator is removed too.
     package func removeCells(_ range: Range<Int>) {
         assert(range.lowerBound >= 0 && range.upperBound <= cellCount, "cells \(range) of \(cellCount)")
         for index in range {
             let length = cellByteCount(index)
             guard length > 0 else { continue }
-            // The lowest cell gives its bytes back to the gap; any other leaves a fragment.
+            // The bytes of the lowest cell become part of the gap; those of any other become a fragment.
             let offset = cellOffset(index)
             if offset == contentStart { setContentStart(offset &+ length) } else { addFragments(length) }
         }
@@ -137,7 +137,7 @@ extension PageView {
         assert(checkCellArea())
     }
 
-    /// Asserts invariant 2 of a page of few cells; to be called in `assert`.
+    /// Asserts invariant 2 for a page of up to 16 cells; to be called in `assert`.
     ///
     /// O(cells).
     private func checkCellArea() -> Bool {
@@ -173,7 +173,7 @@ extension PageView {
         let count = cellCount
         let keys = TreeLayout.slots
         let seconds = keys &+ 8 &* count
-        // From the back: each move lands on bytes that were moved away before.
+        // From the back, so that each move overwrites only bytes that were moved before.
         let tail = seconds &+ payloadByteCount &* index
         move(from: tail, to: tail &+ 8 &+ payloadByteCount, count: payloadByteCount &* (count &- index))
         move(from: seconds, to: seconds &+ 8, count: payloadByteCount &* index)
@@ -225,10 +225,10 @@ package struct ScratchPage: ~Copyable {
     /// The memory.
     package let view: PageView
 
-    /// Takes `byteCount` bytes; their content is not defined.
+    /// Allocates `byteCount` bytes; their content is undefined.
     package init(byteCount: Int) {
         assert(byteCount > 0, "\(byteCount) bytes")
-        // SAFETY: freed by `deinit`; whoever takes the view promises to be done with it by then.
+        // SAFETY: freed by `deinit`; no view of the memory is used after that.
         unsafe view = PageView(
             base: UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 16), byteCount: byteCount)
     }

@@ -1,20 +1,19 @@
-// Finding a key in a tree page.
+// Finds a key in a tree page.
 //
 // Invariants
-//   1. The answer is right for any key, also for one outside the page's fences.
+//   1. The result is right for any key, also for one outside the page's fences.
 //   2. The search of integer pages has no branch that depends on the keys; that of bytes pages decides by the four-byte
 //      heads in the slots, and looks at cells only where heads are equal.
 
 import Synchronization
 
-/// Where a key is, or would be, in a page.
+/// The position where a key is, or would be, in a page.
 package struct SlotPosition {
     /// The number of keys below the one that was searched.
     package let index: Int
     /// Whether the key at `index` is the one that was searched.
     package let isExact: Bool
 
-    /// States a position.
     @inline(__always)
     package init(index: Int, isExact: Bool) {
         assert(index >= 0, "place \(index)")
@@ -22,7 +21,7 @@ package struct SlotPosition {
         self.isExact = isExact
     }
 
-    /// In an interior page: the child that holds the key.
+    /// In an interior page: the index of the child that holds the key.
     @inline(__always)
     package var childIndex: Int { isExact ? index &+ 1 : index }
 }
@@ -36,22 +35,22 @@ extension PageView {
         hasIntegerKeys ? position(ofInteger: key.integer) : position(ofBytes: key.bytes)
     }
 
-    /// Begins to bring what a search looks at into the processor's cache: most of the slots, and the fences.
+    /// Begins to load the bytes that a search reads into the processor's cache: most of the slots, and the fences.
     ///
-    /// In a search each load tells where the next one goes, so it waits for one after the other; for these it does not.
-    /// That is worth it in leaves: those above them are mostly there. Look-ups in a store of 50 MiB take 5 % less time.
+    /// In a search each load determines the next one, so they run one after the other; these loads overlap. Worthwhile
+    /// for leaves, because interior pages are mostly cached (EspalierEngine.docc/Decisions.md).
     @inline(__always)
     package func expectSearch() {
         guard byteCount >= 1024 else { return }
-        // SAFETY: in bounds; any byte is an atomic one, and such loads are not left out, even if nobody looks.
+        // SAFETY: in bounds; any byte can be loaded atomically, and the compiler keeps such loads if they are unused.
         let bytes = unsafe base.assumingMemoryBound(to: Atomic<UInt8>.self)
         for line in 1..<13 { _ = unsafe bytes[64 &* line].load(ordering: .relaxed) }
         _ = unsafe bytes[byteCount &- 1].load(ordering: .relaxed)
     }
 
-    /// Finds `key`, which probably is not there and belongs at `guess`.
+    /// Finds `key`, which is probably absent and belongs at `guess`.
     ///
-    /// O(1) if so: a run of insertions in order compares two keys.
+    /// O(1) in that case: an insertion in a run in order compares two keys.
     @inline(__always)
     package func position(of key: TreeKey, expectedAt guess: Int) -> SlotPosition {
         if !hasIntegerKeys, isPlace(guess, of: key.bytes) { return SlotPosition(index: guess, isExact: false) }
@@ -76,7 +75,7 @@ extension PageView {
         guard count > 0 else { return SlotPosition(index: 0, isExact: false) }
         var first = 0
         var length = count
-        // The length does not depend on the comparison, so the compiler makes a conditional move of the rest: a
+        // The length does not depend on the comparison, so the compiler emits a conditional move for the rest: a
         // mispredicted branch per step would cost more than the loads.
         while length > 1 {
             let half = length &>> 1
@@ -100,7 +99,7 @@ extension PageView {
         let head = suffix.head
         var first = lowerBound(ofHead: head, in: 0..<count)
         guard first < count, self.head(first) == head else { return SlotPosition(index: first, isExact: false) }
-        // Mostly one key has this head, so the end is searched only if the next one has it, too.
+        // Usually one key has this head, so the end of the range is searched only if the next key has it too.
         var end = first &+ 1
         if end < count, self.head(end) == head {
             end = head == UInt32.max ? count : lowerBound(ofHead: head &+ 1, in: end..<count)

@@ -2,10 +2,10 @@
 //
 // Invariants (on disk: never renumber)
 //   1. From the front: header (32), sub-header (16), slots; from the back: fences, cells; between them the gap.
-//   2. Integer pages keep their keys in one array and what belongs to them in a second one, so that a search touches
-//      only keys. Slots of bytes pages carry the first four bytes of the key after the page's prefix.
+//   2. Integer pages keep their keys in one array, and cell offsets or children in a second one, so that a search
+//      touches only keys. Slots of bytes pages contain the first four bytes of the key after the page's prefix.
 //   3. low fence <= every key < high fence. A missing low fence stands for the least key, a missing high fence for
-//      "no bound". The prefix of a bytes page is what both fences begin with; cells leave it out.
+//      "no bound". The prefix of a bytes page is the common prefix of both fences; cells leave it out.
 //   4. In an interior page, child i holds the keys below key i (and not below key i - 1), the right child the rest.
 
 /// Offsets of the fields of a tree page.
@@ -30,22 +30,22 @@ package enum TreeLayout {
 
     /// The two bytes at the beginning of each leaf cell: byte count of the value, and in the highest bit the flag.
     @inlinable package static var valueWordByteCount: Int { 2 }
-    /// Set in the value word if the value lies in overflow pages.
+    /// Set in the value word if the value is in overflow pages.
     @inlinable package static var overflowFlag: UInt16 { 0x8000 }
-    /// What a leaf cell then holds in place of the value: byte count u64, first page u32.
+    /// The size of the reference that the leaf cell then has in place of the value: byte count u64, first page u32.
     package static let overflowReferenceByteCount = 12
-    /// The child before each interior cell of a bytes page.
+    /// The size of the child number at the beginning of each interior cell of a bytes page.
     package static let childByteCount = 4
 }
 
-/// A value as a leaf holds it: a trivial value; an inline one is valid as long as its bytes.
+/// A value as a leaf stores it: trivial; an inline value is valid as long as its bytes.
 package enum StoredValue {
     /// In the leaf itself.
     case inline(ByteString)
     /// In a chain of overflow pages.
     case overflow(first: PageNumber, byteCount: UInt64)
 
-    /// The bytes it takes in a leaf cell after the value word.
+    /// Its size in a leaf cell after the value word, in bytes.
     @inline(__always)
     package var cellByteCount: Int {
         switch self {
@@ -101,10 +101,10 @@ extension PageView {
         }
         return TreeLayout.bytesSlotByteCount
     }
-    /// Where the slots end.
+    /// The offset where the slots end.
     @inline(__always)
     package var slotsEnd: Int { TreeLayout.slots &+ cellCount &* slotByteCount }
-    /// Where the cell area ends and the fences begin.
+    /// The offset where the cell area ends and the fences begin.
     @inline(__always)
     package var contentEnd: Int {
         hasIntegerKeys
@@ -114,7 +114,7 @@ extension PageView {
     package var usedByteCount: Int {
         contentEnd &- TreeLayout.slots &- (contentStart &- slotsEnd) &- fragmentByteCount
     }
-    /// The bytes of all but the gap and fragments: what the page would have to have at least.
+    /// The bytes of the page without gap and fragments: the least page size for this content.
     package var occupiedByteCount: Int { byteCount &- (contentStart &- slotsEnd) &- fragmentByteCount }
     /// The bytes that slots and cells could use.
     package var capacity: Int { contentEnd &- TreeLayout.slots }
@@ -129,7 +129,7 @@ extension PageView {
     /// The high fence of a bytes page (empty if there is none).
     @inline(__always)
     package var highFence: ByteString { bytes(byteCount &- highFenceByteCount, highFenceByteCount) }
-    /// What all keys of a bytes page begin with.
+    /// The prefix of all keys of a bytes page.
     @inline(__always)
     package var prefix: ByteString {
         bytes(byteCount &- highFenceByteCount &- lowFenceByteCount, prefixByteCount)
@@ -141,7 +141,7 @@ extension PageView {
     @inline(__always)
     package var integerHighFence: UInt64 { u64(byteCount &- 8) }
 
-    /// Whether `key` may lie in this page.
+    /// Whether `key` is within the fences of this page.
     package func fencesContain(_ key: TreeKey) -> Bool {
         assert(isTreePage, "page \(storedNumber) has no fences")
         if hasIntegerKeys {
@@ -175,13 +175,13 @@ extension PageView {
     @inline(__always)
     package func integerKey(_ index: Int) -> UInt64 { u64(TreeLayout.slots &+ 8 &* index) }
 
-    /// Where cell `index` of a leaf or of a bytes page begins.
+    /// The offset of cell `index` of a leaf or of a bytes page.
     @inline(__always)
     package func cellOffset(_ index: Int) -> Int {
         hasIntegerKeys ? Int(u16(TreeLayout.slots &+ 8 &* cellCount &+ 2 &* index)) : bytesCellOffset(index)
     }
 
-    /// Where cell `index` of a bytes page begins.
+    /// The offset of cell `index` of a bytes page.
     @inline(__always)
     package func bytesCellOffset(_ index: Int) -> Int { Int(u16(TreeLayout.slots &+ 8 &* index)) }
 
@@ -220,7 +220,7 @@ extension PageView {
         return u32(childOffset(index))
     }
 
-    /// Refers child `index` of an interior page to `page`.
+    /// Makes `page` child `index` of an interior page.
     package func setChild(_ index: Int, to page: PageNumber) {
         assert(!isLeaf && index >= 0 && index <= cellCount, "child \(index) of \(cellCount + 1)")
         set(page, at: childOffset(index))
@@ -249,7 +249,7 @@ extension PageView {
     }
 }
 
-/// A key given by a caller: an integer or bytes, as the tree has it.
+/// A key from a caller: an integer or bytes, depending on the tree.
 ///
 /// A trivial value; the owner of the bytes outlives it.
 package struct TreeKey {
@@ -262,7 +262,7 @@ package struct TreeKey {
     @inline(__always)
     package init(_ integer: UInt64) {
         self.integer = integer
-        // SAFETY: an empty string has no bytes that could go away.
+        // SAFETY: an empty string has no bytes whose owner could be destroyed.
         bytes = unsafe ByteString(UnsafeRawBufferPointer(start: nil, count: 0))
     }
 

@@ -1,11 +1,11 @@
-// Writing a tree page from beginning to end: what splits, merges and bulk loads produce.
+// Writes a whole tree page, for splits, merges, shifts, spreads and bulk loads.
 //
 // Invariants
-//   1. Fences are written first, since the prefix follows from them; then entries in ascending order, `count` of them.
-//   2. The caller has made sure that everything fits; a key that is shorter than the page's prefix is reported, not
+//   1. Fences are written first, because they determine the prefix; then `count` entries in ascending order.
+//   2. The caller has made sure that everything fits. A key that is shorter than the page's prefix is reported, not
 //      written: only a damaged page can hold one.
 
-/// What a page is, apart from its content.
+/// The identity of a tree page, apart from its entries and fences.
 package struct TreePageIdentity {
     package let number: PageNumber
     package let treeID: UInt32
@@ -14,7 +14,6 @@ package struct TreePageIdentity {
     /// Set in the root: the hash of the tree's name.
     package let rootTag: UInt32?
 
-    /// States what a page is.
     package init(number: PageNumber, treeID: UInt32, level: Int, isInteger: Bool, rootTag: UInt32? = nil) {
         self.number = number
         self.treeID = treeID
@@ -23,7 +22,7 @@ package struct TreePageIdentity {
         self.rootTag = rootTag
     }
 
-    /// What the page in `view` is.
+    /// The identity of the page in `view`.
     package init(of view: PageView) {
         number = view.storedNumber
         treeID = view.treeID
@@ -32,7 +31,7 @@ package struct TreePageIdentity {
         rootTag = view.flags & PageFlags.root != 0 ? view.rootTag : nil
     }
 
-    /// The page type that follows.
+    /// The page type for this level and kind of keys.
     package var type: PageType {
         if level == 0 { return isInteger ? .leafInteger : .leafBytes }
         return isInteger ? .interiorInteger : .interiorBytes
@@ -43,7 +42,7 @@ package struct TreePageIdentity {
 package struct TreePageBuilder {
     /// The page that is being written.
     ///
-    /// Its bytes must not be those that entries are taken from.
+    /// Its bytes must not overlap a page from which entries are appended.
     package let view: PageView
     private let isInteger: Bool
     private let isLeaf: Bool
@@ -101,7 +100,7 @@ package struct TreePageBuilder {
             return
         }
         let oldPrefix = other.prefixByteCount
-        // With a shorter prefix the key regains its middle from the old page's prefix; with a longer one it loses some.
+        // If the new prefix is shorter, a suffix regains bytes of the old prefix; if it is longer, a suffix loses some.
         let middle = prefixLength < oldPrefix ? other.prefix.dropping(prefixLength) : TreeKey(0).bytes
         let drop = max(0, prefixLength - oldPrefix)
         for source in range {
@@ -109,14 +108,14 @@ package struct TreePageBuilder {
             guard suffixLength >= 0 else {
                 throw .corrupt(.keyOutsideFences, page: other.storedNumber, tree: other.treeID)
             }
-            // What stands before each key, and behind it.
+            // The bytes before each key, and those after it.
             let (wordLength, valueLength) =
                 isLeaf
                 ? (TreeLayout.valueWordByteCount, Int(other.u16(start) & ~TreeLayout.overflowFlag))
                 : (TreeLayout.childByteCount, 0)
             let keyLength = middle.count &+ suffixLength
             take(wordLength &+ keyLength &+ valueLength)
-            // Rest of the key and value are copied at once, with bytes before them that are overwritten then.
+            // Copies the rest of the key and the value at once; the bytes copied before them are overwritten next.
             view.copy(
                 from: other, at: start &+ drop, to: offset &+ middle.count,
                 count: wordLength &+ suffixLength &+ valueLength)
@@ -139,7 +138,7 @@ package struct TreePageBuilder {
         append(try withoutPrefix(key.bytes), leftChild: leftChild)
     }
 
-    /// Ends the page; all entries must have been appended.
+    /// Finishes the page; all entries must have been appended.
     package func finish() {
         precondition(index == count, "\(index) of \(count) entries were written")
         precondition(offset >= view.slotsEnd, "cells overlap slots: \(offset) < \(view.slotsEnd)")

@@ -1,31 +1,30 @@
-// Appending to the log: frames are built one behind the other in a buffer, and written with one call per segment.
+// Appending to the log: frames are built in a buffer, one after the other; a write covers a segment or a full buffer.
 
-/// A page that is to be logged: its bytes are sealed in place.
+/// A page to append to the log, which seals its bytes in place.
 package struct LoggedPage {
     /// The page's number.
     package let number: PageNumber
-    /// The page's bytes, which belong to the transaction.
+    /// The page's bytes, owned by the transaction.
     package let view: PageView
 
-    /// States a page.
     package init(number: PageNumber, view: PageView) {
         self.number = number
         self.view = view
     }
 
-    /// The bytes its frame takes.
+    /// The size of its frame in bytes.
     package var frameByteCount: Int { FrameHeaderLayout.byteCount + view.byteCount - view.holeRange.count }
 }
 
 extension Log {
-    /// The bytes a commit frame takes.
+    /// The size of a commit frame in bytes.
     package static let commitByteCount = FrameHeaderLayout.byteCount + CommitRecordLayout.byteCount
 
-    /// Appends page frames, sealing the pages; without a commit they stay invisible to recovery.
+    /// Seals the pages and appends their frames; recovery ignores them unless a commit covers them.
     ///
-    /// Room must have been reserved.
+    /// The caller has reserved space for them.
     ///
-    /// - Returns: where each page lies now, in the order of `pages`.
+    /// - Returns: the place of each page's frame, in the order of `pages`.
     package func append(_ pages: [LoggedPage]) throws(StorageError) -> [LogPlace] {
         try lock.withLock { () throws(StorageError) in
             let saved = ring
@@ -41,11 +40,11 @@ extension Log {
         }
     }
 
-    /// Appends page frames and the commit that makes them, and frames appended before, a transaction.
+    /// Appends page frames and a commit frame that covers them and the frames in `earlier`.
     ///
     /// - Parameter earlier: versions of this transaction that were appended before, oldest first.
     /// - Parameter record: the state after the transaction; its `commitLSN` and `frameCount` are filled in here.
-    /// - Returns: where each page lies, the state with log position and chain, and the index that lists it all.
+    /// - Returns: the place of each page's frame, the state after the commit, and the index that lists all versions.
     package func commit(
         _ pages: [LoggedPage], after earlier: [(page: PageNumber, place: LogPlace)], record: CommitRecord,
         forgettingBefore checkpoint: UInt64
@@ -117,7 +116,7 @@ extension Log {
 
     private var currentSalt: UInt64 { ring.active.last?.salt ?? 0 }
 
-    /// Puts a frame header before the payload that is in the buffer already, and moves on behind both.
+    /// Writes the frame header before the payload, which is already in the buffer, and advances past both.
     private func addHeader(
         _ type: FrameType, page: PageNumber, payloadByteCount: Int, hole: Range<Int>, checksum: UInt64
     ) {
@@ -132,13 +131,13 @@ extension Log {
         ring.position += UInt64(header.frameByteCount)
     }
 
-    /// Sees to it that a frame fits into the segment and into the buffer.
+    /// Makes sure that the next frame fits into the segment and into the buffer.
     private func makeRoom(for frameByteCount: Int) throws(StorageError) {
         if remaining < frameByteCount {
             try closeSegment()
             openSegment()
         } else if buffered == 0 {
-            // SAFETY of the subtraction: a segment is active, because something remains of it.
+            // SAFETY of the subtraction: a segment is active, because bytes of it remain.
             locateBuffer()
         }
         if buffered + frameByteCount > buffer.byteCount { try flush() }
@@ -150,13 +149,13 @@ extension Log {
         bufferOffset = fileOffset(ofPlace: last.place) + ring.position - last.sequence * UInt64(segmentByteCount)
     }
 
-    /// Fills the rest of the segment with a padding frame, if a header fits, and writes what is buffered.
+    /// Fills the rest of the segment with a padding frame, if a header fits, and flushes the buffer.
     private func closeSegment() throws(StorageError) {
         let rest = remaining
         if rest >= FrameHeaderLayout.byteCount {
             if buffered == 0 { locateBuffer() }
             if buffered + FrameHeaderLayout.byteCount > buffer.byteCount { try flush() }
-            // Only the header is written: what a padding frame covers is never read.
+            // Only the header is written: the bytes that a padding frame covers are never read.
             let start = buffered
             addHeader(.padding, page: 0, payloadByteCount: rest - FrameHeaderLayout.byteCount, hole: 0..<0, checksum: 0)
             buffered = start + FrameHeaderLayout.byteCount
@@ -165,7 +164,7 @@ extension Log {
         assert(remaining < FrameHeaderLayout.byteCount, "\(remaining) bytes of a segment are left")
     }
 
-    /// Takes a vacant segment into use; its header goes into the buffer, before its first frame.
+    /// Makes a vacant segment the one to fill; writes its header to the buffer, before its first frame.
     private func openSegment() {
         precondition(!ring.vacant.isEmpty, "room was reserved")
         let segment = Segment(
@@ -184,7 +183,7 @@ extension Log {
         ring.position = start + UInt64(SegmentHeaderLayout.byteCount)
     }
 
-    /// Writes what is buffered.
+    /// Writes the buffer to the file.
     private func flush() throws(StorageError) {
         guard buffered > 0 else { return }
         assert(bufferOffset >= UInt64(LogHeaderLayout.byteCount), "byte \(bufferOffset) is in the log's header")

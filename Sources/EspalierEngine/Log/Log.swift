@@ -1,17 +1,17 @@
 // The write-ahead log: a ring of equal segments to which transactions are appended.
 //
 // Invariants
-//   1. `position` is the logical position of the next frame. Segment s covers positions s x segmentByteCount and
-//      following, so a position names its segment and its place in it, and no position is ever used twice for
-//      frames that were kept: those that an append which failed, or a transaction that was given up, left behind are
-//      overwritten.
+//   1. `position` is the logical position of the next frame, in bytes. Segment s covers the positions from
+//      s x segmentByteCount on, so a position determines its segment and its offset in it. No position is used twice
+//      for frames that are kept: later frames overwrite those of a failed append or of a transaction that was rolled
+//      back.
 //   2. `active` lists segments in use, oldest first, with consecutive sequence numbers; the last one is being filled.
-//      `vacant` lists the others, which were written once before (overwriting costs 69 us, growing 191 us per commit);
-//      only in recovery, which removes the log in the end, they are not.
+//      `vacant` lists the others. Each was written once before (overwriting costs 69 us, growing 191 us per commit),
+//      except in recovery, which removes the log in the end.
 //   3. A segment becomes vacant only when all of it is before the *durable* checkpoint (rule F3).
-//   4. Space is there before frames are built (rule F8); a failed append leaves position, chain and ring as they were,
-//      and what it wrote is overwritten by the next append or ignored by recovery.
-//   5. Who appends holds the writer gate. The lock orders appending against the checkpoint's releasing.
+//   4. Space is reserved before frames are built (rule F8). A failed append leaves position, chain and ring as they
+//      were; the next append overwrites the bytes that it wrote, or recovery ignores them.
+//   5. A thread that appends holds the writer gate. `lock` orders its appends against the releases of a checkpoint.
 
 // SAFETY: @unchecked Sendable, because `ring` and `index` are touched only while `lock` is held.
 /// The log of an open store.
@@ -24,7 +24,7 @@ package final class Log: @unchecked Sendable {
         let salt: UInt64
     }
 
-    /// What an append changes, and what is restored if it fails.
+    /// The state that an append changes, and that is restored if the append fails.
     struct Ring {
         var active: [Segment] = []
         var vacant: [UInt32] = []
@@ -45,7 +45,7 @@ package final class Log: @unchecked Sendable {
                 assert(position > last.sequence * stride, "invariant 1: \(position) is before the segment being filled")
             }
             assert(position <= nextSequence * stride, "invariant 1: \(position) is behind the segment being filled")
-            // One bit for each place: no segment is both in use and vacant, or twice in either.
+            // One bit for each place: no segment is in both lists, or twice in one.
             var places: UInt64 = 0
             for place in active.map(\.place) + vacant {
                 assert(place < segmentCount, "segment \(place) of \(segmentCount)")
@@ -67,7 +67,7 @@ package final class Log: @unchecked Sendable {
     let storeSeed: UInt64
     let fileSystem: any FileSystem
     let syncs: SyncGuard
-    /// The commit with which this session of writing began, and its first segment.
+    /// The commit on which this session of writing builds, and the sequence number of its first segment.
     let session: (baseLSN: UInt64, firstSequence: UInt64)
     let lock = Monitor()
     var ring = Ring()
@@ -76,12 +76,12 @@ package final class Log: @unchecked Sendable {
     var buffered = 0
     var bufferOffset: UInt64 = 0
 
-    /// A log over `file`, whose header was written, with no segment in use.
+    /// A log over `file`, whose header is already written, with no segment in use.
     ///
-    /// - Parameter firstSequence: above all sequence numbers that were ever used.
+    /// - Parameter firstSequence: higher than all sequence numbers that were ever used.
     /// - Parameter chain: the chain value before the first frame, as the checkpoint slot states it.
-    /// - Parameter baseLSN: the commit on which the first one builds.
-    /// - Parameter inUse: places of segments that must be kept as they are.
+    /// - Parameter baseLSN: the position of the commit on which the first new commit builds.
+    /// - Parameter inUse: the places of segments that must not be overwritten.
     package init(
         file: any StorageFile, header: LogHeader, storeSeed: UInt64, fileSystem: any FileSystem, syncs: SyncGuard,
         segmentCount: Int, firstSequence: UInt64, chain: UInt64, baseLSN: UInt64, inUse: Set<UInt32> = []
@@ -104,7 +104,7 @@ package final class Log: @unchecked Sendable {
         assert(checkInvariants())
     }
 
-    /// The log file's bytes: header and segments.
+    /// The size of the log file in bytes: header and segments.
     package var byteCount: UInt64 { lock.withLock { fileOffset(ofPlace: UInt32(ring.segmentCount)) } }
     /// The logical position of the next frame.
     package var position: UInt64 { lock.withLock { ring.position } }
@@ -115,7 +115,7 @@ package final class Log: @unchecked Sendable {
         UInt64(LogHeaderLayout.byteCount) + UInt64(place) * UInt64(segmentByteCount)
     }
 
-    /// The bytes that are left in the segment that is being filled.
+    /// The number of bytes left in the segment that is being filled.
     var remaining: Int {
         guard let last = ring.active.last else { return 0 }
         assert(ring.position <= (last.sequence + 1) * UInt64(segmentByteCount), "position \(ring.position)")
@@ -127,10 +127,10 @@ package final class Log: @unchecked Sendable {
     /// Makes sure that frames of `byteCount` bytes in all can be appended.
     ///
     /// - Parameter byteCountMax: the log file's greatest size.
-    /// - Parameter lasting: whether segments that are added are made ready for many laps, which costs a write and a
-    ///   sync of each; otherwise space is reserved for the frames only, so that it works on a disk with little room.
-    /// - Returns: `false` if that would take the log beyond `byteCountMax`.
-    /// - Throws: `diskFull`; then nothing has changed.
+    /// - Parameter lasting: whether to prepare added segments for many laps, which writes and syncs each of them;
+    ///   otherwise this method reserves space for the frames only, which also works on a nearly full disk.
+    /// - Returns: `false` if the log would become larger than `byteCountMax`.
+    /// - Throws: `diskFull`; segments that were added before the error stay vacant.
     package func reserve(
         _ byteCount: Int, byteCountMax: Int, lasting: Bool = true
     ) throws(StorageError) -> Bool {
@@ -147,9 +147,9 @@ package final class Log: @unchecked Sendable {
         }
     }
 
-    /// How many segments must become vacant, or be added, so that frames of `byteCount` bytes in all can be appended.
+    /// The number of segments that must become vacant, or be added, before frames of `byteCount` bytes can be appended.
     private func segmentsMissing(for byteCount: Int) -> Int {
-        // At the end of a segment up to one frame's bytes stay unused.
+        // Up to one frame's bytes at the end of a segment stay unused.
         let waste = FrameHeaderLayout.byteCount + geometry.pageSize
         let usable = segmentByteCount - SegmentHeaderLayout.byteCount - waste
         assert(usable > 0, "segments of \(segmentByteCount) bytes hold a frame")
@@ -157,9 +157,9 @@ package final class Log: @unchecked Sendable {
         return missing > 0 ? (missing + usable - 1) / usable : 0
     }
 
-    /// How far a checkpoint must get so that frames of `byteCount` bytes can be appended to a log that cannot grow.
+    /// The position that a checkpoint must reach before frames of `byteCount` bytes fit into a log that cannot grow.
     ///
-    /// - Returns: `nil` if there are not as many segments behind the one that is being filled.
+    /// - Returns: 0 if they fit already; `nil` if too few segments are older than the one that is being filled.
     package func positionToRelease(for byteCount: Int) -> UInt64? {
         lock.withLock {
             let count = segmentsMissing(for: byteCount)
@@ -169,8 +169,10 @@ package final class Log: @unchecked Sendable {
         }
     }
 
-    /// Adds a segment at the end of the file: reserved, written with zeros and synced once, outside any commit; or, if
-    /// only `byteCount` bytes of frames are needed, reserved for them, the rest of it a hole.
+    /// Adds a segment at the end of the file.
+    ///
+    /// Without `byteCount` the segment is reserved, filled with zeros and synced once, outside any commit. Otherwise
+    /// only the space for that many bytes of frames is reserved, and the rest is a hole.
     private func addSegment(needing byteCount: Int?) throws(StorageError) {
         assert(ring.segmentCount < Int(UInt32.max), "\(ring.segmentCount) segments")
         let start = fileOffset(ofPlace: UInt32(ring.segmentCount))
@@ -198,23 +200,23 @@ package final class Log: @unchecked Sendable {
         try syncs.sync(file)
     }
 
-    // MARK: Taking back
+    // MARK: Removing uncommitted frames
 
-    /// Where the log ends, so that it can be taken back to here.
+    /// The end of the log at one time, to which `takeBack` can return.
     package struct End: Sendable {
         let position: UInt64
         let chain: UInt64
         let nextSequence: UInt64
     }
 
-    /// Where the log ends.
+    /// The current end of the log.
     package var end: End {
         lock.withLock { End(position: ring.position, chain: ring.chain, nextSequence: ring.nextSequence) }
     }
 
-    /// Takes back what was appended since `end`: frames that no commit covers.
+    /// Removes the frames appended since `end`, which no commit covers.
     ///
-    /// Their positions are given out again, so no copy of them may be found in memory any more.
+    /// Their positions are used again, so the buffer pool must no longer have pages under these positions.
     package func takeBack(to end: End) {
         lock.withLock {
             assert(end.position <= ring.position && end.nextSequence <= ring.nextSequence, "the log ended at \(end)")
@@ -224,8 +226,8 @@ package final class Log: @unchecked Sendable {
                 places.append(last.place)
                 ring.active.removeLast()
             }
-            // In the old order and before all others: a sequence number is used again only at the place that bears it
-            // on the disk already, so that no two places claim the same one after a crash.
+            // In the old order, before all others: a sequence number is used again only at the place that already has
+            // it on disk, so that after a crash no two places claim the same number.
             ring.vacant.insert(contentsOf: places.reversed(), at: 0)
             ring.nextSequence = end.nextSequence
             ring.position = end.position
@@ -236,10 +238,10 @@ package final class Log: @unchecked Sendable {
 
     // MARK: Releasing
 
-    /// After a checkpoint became durable: frees segments that lie before `lsn`, and forgets versions before it.
+    /// Frees the segments before `lsn`, a durable checkpoint, and replaces the index by one without older versions.
     ///
     /// - Parameter kept: segments from this position on are kept, although no snapshot needs them.
-    /// - Returns: the index until now and the smaller one, for the board.
+    /// - Returns: the old index and the smaller one, for the snapshot board.
     package func release(before lsn: UInt64, keepingFrom kept: UInt64? = nil) -> (old: LogIndex, new: LogIndex) {
         lock.withLock {
             assert(lsn <= ring.position, "a checkpoint at \(lsn) of \(ring.position)")
@@ -256,7 +258,7 @@ package final class Log: @unchecked Sendable {
 
     // MARK: Invariants
 
-    /// Asserts invariants 1 and 2, and that nothing waits to be written; to be called in `assert`, with the lock held.
+    /// Asserts invariants 1 and 2, and that the buffer is empty; to be called in `assert`, with the lock held.
     ///
     /// O(segments).
     func checkInvariants() -> Bool {

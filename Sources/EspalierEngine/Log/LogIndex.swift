@@ -1,22 +1,21 @@
 // The log index: answers "where is the newest version of page P before log position S?" without a lock.
 //
 // Invariants
-//   1. One thread at a time appends (the one that holds the log); any number look up at the same time.
+//   1. One thread at a time appends (the one that holds the log's lock); any number of threads read at the same time.
 //   2. The entries of a page form a chain, newest first; log positions descend strictly along it.
-//   3. An entry is complete before the table points to it (release), so who finds it (acquire) reads it whole.
-//   4. An index never forgets. A checkpoint makes a smaller copy instead; snapshots keep the one they began with,
-//      which holds all versions they can see.
+//   3. An entry is complete before the table points to it (release): a reader (acquire) never finds a partial one.
+//   4. An index never loses an entry. A checkpoint makes a smaller copy instead; a snapshot keeps the index with which
+//      it began, which lists all versions that it can see.
 
 import Synchronization
 
-/// Where a version of a page lies in the log.
+/// The place of a page version in the log.
 package struct LogPlace: Equatable, Sendable {
-    /// The logical position of its frame; 0: there is none.
+    /// The logical position of its frame; 0 if there is none.
     package let lsn: UInt64
     /// The byte offset of its frame in the log file.
     package let fileOffset: UInt64
 
-    /// States a place.
     package init(lsn: UInt64, fileOffset: UInt64) { (self.lsn, self.fileOffset) = (lsn, fileOffset) }
 
     /// No version in the log.
@@ -39,9 +38,9 @@ package final class LogIndex: @unchecked Sendable {
     private let entries: UnsafeMutablePointer<Entry>
     private let table: UnsafeMutablePointer<Atomic<UInt32>>
     private let probes: ProbeSequence
-    /// How many entries fit.
+    /// The greatest number of entries.
     package let capacity: Int
-    /// How many entries there are.
+    /// The number of entries.
     private let filled = Atomic<Int>(0)
 
     /// An empty index for `capacity` versions.
@@ -55,17 +54,17 @@ package final class LogIndex: @unchecked Sendable {
     }
 
     deinit {
-        // SAFETY: trivial elements; nobody refers to this object any more.
+        // SAFETY: trivial elements; no reference to this object is left.
         unsafe table.deallocate()
         unsafe entries.deallocate()
     }
 
-    /// How many versions are listed.
+    /// The number of listed versions.
     package var count: Int { filled.load(ordering: .acquiring) }
     /// Whether `more` versions fit.
     package func hasRoom(for more: Int) -> Bool { count + more <= capacity }
 
-    /// The place in the table of the newest entry of `page`, or where the search for one ends, and its number plus 1.
+    /// The table place and the number, plus 1, of the newest entry of `page`; without one, an empty place and 0.
     @inline(__always)
     private func head(of page: PageNumber) -> (place: Int, number: UInt32) {
         var head: UInt32 = 0
@@ -77,7 +76,7 @@ package final class LogIndex: @unchecked Sendable {
         return (place, head)
     }
 
-    /// The newest version of `page` before position `limit`.
+    /// The newest version of `page` before position `limit`; `.none` if the log has none.
     @inline(__always)
     package func newest(of page: PageNumber, before limit: UInt64) -> LogPlace {
         let head = head(of: page).number
@@ -110,7 +109,7 @@ package final class LogIndex: @unchecked Sendable {
         assert(newest(of: page, before: .max) == version, "the newest version of page \(page) is found")
     }
 
-    /// Calls `body` with each version, in the order they were listed.
+    /// Calls `body` with each version, in the order in which they were listed.
     package func forEach(_ body: (PageNumber, LogPlace) -> Void) {
         for number in 0..<count {
             // SAFETY: below `filled`.
@@ -134,12 +133,12 @@ package final class LogIndex: @unchecked Sendable {
 
     /// Asserts the invariants of the header; to be called in `assert`.
     ///
-    /// O(versions); of a large index the newest 1,024 are looked at. Nobody may append meanwhile.
+    /// O(versions), of which it checks the newest 1,024. No thread may append meanwhile.
     func checkInvariants() -> Bool {
         let count = count
         assert(count <= capacity && probes.count >= 2 * capacity, "\(count) of \(capacity) in \(probes.count) places")
         for number in max(0, count - 1024)..<count {
-            // SAFETY: below `filled`, as every entry that an entry refers to.
+            // SAFETY: below `filled`, and so is every entry that an entry refers to.
             let entry = unsafe entries[number]
             assert(entry.page != 0, "entry \(number) has no page")
             assert(newest(of: entry.page, before: entry.lsn + 1).lsn == entry.lsn, "entry \(number) is not found")

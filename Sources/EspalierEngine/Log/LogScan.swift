@@ -1,24 +1,24 @@
-// Reading a log from a checkpoint on: which commits are there, and where does the log end?
+// Scans a log from a checkpoint on, to find its commits and its end.
 //
 // Invariants
-//   1. A frame counts only if its position, its segment's salt, the chain and the checksum of its payload all fit; the
-//      first that does not is the end of the log ("the break").
-//   2. A page version counts only with the commit after it, which states how many frames it covers; frames of
-//      transactions that were given up lie between and count for nothing.
+//   1. A frame counts only if its position, its segment's salt, the chain and the checksum of its payload all match;
+//      the first frame that does not is the end of the log ("the break").
+//   2. A page version counts only if a later commit covers it: a commit states how many of the preceding page frames
+//      it covers. Earlier ones, of transactions that were rolled back, do not count.
 //   3. If a commit beyond the break states that positions beyond the break were durable, acknowledged commits are
 //      damaged: `logCorrupt`. Otherwise the break is where a power loss tore the log.
-//   4. Scanning can go on later from where it ended (a reader that follows a writing process).
+//   4. A later call can continue the scan from its end (for a reader that follows a writing process).
 // Memory: one window of 1 MiB, and 24 bytes per page version.
 
-/// A walk over the frames of a log file.
+/// A scan of the frames of a log file.
 package struct LogScan: ~Copyable {
-    /// Where a segment lies in the file.
+    /// The place of a segment in the file, and its header.
     struct Place {
         let index: UInt32
         let header: SegmentHeader
     }
 
-    /// How much of a segment is read at a time.
+    /// The number of bytes of a segment that are read at a time.
     private static let windowByteCount = 1 << 20
 
     let file: any StorageFile
@@ -34,23 +34,25 @@ package struct LogScan: ~Copyable {
     private var windowCount = 0
     private var pending: [(page: PageNumber, place: LogPlace)] = []
 
-    /// The newest commit found; in the beginning the state of the checkpoint.
+    /// The state of the newest commit found; initially that of the checkpoint.
     package private(set) var state: StoreState
-    /// The newest commit that is known to be durable: commits behind it may be in the system's memory only.
+    /// The state of the newest commit known to be durable: later commits may be in the system's memory only.
     package private(set) var certainState: StoreState
     private var uncertainStates: [StoreState] = []
     private var durableLSN: UInt64
-    /// The versions that count.
+    /// The versions that commits cover.
     package private(set) var index = LogIndex(capacity: 256)
     /// The position of the next frame.
     package private(set) var position: UInt64
     private var chain: UInt64
-    /// The segment that is being walked.
+    /// The sequence number of the segment that is being scanned.
     private var sequence: UInt64
     private var segment: Place?
     private var sequenceMax: UInt64 = 0
 
-    /// Prepares to walk from the checkpoint that `slot` describes.
+    /// Prepares a scan from the checkpoint that `slot` describes.
+    ///
+    /// - Throws: `corruption(.superblockField)` if a position in the slot is out of range.
     package init(
         file: any StorageFile, header: LogHeader, slot: CheckpointSlot, storeSeed: UInt64
     ) throws(StorageError) {
@@ -65,7 +67,7 @@ package struct LogScan: ~Copyable {
         durableLSN = slot.checkpointLSN
         chain = slot.chainSeed
         let stride = UInt64(header.segmentByteCount)
-        // The checkpoint may be older than the log's first segment: the log was set up anew after it.
+        // The checkpoint may be older than the log's first segment: the log was created again after it.
         let start = slot.logStartSegment.multipliedReportingOverflow(by: stride)
         guard !start.overflow, start.partialValue < 1 << 62, slot.checkpointLSN < 1 << 62 else {
             throw .corrupt(.superblockField, page: 0, byteOffset: slot.byteOffset)
@@ -75,11 +77,11 @@ package struct LogScan: ~Copyable {
         assert(stride > 0 && position >= slot.checkpointLSN, "position \(position)")
     }
 
-    /// Walks on to the end of the log, as it is now.
+    /// Continues the scan to the current end of the log.
     ///
-    /// - Throws: `logCorrupt`, and what reading the file throws.
+    /// - Throws: `logCorrupt`, or what reading the file throws.
     package mutating func advance() throws(StorageError) {
-        // What was read before may have been half of a write by the process that is followed.
+        // The bytes read before may have been half of a write of the process that is followed.
         windowCount = 0
         try readSegmentHeaders()
         var tail = (position: position, chain: chain, sequence: sequence)
@@ -94,7 +96,7 @@ package struct LogScan: ~Copyable {
         }
         let breakLSN = position
         try checkNothingDurable(beyond: breakLSN)
-        // The next walk begins behind the last commit: frames without commit are read again.
+        // The next call begins after the last commit, and reads frames without a commit again.
         (position, chain, sequence) = tail
         assert(position <= breakLSN, "invariant 4: the next walk begins at \(position), this one ended at \(breakLSN)")
         assert(certainState.commitLSN <= state.commitLSN, "what is certain is not newer than what was found")
@@ -106,11 +108,11 @@ package struct LogScan: ~Copyable {
         return sequenceMax
     }
 
-    /// Whether a commit anywhere in the file states that positions behind `lsn` were durable.
+    /// Whether a commit anywhere in the file states that positions after `lsn` were durable.
     package mutating func holdsDurableCommit(after lsn: UInt64) throws(StorageError) -> Bool {
         try readSegmentHeaders()
         let first = lsn / UInt64(header.segmentByteCount)
-        // In order: the same log is read by the same calls.
+        // In order, so that the same log always causes the same reads.
         for sequence in places.keys.sorted() where sequence >= first {
             guard let place = places[sequence] else { continue }
             var start = max(lsn, place.header.startLSN)
@@ -128,9 +130,9 @@ package struct LogScan: ~Copyable {
         return Set(places.values.filter { $0.header.sequence >= first }.map(\.index))
     }
 
-    /// Whether the segment is there in which the checkpoint of `slot` lies: its frames were durable before the slot.
+    /// Whether the log has the segment of the checkpoint of `slot`, whose frames were durable before the slot.
     ///
-    /// Of a checkpoint before the log's first segment, or at the end of one, the log need not have anything.
+    /// Also `true` if the log need not have it: for a checkpoint before the log's first segment, or at the end of one.
     package mutating func holdsCheckpoint(of slot: CheckpointSlot) throws(StorageError) -> Bool {
         try readSegmentHeaders()
         let (sequence, rest) = slot.checkpointLSN.quotientAndRemainder(dividingBy: UInt64(header.segmentByteCount))
@@ -162,7 +164,7 @@ package struct LogScan: ~Copyable {
         }
     }
 
-    /// Makes the segment of `sequence` the one that is walked; `false` if it is not there or does not continue the log.
+    /// Begins to scan segment `sequence`; `false` if the file does not have it or it does not continue the log.
     private mutating func enterSegment() throws(StorageError) -> Bool {
         guard let place = places[sequence] else { return false }
         let start = place.header.startLSN
@@ -175,13 +177,13 @@ package struct LogScan: ~Copyable {
         return true
     }
 
-    /// Whether no further frame can be in the segment.
+    /// Whether the rest of the segment is too short for another frame.
     private var isAtSegmentEnd: Bool {
         segment != nil
             && position + UInt64(FrameHeaderLayout.byteCount) > (sequence + 1) * UInt64(header.segmentByteCount)
     }
 
-    /// Where a position of a segment lies in the file.
+    /// The byte offset in the file of a position of a segment.
     private func fileOffset(of position: UInt64, in place: Place) -> UInt64 {
         let stride = UInt64(header.segmentByteCount)
         return UInt64(LogHeaderLayout.byteCount) + UInt64(place.index) * stride + position
@@ -190,7 +192,7 @@ package struct LogScan: ~Copyable {
 
     // MARK: Frames
 
-    /// Reads so that `count` bytes from `position` on are in the window, if the file has them; returns their offset.
+    /// Reads `count` bytes from `position` on into the window, if the file has them; returns their range in it.
     private mutating func look(at position: UInt64, count: Int, in place: Place) throws(StorageError) -> Range<Int> {
         if windowCount == 0 || position < windowStart || position + UInt64(count) > windowStart + UInt64(windowCount) {
             let left = Int((place.header.sequence + 1) * UInt64(header.segmentByteCount) - position)
@@ -203,7 +205,7 @@ package struct LogScan: ~Copyable {
         return start..<min(start + count, windowCount)
     }
 
-    /// Checks the frame at `position` and goes behind it; `false` at the break and at the end of a segment.
+    /// Checks the frame at `position` and advances past it; `false` at the break and at the end of a segment.
     private mutating func stepOverFrame() throws(StorageError) -> Bool {
         guard let segment, !isAtSegmentEnd else { return false }
         let bytes = try look(at: position, count: FrameHeaderLayout.byteCount, in: segment)
@@ -222,7 +224,7 @@ package struct LogScan: ~Copyable {
         return true
     }
 
-    /// Verifies what a frame carries, and takes note of it.
+    /// Verifies the payload of a frame, and records its page version or commit; `false` if it is not valid.
     private mutating func acceptPayload(of frame: FrameHeader, in place: Place) throws(StorageError) -> Bool {
         switch frame.type {
         case .padding:
@@ -263,7 +265,7 @@ package struct LogScan: ~Copyable {
         }
     }
 
-    /// The commit record behind a frame header, if its checksum fits and, taken alone, it is possible where it stands.
+    /// The commit record after a frame header, if its checksum matches and its fields are possible at this position.
     private mutating func commitRecord(of frame: FrameHeader, in place: Place) throws(StorageError) -> CommitRecord? {
         let bytes = try look(at: frame.lsn, count: frame.frameByteCount, in: place)
         guard bytes.count == frame.frameByteCount, frame.payloadByteCount >= CommitRecordLayout.byteCount else {
@@ -281,7 +283,7 @@ package struct LogScan: ~Copyable {
 
     // MARK: Torn or damaged?
 
-    /// Invariant 3: looks for commits behind the break that prove it to be damage.
+    /// Invariant 3: looks for commits after the break that prove that the break is damage.
     private mutating func checkNothingDurable(beyond breakLSN: UInt64) throws(StorageError) {
         let later = places.values.filter { $0.header.sequence >= breakLSN / UInt64(header.segmentByteCount) }
         for place in later.sorted(by: { $0.header.sequence < $1.header.sequence }) {
@@ -291,7 +293,7 @@ package struct LogScan: ~Copyable {
                 start = found.lsn + 1
             }
         }
-        // It may be the header of the next segment that is damaged. Its frames say themselves where they belong.
+        // The header of the next segment may be damaged. Its frames state their own positions.
         guard places[sequence] == nil else { return }
         let startLSN = sequence * UInt64(header.segmentByteCount) + UInt64(SegmentHeaderLayout.byteCount)
         for index in unreadablePlaces {
@@ -305,7 +307,7 @@ package struct LogScan: ~Copyable {
         }
     }
 
-    /// The first position from `start` on in a segment where a whole commit frame lies, whatever is before it.
+    /// The first whole commit frame of a segment at or after position `start`, whatever bytes are before it.
     private mutating func nextCommit(
         from start: UInt64, in place: Place, anySalt: Bool = false
     ) throws(StorageError) -> (lsn: UInt64, record: CommitRecord)? {
@@ -316,7 +318,7 @@ package struct LogScan: ~Copyable {
         while position + UInt64(frameByteCount) <= end {
             let bytes = try look(at: position, count: frameByteCount, in: place)
             guard bytes.count == frameByteCount else { return nil }
-            // The position is what random bytes match most rarely, so it is compared first.
+            // The position is compared first, because random bytes match it most rarely.
             let candidate = window.with(bytes.lowerBound..<windowCount) { span -> Int? in
                 for offset in 0...span.byteCount - frameByteCount
                 where span.loadUInt64(at: offset + FrameHeaderLayout.lsn) == position + UInt64(offset) {

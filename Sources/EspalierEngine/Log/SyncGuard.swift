@@ -1,21 +1,21 @@
-// Every sync of the engine goes through here, so that the first one that fails stops all writing.
+// Every sync of the engine uses this type, so that the first one that fails stops all writing.
 //
 // Invariants
 //   1. A sync that failed is never repeated: the system may have marked the lost data as clean, and a second sync would
-//      report success (rule F5). The store can be read on, and must be opened again to be written.
+//      report success (rule F5). The store stays readable, and must be opened again before it is written.
 
 import Synchronization
 
-/// Syncs files, and remembers a failure for ever.
+/// Syncs files, and refuses all syncs after the first failure.
 package final class SyncGuard: Sendable {
     private let failure = Atomic<Int32>(0)
     private let count = Atomic<UInt64>(0)
 
     package init() {}
 
-    /// The error number of the sync that failed; 0 while all is well.
+    /// The error number of the sync that failed; 0 if none has.
     package var poison: Int32 { failure.load(ordering: .acquiring) }
-    /// How many syncs were made.
+    /// The number of attempted syncs.
     package var syncCount: UInt64 { count.load(ordering: .relaxed) }
 
     /// Throws `poisoned` if a sync failed earlier.
@@ -24,9 +24,9 @@ package final class SyncGuard: Sendable {
         if errno != 0 { throw .database(.poisoned(errno: errno)) }
     }
 
-    /// Makes what was written to `file` durable.
+    /// Makes all writes to `file` durable.
     ///
-    /// Throws `poisoned`, now and ever after, if that fails.
+    /// - Throws: `poisoned` if that fails, and in every later call.
     package func sync(_ file: any StorageFile, level: SyncLevel = .durable) throws(StorageError) {
         try check()
         count.add(1, ordering: .relaxed)

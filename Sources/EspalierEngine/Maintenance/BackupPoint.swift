@@ -1,18 +1,18 @@
-// A moment in the history of a store: where a backup or an increment ends, and the next increment begins.
+// A point in the history of a store: the end of a backup or an increment, and the beginning of the next increment.
 //
 // Invariants
 //   1. Log positions are never used twice in the history of a store, and a copy that is written to is another store.
-//      So store identifier, hash seed and log position name one state of all pages.
+//      So store identifier, hash seed and log position together identify one state of all pages.
 
 /// A commit of a store, as a backup or an increment of it remembers it.
 public struct BackupPoint: Sendable, Hashable {
-    /// 16 bytes: the store whose history this is.
+    /// The identifier of the store, 16 bytes.
     public let storeIdentifier: [UInt8]
-    /// The newest transaction.
+    /// The number of the newest transaction.
     public let transactionID: UInt64
     /// The log position of its commit, in bytes.
     public let lsn: UInt64
-    /// How many increments lie between the full backup and this point.
+    /// The number of increments between the full backup and this point.
     public let increments: UInt32
     let hashSeed: UInt64
     let pageSize: Int
@@ -38,12 +38,13 @@ public struct BackupPoint: Sendable, Hashable {
         self.pageSize = pageSize
     }
 
-    /// Where the backup or the increment at `path` ends; for a copy whose update was interrupted, where that began.
+    /// The end of the backup or the increment at `path`; for a copy whose update was interrupted, the beginning of the
+    /// update.
     ///
     /// - Throws: `backup(.notABackup)`, `backup(.damaged)`, `noSuchStore`, `io`.
     public init(of path: String) throws(StorageError) { try self.init(of: path, in: PosixFileSystem.shared) }
 
-    /// Where the backup or the increment at `path` of any file system ends.
+    /// The end of the backup or the increment at `path` of any file system.
     package init(of path: String, in fileSystem: any FileSystem) throws(StorageError) {
         let file = try fileSystem.open(path, role: .copy, mode: .readOnly)
         if try IncrementHeader.isIncrement(file) {
@@ -56,12 +57,12 @@ public struct BackupPoint: Sendable, Hashable {
         try file.close()
     }
 
-    /// Whether the history is that of `other`.
+    /// Whether both points are in the history of the same store.
     func isOfSameStore(as other: BackupPoint) -> Bool {
         storeIdentifier == other.storeIdentifier && hashSeed == other.hashSeed && pageSize == other.pageSize
     }
 
-    /// Throws unless what begins at this point can follow on what ends at `end`.
+    /// Throws unless an increment that begins at this point can follow a copy that ends at `end`.
     func checkContinues(_ end: BackupPoint) throws(StorageError) {
         guard isOfSameStore(as: end) else { throw .backup(.otherStore) }
         guard lsn <= end.lsn else { throw .backup(.missingIncrement) }
@@ -70,12 +71,13 @@ public struct BackupPoint: Sendable, Hashable {
 }
 
 extension CheckpointSlot {
-    /// A session always begins with random chain value; a copy that no session has touched has none.
+    /// Whether no session has written to the copy: a session begins with a random chain value, but an untouched copy
+    /// has none.
     private var hasNoSession: Bool { chainSeed == 0 && logIdentifier.contains { $0 != 0 } }
 
-    /// Whether the store is a full backup that nobody has written to: its log identifier names the original.
+    /// Whether the store is a full backup that was never written to: its log identifier names the original.
     package var isUntouchedCopy: Bool { isClean && hasNoSession && logStartSegment == 0 }
 
-    /// Whether the store is a backup that is being brought forward: its first segment names the position it will reach.
+    /// Whether the store is a backup whose update is unfinished: its first segment names the position it will reach.
     var isUnfinishedCopy: Bool { !isClean && hasNoSession }
 }

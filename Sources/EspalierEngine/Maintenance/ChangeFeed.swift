@@ -1,19 +1,19 @@
-// The stream of changes: commits as the log holds them, in order, each once, when they are durable.
+// The stream of changes: delivers each durable commit of the log once, in order.
 //
-// The consumer pulls. A commit never waits for it: while a feed lives, the log keeps what it has not read, up to the
-// log's soft cap. Who falls further behind, or comes after the store was closed, gets `changesGone`, and goes on from
-// an increment.
+// The consumer pulls. A commit never waits for it: while a feed lives, the log keeps the commits that it has not read,
+// up to the log's soft cap. A feed that falls further behind, or that continues from before the store was closed, gets
+// `changesGone` and must continue from an increment.
 //
 // Invariants
-//   1. A change is delivered only after a sync covered it, so no crash can take it back.
-//   2. A frame counts only if it stands where its position says, with the salt of its segment and the right hash: what
-//      was recycled during the walk is noticed, and is `changesGone`.
+//   1. A change is delivered only after a sync covered it, so no crash can undo it.
+//   2. A frame counts only if it is where its position says, with the salt of its segment and the right hash. So the
+//      walk notices a segment that was recycled meanwhile, and throws `changesGone`.
 
 /// Delivers the commits of an open store, oldest first.
 ///
 /// Use it from one thread at a time.
 public final class ChangeFeed {
-    /// The newest commit that was delivered; in the beginning the one that was given.
+    /// The newest commit that was delivered; before the first delivery, the point that the feed was made with.
     public private(set) var point: BackupPoint
     private let engine: Engine
     private let name: UInt64
@@ -32,7 +32,8 @@ public final class ChangeFeed {
 
     /// The durable commits after `point`, oldest first; none if there is nothing new.
     ///
-    /// - Parameter byteCount: after so many bytes of pages the rest is left to the next call; one commit comes whole.
+    /// - Parameter byteCount: the call ends after so many bytes of pages, and leaves the rest to the next call; a
+    ///   commit is never split.
     /// - Throws: `changesGone`, `closed`, `io`.
     /// - Complexity: O(bytes delivered).
     public func next(upTo byteCount: Int = 16 << 20) throws(StorageError) -> [CommittedChange] {
@@ -57,7 +58,7 @@ public final class ChangeFeed {
 }
 
 extension Database {
-    /// The commits that follow `point`, which is where a backup of this store ends.
+    /// A feed of the commits after `point`, which is the end of a backup of this store.
     ///
     /// - Throws: `backup(.otherStore)`, `backup(.otherBase)`, `readOnly`, `closed`.
     public func changes(after point: BackupPoint) throws(StorageError) -> ChangeFeed {

@@ -1,8 +1,8 @@
-// A commit as the stream of changes delivers it.
+// A commit, in the form that the stream of changes delivers.
 
-/// One commit of a store: which pages it changed, and what the store was before and after it.
+/// One commit of a store: the pages that it changed, and the state of the store before and after it.
 public struct CommittedChange: Sendable {
-    /// A page as a commit left it.
+    /// A page after a commit.
     public struct Page: Sendable, Hashable {
         /// The page's number.
         public let number: PageNumber
@@ -16,7 +16,7 @@ public struct CommittedChange: Sendable {
     public let point: BackupPoint
     /// The pages it changed, in ascending order; some may be free after it.
     public let pages: [Page]
-    /// When it was made, in nanoseconds since 1970.
+    /// The time of the commit, in nanoseconds since 1970.
     public let wallClock: UInt64
     let state: StoreState
 
@@ -27,10 +27,11 @@ public struct CommittedChange: Sendable {
 }
 
 extension Database {
-    /// Brings the full backup at `path`, which nobody may have open for writing, forward by commits of its original.
+    /// Brings the full backup at `path`, which no process may have open for writing, forward by commits of its
+    /// original.
     ///
-    /// All of `changes`, which follow each other, become visible together. An interrupted update is finished as
-    /// ``bringForward(_:by:)-(_,String)`` describes: by the same changes, more of them, or an increment.
+    /// `changes` must follow each other; all of them become visible together. An interrupted update can be finished by
+    /// the same changes, more of them, or an increment, as ``bringForward(_:by:)-(_,String)`` describes.
     ///
     /// - Throws: `backup`, `storeBusy`, `corruption`, `noSuchStore`, `diskFull`, `io`.
     /// - Complexity: O(pages of the changes).

@@ -1,16 +1,16 @@
-// Compaction: every tree is loaded anew in the order of its keys, with full leaves, into a file without free pages.
+// Compaction: loads every tree again in the order of its keys, with full leaves, into a file without free pages.
 //
 // Invariants
 //   1. Names, numbers, kinds and contents of trees stay, as do the numbers of transactions and of the next tree.
-//   2. All pages are new, so they get a hash seed of their own: no page, frame or increment of the old file can be
-//      taken for one of the new.
+//   2. All pages are new, and they get a hash seed of their own: no page, frame or increment of the old file can be
+//      mistaken for one of the new file.
 
 /// Loads the trees of a snapshot into a new file.
 struct Compaction {
     let pages: ReadPages
     let watcher: CopyWatcher?
 
-    /// Writes the whole of the new store; `superblock` says what it is.
+    /// Writes the whole new store, with `superblock`.
     func write(to file: any StorageFile, superblock: Superblock) throws(StorageError) -> CopyReceipt {
         let source = pages.versions.state
         let target = try FreshPages(
@@ -32,7 +32,7 @@ struct Compaction {
         assert(target.pageCount >= FixedPlace.initialPageCount, "a store of \(target.pageCount) pages")
         var state = source
         (state.pageCount, state.freeCount, state.catalogRoot) = (target.pageCount, 0, FixedPlace.catalogRoot)
-        // No copy of another store: nothing could be the base of increments for these pages.
+        // The origin is zero, because the file is not a copy of another store: it cannot be the base of increments.
         let head = CopyHead(superblock: superblock, state: state, origin: [UInt8](repeating: 0, count: 16))
         try head.write(to: file)
         return CopyReceipt(
@@ -77,10 +77,10 @@ struct Compaction {
 }
 
 extension Database {
-    /// Writes the newest commit to a new, compact store at `path`, while readers and the writer go on.
+    /// Writes the newest commit to a new, compact store at `path`, while readers and the writer continue.
     ///
-    /// Trees lie in the order of their keys with full leaves, long values in one piece each, and no page is free. The
-    /// new store has an identifier of its own, and its increments begin with a backup of its own.
+    /// Trees are stored in the order of their keys with full leaves, long values in one piece each, and no page is
+    /// free. The new store has an identifier of its own, and its increments begin with a backup of its own.
     ///
     /// - Parameter progress: called now and then; returning `false` ends the work with `cancelled`.
     /// - Throws: `destinationExists`, `cancelled`, `snapshotExpired`, `corruption`, `closed`, `diskFull`, `io`.
@@ -96,11 +96,11 @@ extension Database {
         }
     }
 
-    /// Replaces the store at `path`, which nobody may have open for writing, by a compact one.
+    /// Replaces the store at `path`, which no process may have open for writing, by a compact one.
     ///
-    /// The new file takes the name of the old in one step: whatever happens, one of them is there, whole. The store
-    /// keeps its identifier; backups made before cannot be continued with increments. Who has the old file open for
-    /// reading goes on with it until its next transaction, which ends with `storeReplaced`.
+    /// The new file replaces the old one in one step: whatever happens, one of them is there, whole. The store keeps
+    /// its identifier; backups made before cannot be continued with increments. A reader that has the old file open can
+    /// use it until its next transaction, which throws `storeReplaced`.
     ///
     /// - Parameter progress: called now and then; returning `false` ends the work with `cancelled`.
     /// - Throws: `storeBusy`, `noSuchStore`, `cancelled`, `corruption`, `diskFull`, `io`, and what `open` throws.
@@ -117,7 +117,8 @@ extension Database {
     ) throws(StorageError) -> CopyReceipt {
         var options = options
         (options.access, options.createIfMissing) = (.readWrite, false)
-        // Holds the lock of the old file until the new one has its name; recovers and so leaves no log that counts.
+        // The engine holds the lock of the old file until the new one has its name. Opening recovers the store, so no
+        // log with commits is left.
         let entry = try fileSystem.entry(at: path)
         try Registry.checkNotWriting(entry)
         let engine = try Engine.open(entry, in: fileSystem, options: options)

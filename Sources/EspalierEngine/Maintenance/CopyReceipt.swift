@@ -1,14 +1,14 @@
-// What those who copy a store are told: how far the copy is, and what it holds in the end.
+// The progress and the result of copying a store.
 
-/// How far a backup, a restore or a compaction is.
+/// The progress of a backup, a restore or a compaction.
 public struct CopyProgress: Sendable, Hashable {
-    /// Pages that were looked at so far.
+    /// Pages done so far.
     public let pagesDone: UInt64
-    /// Pages to look at.
+    /// Pages to do.
     public let pageCount: UInt64
 }
 
-/// What a copy holds.
+/// The content and the size of a copy.
 public struct CopyReceipt: Sendable, Hashable {
     /// The newest transaction in it.
     public let transactionID: UInt64
@@ -16,19 +16,19 @@ public struct CopyReceipt: Sendable, Hashable {
     public let lsn: UInt64
     /// Pages that were written.
     public let pagesWritten: UInt64
-    /// Bytes of the file; parts of it may be holes that take no space.
+    /// Bytes of the file; parts of it may be holes that use no space.
     public let byteCount: UInt64
 }
 
 /// Called now and then while a store is copied; returning `false` ends the copy with `cancelled`.
 public typealias CopyWatcher = (CopyProgress) -> Bool
 
-/// Tells a watcher how far the work is.
+/// Reports progress to a watcher.
 struct CopyReport {
     let watcher: CopyWatcher?
     let pageCount: UInt64
 
-    /// Throws `cancelled` if the watcher wants no more.
+    /// Reports `pagesDone`; throws `cancelled` if the watcher returns `false`.
     func advance(to pagesDone: UInt64) throws(StorageError) {
         guard let watcher else { return }
         let progress = CopyProgress(pagesDone: min(pagesDone, pageCount), pageCount: pageCount)

@@ -1,15 +1,15 @@
-// Bringing a full backup forward where it lies: by an increment, or by commits as the stream of changes delivers them.
+// The update of a full backup in place: by an increment, or by commits that the stream of changes delivered.
 //
 // Order of writing, each step durable before the next begins:
-//   slot "not clean, on the way to position L" -> pages -> slot "clean, at L" -> the file is cut to its pages
+//   slot "not clean, on the way to position L" -> pages -> slot "clean, at L" -> the file is truncated to its pages
 //
 // Invariants
-//   1. A copy whose update was interrupted does not open (`backup(.unfinished)`). Whatever leads from the same base to
-//      L or beyond finishes it: it holds all pages that the interrupted update may have written.
+//   1. A copy whose update was interrupted does not open (`backup(.unfinished)`). Any update from the same base to L or
+//      beyond finishes it, because it holds all pages that the interrupted update may have written.
 
 /// An update of a backup.
 struct CopyUpdate {
-    /// Where it begins.
+    /// The commit at which the update begins.
     let base: BackupPoint
     /// The state of the store after it.
     let state: StoreState

@@ -1,14 +1,15 @@
-// Backing up a store that is in use: one snapshot, while the writer goes on.
+// The backup of a store that is in use: copies one snapshot, while the writer continues.
 
 extension Database {
-    /// Copies the newest commit to a new store file at `path`, while readers and the writer go on.
+    /// Copies the newest commit to a new store file at `path`, while readers and the writer continue.
     ///
-    /// The copy is one snapshot, is never begun anew, and is a store like any other: closed cleanly, with an identifier
-    /// of its own. It appears under its name when it is whole and durable. Until it is first opened for writing it can
-    /// be the base of increments (``backUpChanges(since:to:progress:)``). A store in memory is copied to the disk.
+    /// The copy is one snapshot, and copying never starts again. The copy is a store like any other: closed cleanly,
+    /// with an identifier of its own. It gets its name when it is whole and durable. Until it is first opened for
+    /// writing it can be the base of increments (``backUpChanges(since:to:progress:)``). A store in memory is copied to
+    /// the disk.
     ///
-    /// The snapshot keeps the log from being used again, as every reader's does: if so much is written meanwhile
-    /// that the log reaches its cap, the backup ends with `snapshotExpired`.
+    /// The snapshot keeps the log from being reused, like every reader's snapshot. If the log reaches its cap
+    /// meanwhile, the backup ends with `snapshotExpired`.
     ///
     /// - Parameter progress: called now and then; returning `false` ends the backup with `cancelled`.
     /// - Throws: `destinationExists`, `cancelled`, `snapshotExpired`, `corruption`, `closed`, `poisoned`, `diskFull`,
@@ -34,8 +35,8 @@ extension Database {
 }
 
 extension Engine {
-    /// A snapshot whose commits survive a power loss: what is copied elsewhere must not vanish here, or its log
-    /// positions would be used a second time.
+    /// Begins a snapshot whose commits survive a power loss: if a copied commit vanished here, its log positions would
+    /// be used a second time.
     func beginDurableRead() throws(StorageError) -> ReadPages {
         let pages = try beginRead(label: "backup")
         if let log {
@@ -47,6 +48,6 @@ extension Engine {
         return pages
     }
 
-    /// Where copies are written: beside the store, or on the disk if the store is in memory.
+    /// The file system for copies: the store's own, or the disk if the store is in memory.
     var copyFileSystem: any FileSystem { fileSystem is MemoryFileSystem ? PosixFileSystem.shared : fileSystem }
 }

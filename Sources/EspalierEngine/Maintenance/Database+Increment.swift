@@ -1,10 +1,10 @@
-// Increments: what changed since a backup, and putting backups and increments together again.
+// Increments: the pages that changed since a backup, and the restoration of a store from a backup and increments.
 
 extension Database {
-    /// Writes the pages that changed since `point` to an increment at `path`, while readers and the writer go on.
+    /// Writes the pages that changed since `point` to an increment at `path`, while readers and the writer continue.
     ///
-    /// `point` is where the last backup or increment ends (`BackupPoint(of:)`). Which pages changed only the pages
-    /// themselves tell, so all pages in use are read; what is written is what changed.
+    /// `point` is the end of the last backup or increment (`BackupPoint(of:)`). Only the pages themselves tell whether
+    /// they changed, so all pages in use are read; only the changed ones are written.
     ///
     /// - Parameter progress: called now and then; returning `false` ends the backup with `cancelled`.
     /// - Throws: `backup(.otherStore)`, `backup(.otherBase)`, and what ``backUp(to:progress:)`` throws.
@@ -40,15 +40,16 @@ extension Database {
         }
     }
 
-    /// Makes a store at `path` of a full backup and increments of it, oldest first.
+    /// Makes a store at `path` from a full backup and increments of it, oldest first.
     ///
-    /// Neither the backup nor the increments are changed. The result is a backup, too, from which further increments
-    /// can go on.
+    /// Neither the backup nor the increments are changed. The result is itself a backup, which further increments can
+    /// continue.
     ///
     /// - Parameter backup: the path of a store that was closed cleanly; with increments, one that `backUp` made.
-    /// - Parameter keepsIdentifier: whether the new store has the identifier of the original, so that what the
-    ///   application keeps of it outside stays valid. Then the original must be gone, and backups that were made of it
-    ///   later than this one must not be continued with increments of the new store: nothing would notice.
+    /// - Parameter keepsIdentifier: whether the new store has the identifier of the original, so that references to the
+    ///   original elsewhere in the application stay valid. Then the original must no longer exist, and backups of it
+    ///   that are newer than this one must not be continued with increments of the new store: no check would find the
+    ///   mistake.
     /// - Parameter progress: called now and then; returning `false` ends the work with `cancelled`.
     /// - Throws: `backup`, `destinationExists`, `cancelled`, `corruption`, `noSuchStore`, `diskFull`, `io`.
     /// - Complexity: O(pages of the backup and of the increments).
@@ -62,7 +63,7 @@ extension Database {
             progress: progress)
     }
 
-    /// Makes a store of a backup and increments in any file system.
+    /// Makes a store from a backup and increments in any file system.
     @discardableResult
     package static func restore(
         _ backup: String, increments: [String], to path: String, keepsIdentifier: Bool = false,
@@ -93,7 +94,7 @@ extension Database {
                 try increment.close()
                 written += UInt64(increment.header.changedCount)
             }
-            // Cuts what the increments no longer hold.
+            // Truncates the pages that the last increment no longer has.
             try head.write(to: file)
             return CopyReceipt(
                 transactionID: head.state.transactionID, lsn: head.state.commitLSN, pagesWritten: written,
@@ -118,11 +119,11 @@ extension Database {
         return files
     }
 
-    /// Brings the full backup at `path`, which nobody may have open for writing, forward by an increment.
+    /// Brings the full backup at `path`, which no process may have open for writing, forward by an increment.
     ///
-    /// Who has the copy open for reading sees the new state from its next transaction on; a transaction that is open
-    /// meanwhile ends with `snapshotExpired`, one that begins meanwhile with `backup(.unfinished)`. If the power goes
-    /// off, the copy opens again when the same increment, or a later one with the same base, was applied.
+    /// A reader that has the copy open sees the new state from its next transaction on. A transaction that is open
+    /// during the update throws `snapshotExpired`, and one that begins during the update throws `backup(.unfinished)`.
+    /// After a power loss the copy opens again when the same increment, or a later one with the same base, was applied.
     ///
     /// - Throws: `backup`, `storeBusy`, `corruption`, `noSuchStore`, `diskFull`, `io`.
     /// - Complexity: O(pages of the increment).

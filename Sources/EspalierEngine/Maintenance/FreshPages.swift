@@ -1,8 +1,9 @@
-// The pages of a store file that is written for the first time, without a log: nobody reads it before it is whole.
+// The pages of a store file that is written for the first time, without a log: no reader opens it before it is whole.
 //
 // Invariants
-//   1. Pages are handed out in ascending order and each is filled once, so what was written out is never needed again.
-//   2. At most `frameCount` pages are in memory. Those that nobody holds are written out when all frames are taken.
+//   1. Pages are allocated in ascending order and each is filled once, so a page that was written is never needed
+//      again.
+//   2. At most `frameCount` pages are in memory. When all frames are in use, the pages without a pin are written out.
 //   3. No page is free; pages carry LSN 0, as those of a new store do.
 
 import Synchronization
@@ -23,7 +24,7 @@ final class FreshPages: WritablePageSource {
     private var frames: [PageNumber: Int] = [:]
     private var vacant = Array(0..<frameCount)
 
-    /// Begins with the first bitmap page; the catalog's root is to be filled by the caller.
+    /// Makes the first bitmap page; the caller must fill the catalog's root.
     init(file: any StorageFile, pageSize: Int, storeSeed: UInt64) throws(StorageError) {
         self.file = file
         self.pageSize = pageSize
@@ -79,7 +80,7 @@ final class FreshPages: WritablePageSource {
 
     func free(_ page: PageNumber) throws(StorageError) { throw .corrupt(.pageReachedTwice, page: page) }
 
-    /// Writes what is still in memory; no page is held any more.
+    /// Writes the pages that are still in memory; no page may be pinned any more.
     func finish() throws(StorageError) { try writeOut() }
 
     private func view(_ frame: Int) -> PageView {
@@ -97,7 +98,7 @@ final class FreshPages: WritablePageSource {
             frames[page] = nil
             vacant.append(frame)
         }
-        // The lowest frame is taken next.
+        // The lowest frame is used next.
         vacant.sort(by: >)
         assert(frames.count + vacant.count == Self.frameCount, "invariant 2: a frame is taken or vacant")
     }

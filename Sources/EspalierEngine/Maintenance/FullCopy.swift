@@ -1,19 +1,19 @@
-// A full copy: the pages of one snapshot in a store file of its own, that is closed cleanly and needs no log.
+// A full copy: the pages of one snapshot in a store file of its own, which is closed cleanly and needs no log.
 //
 // Invariants
 //   1. Pages in use are copied byte by byte, so checksums and LSNs are those of the original; free pages are holes.
-//   2. The copy has a store identifier of its own: what is written to it later is another history than the original's.
-//   3. Its slot names the original in the place of the log identifier, which no clean store needs, until the copy is
-//      first written to: so long it can be the base of increments.
+//   2. The copy has a store identifier of its own, because later writes to it are another history than the original's.
+//   3. Its slot names the original in the field of the log identifier, which no clean store needs, until the copy is
+//      first written to; until then it can be the base of increments.
 
-/// The first page of a store that nobody has written to yet.
+/// The first page of a copy that was not written to yet.
 struct CopyHead {
     var superblock: Superblock
     let state: StoreState
-    /// The store that the pages come from.
+    /// The identifier of the store that was copied; all zero if the store is not a copy.
     let origin: [UInt8]
 
-    /// The used bytes of page 0: superblock, three equal slots, superblock.
+    /// The bytes of page 0: superblock, three slots with the same state, superblock.
     func encoded() -> [UInt8] {
         var record = RecordBytes(byteCount: superblock.pageSize)
         record.store(superblock.encoded(), at: SuperblockLayout.magic)
@@ -25,7 +25,7 @@ struct CopyHead {
         return record.bytes
     }
 
-    /// Writes page 0, and gives the file the size of all pages.
+    /// Writes page 0, and sets the size of the file to that of all pages.
     func write(to file: any StorageFile) throws(StorageError) {
         assert(state.pageCount >= FixedPlace.initialPageCount, "a store of \(state.pageCount) pages")
         let page = ScratchBytes(byteCount: superblock.pageSize)
@@ -46,7 +46,7 @@ extension CheckpointSlot {
 }
 
 extension Superblock {
-    /// The superblock of a copy made now.
+    /// The superblock of a copy made now: with a new identifier and creation time.
     func copied(in fileSystem: any FileSystem) -> Superblock {
         var copy = self
         copy.storeIdentifier = []

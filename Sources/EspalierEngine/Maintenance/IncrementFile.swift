@@ -1,10 +1,10 @@
-// An increment file: writing one from a snapshot, and reading one that may hold anything.
+// An increment file: writing one from a snapshot, and reading one whose content may be arbitrary.
 //
 // Invariants
-//   1. Nothing of an increment is used before its header, its length and the hash over all its pages were checked.
-//   2. Memory does not depend on what the file claims: one piece of 1 MiB.
+//   1. No page of an increment is used before its header, its length and the hash over all its pages were checked.
+//   2. The memory used does not depend on the claims of the file: it is one piece of 1 MiB.
 
-/// Writes the pages of an increment one behind the other, and the header at the end.
+/// Writes the pages of an increment one after the other, and the header at the end.
 final class IncrementWriter {
     private let file: any StorageFile
     private var header: IncrementHeader
@@ -28,7 +28,7 @@ final class IncrementWriter {
         header.pagesHash = Checksum.of(page.bytes(0, page.byteCount), seed: header.pagesHash)
     }
 
-    /// Writes what is left and the header; returns the header.
+    /// Writes the pages that are still buffered, and the header; returns the header.
     func finish() throws(StorageError) -> IncrementHeader {
         try flush()
         assert(offset == header.fileByteCount, "invariant 1: \(offset) bytes for \(header.changedCount) pages")
@@ -90,7 +90,7 @@ final class IncrementFile {
         }
     }
 
-    /// Writes all pages to their places in a store file; the increment was checked.
+    /// Writes all pages to their places in a store file; call `check` first.
     func write(to store: any StorageFile) throws(StorageError) {
         let size = UInt64(header.base.pageSize)
         let page = ScratchBytes(byteCount: header.base.pageSize)

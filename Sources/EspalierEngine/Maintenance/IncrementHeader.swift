@@ -37,7 +37,7 @@ struct IncrementHeader: Hashable, Sendable {
     let state: StoreState
     /// How many pages follow.
     var changedCount: UInt32
-    /// The hashes of all pages, each the seed of the next, beginning with the hash seed of the store.
+    /// The hash over all pages: the hash of each page is the seed of the next, and the store's hash seed is the first.
     var pagesHash: UInt64
 
     /// The commit with which the increment ends.
@@ -81,7 +81,7 @@ struct IncrementHeader: Hashable, Sendable {
         return record.bytes + [UInt8](repeating: 0, count: IncrementLayout.byteCount - record.bytes.count)
     }
 
-    /// Whether a file begins as an increment does.
+    /// Whether a file begins with the magic bytes of an increment.
     static func isIncrement(_ file: any StorageFile) throws(StorageError) -> Bool {
         let bytes = ScratchBytes(byteCount: 16)
         let count = try bytes.read(0..<16, from: file, at: 0)
@@ -132,7 +132,7 @@ struct IncrementHeader: Hashable, Sendable {
 }
 
 extension StoreState {
-    /// Whether a slot could say this (rule 12).
+    /// Whether a valid slot can hold this state (rule 12).
     var isPossible: Bool {
         pageCount >= FixedPlace.initialPageCount && freeCount < pageCount && catalogRoot > FixedPlace.firstBitmap
             && catalogRoot < pageCount && nextTreeID >= FixedPlace.firstTreeID

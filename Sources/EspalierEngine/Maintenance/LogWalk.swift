@@ -10,14 +10,14 @@ struct LogWalk: ~Copyable {
     private var point: BackupPoint
     private var position: UInt64
 
-    /// Begins behind the commit at `point`.
+    /// Begins after the commit at `point`.
     init(_ log: Log, after point: BackupPoint, storeSeed: UInt64) {
         self.log = log
         self.storeSeed = storeSeed
         self.point = point
         let (active, session) = log.lock.withLock { (log.ring.active, log.session) }
         segments = active
-        // The session's first frame follows on the commit it began with, wherever that lies.
+        // The session's first frame follows the commit that it began with, at whatever position that commit is.
         position = point.lsn == session.baseLSN ? session.firstSequence * UInt64(log.segmentByteCount) : point.lsn
         frame = ScratchBytes(byteCount: FrameHeaderLayout.byteCount + log.geometry.pageSize)
         page = ScratchBytes(byteCount: log.geometry.pageSize)
@@ -25,7 +25,7 @@ struct LogWalk: ~Copyable {
 
     /// The next commit that ends at or before `end`; `nil` if there is none.
     ///
-    /// - Throws: `changesGone` if the log does not hold what comes next.
+    /// - Throws: `changesGone` if the log does not hold the next frame.
     mutating func nextCommit(before end: UInt64) throws(StorageError) -> CommittedChange? {
         var frames: [CommittedChange.Page] = []
         while point.lsn < end {
@@ -88,12 +88,15 @@ struct LogWalk: ~Copyable {
         return record
     }
 
-    /// The frames before a commit that it names are its own; those before them belong to transactions given up.
+    /// Makes the change of a commit from its own frames.
+    ///
+    /// The last `frameCount` frames before the commit belong to it; earlier ones belong to transactions that were
+    /// rolled back.
     private mutating func change(
         _ record: CommitRecord, _ frames: [CommittedChange.Page]
     ) throws(StorageError) -> CommittedChange {
         guard Int(record.frameCount) <= frames.count else { throw .maintenance(.changesGone) }
-        // A page that was written out in the midst of the transaction comes more than once: the last one counts.
+        // A page that was spilled during the transaction may occur more than once: the last one counts.
         var newest: [PageNumber: CommittedChange.Page] = [:]
         for page in frames.suffix(Int(record.frameCount)) where page.number < record.pageCount {
             newest[page.number] = page

@@ -1,10 +1,11 @@
-// All pages of a snapshot that are in use, in the order of the file, read in large pieces past the cache.
+// A walk over all pages in use of a snapshot, in file order; it reads large pieces and bypasses the cache.
 //
 // Invariants
-//   1. Every page that is handed out is the snapshot's version, and was verified.
-//   2. What a large read brought counts only for pages whose version was in the store file *before* the read: a
-//      checkpoint may be writing the others. Whatever is doubtful is read once more, the way every reader does.
-//   3. The cache keeps what it holds: only pages that are in the log, or were doubtful, pass through it.
+//   1. Every page that `body` gets is the snapshot's version, and was verified.
+//   2. The bytes of a large read count only for pages whose version was in the store file *before* the read, because a
+//      checkpoint may be writing the others. Every doubtful page is read again, as any reader reads it.
+//   3. The sweep does not replace the content of the cache: only pages that are in the log, or were doubtful, pass
+//      through it.
 
 import Synchronization
 
@@ -14,7 +15,7 @@ final class PageSweep {
     private static let pieceByteCount = 1 << 20
 
     private let pages: ReadPages
-    /// The pages of the piece that `body` is called for, one behind the other.
+    /// The pages of the piece that `body` is called for, in file order without gaps.
     let buffer: ScratchBytes
 
     init(_ pages: ReadPages) {
@@ -28,9 +29,9 @@ final class PageSweep {
         return buffer.view(at: index * pages.pageSize, byteCount: pages.pageSize)
     }
 
-    /// Calls `body` for each piece with its first page, and for each of its pages whether it is in use.
+    /// Calls `body` for each piece with its first page, and with whether each of its pages is in use.
     ///
-    /// Page 0 is not among them. The bytes of pages that are not in use mean nothing.
+    /// Page 0 counts as not in use. The bytes of pages that are not in use mean nothing.
     func run(_ body: (PageNumber, [Bool]) throws(StorageError) -> Void) throws(StorageError) {
         let per = pages.versions.files.geometry.pagesPerBitmap
         var first = 0

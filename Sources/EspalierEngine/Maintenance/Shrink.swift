@@ -1,29 +1,29 @@
-// Shrinking in place: pages from the end of the store move to the lowest free places, and the store ends earlier.
+// The shrink in place: pages from the end of the store move to the lowest free places, and the store ends earlier.
 //
-// Which page refers to a page is not written anywhere. Of a tree page its low fence tells the way down from the root.
-// Overflow pages have none: the leaves of their tree are searched for the values they belong to.
+// A page does not say which page refers to it. The low fence of a tree page gives the path from the root. Overflow
+// pages have no fence: the leaves of their tree are searched for the values that they belong to.
 //
 // Invariants
-//   1. It is a change of the write transaction like others: snapshots see the pages where they were, and a crash, a
-//      rollback or going back to a savepoint leaves nothing of it.
-//   2. A page that moves keeps its bytes, but for its number and, in a chain, its links. What refers to it is changed
-//      with it: its parent, the cell or page before it, or for a root the record in the catalog.
-//   3. Whenever a page is not pinned it is valid by itself: it may be spilled to the log, and is checked when it comes
-//      back.
+//   1. A shrink is a change of the write transaction like others: snapshots see the pages at their old places, and a
+//      crash or a rollback, whole or to a savepoint, undoes all of it.
+//   2. A page that moves keeps its bytes, except its number and, in a chain, its links. The reference to it changes at
+//      the same time: in its parent, in the cell or page before it, or for a root in its record in the catalog.
+//   3. A page that is not pinned is valid by itself: it may be spilled to the log, and is checked when it is read
+//      again.
 //   4. A page of a chain is copied and linked under one pin (invariant 3), and written once.
-//   5. The file is cut by the next checkpoint that makes a slot with fewer pages durable (rule F2).
+//   5. The next checkpoint that makes a slot with fewer pages durable truncates the file (rule F2).
 
 /// Moves pages within a write transaction.
 struct Shrink {
     private let pages: WritePages
     /// Pages from here on move; below it there is a free place for each.
     private let floor: PageNumber
-    /// What is to move, from the end on.
+    /// The pages to move, in descending order.
     private let tail: [PageNumber]
     private var trees: [UInt32: (name: String, record: TreeRecord)] = [:]
     private(set) var moveCount = 0
 
-    /// Looks for what is to move: at most `pageMax` pages, none that may stay when all is done.
+    /// Selects the pages to move: at most `pageMax` pages, and none that can keep its place.
     init(_ pages: WritePages, pageMax: Int) throws(StorageError) {
         self.pages = pages
         let inUse = pages.writes.state.pageCount - pages.writes.state.freeCount
@@ -38,7 +38,7 @@ struct Shrink {
     /// Whether these were the last pages to move.
     func isComplete(pageMax: Int) -> Bool { tail.count < pageMax || moveCount == 0 }
 
-    /// Moves what is to move, and lets the store end behind its last page in use.
+    /// Moves the selected pages, and ends the store after its last page in use.
     mutating func run() throws(StorageError) {
         var overflowCounts: [UInt32: Int] = [:]
         for page in tail {
@@ -67,18 +67,18 @@ struct Shrink {
         return tree.record
     }
 
-    /// Moves a page to the lowest free place; answers the place, `nil` if there is none below the floor.
+    /// Moves a page to the lowest free place; returns the place, or `nil` if there is none below the floor.
     private mutating func move(_ page: PageNumber) throws(StorageError) -> PageNumber? {
         guard let place = try pages.takeLowest(below: floor) else { return nil }
         _ = try copy(page, to: place)
         assert(place < floor && page >= floor, "page \(page) moves to the front, not to \(place)")
-        // No pinned page is ever free.
+        // The page is not pinned here: a pinned page must never be free.
         try pages.free(page)
         moveCount += 1
         return place
     }
 
-    /// The copy of `page` at `place`, pinned.
+    /// Copies `page` to `place`, and returns the pinned copy.
     private func copy(_ page: PageNumber, to place: PageNumber) throws(StorageError) -> PagePin {
         let source = try pages.pin(page)
         assert(place != page, "page \(page) moves")
@@ -107,7 +107,7 @@ struct Shrink {
         pages.trees.move(treeID, to: place)
     }
 
-    /// The page that refers to `page`, and the child that it is there.
+    /// The parent of `page`, and the index of `page` among its children.
     private func parent(
         of page: PageNumber, _ record: TreeRecord
     ) throws(StorageError) -> (page: PageNumber, index: Int) {
@@ -163,7 +163,7 @@ struct Shrink {
         guard let (first, byteCount) = try overflow(index, of: leaf) else { return }
         let runs = try BTree(pages).overflowRuns(first, byteCount: byteCount, treeID: record.treeID)
         guard runs.contains(where: { $0.upperBound > floor }) else { return }
-        // What will be changed is read page by page, and verified.
+        // Read and verify every page of the chain before any of it is changed.
         var chain: [PageNumber] = []
         try BTree(pages).forEachOverflowPage(first, byteCount: byteCount, treeID: record.treeID) { view in
             chain.append(view.storedNumber)
@@ -176,7 +176,7 @@ struct Shrink {
         }
         try write(chain, to: places)
         for (page, place) in zip(chain, places) where place != page {
-            // No pinned page is ever free.
+            // The page is not pinned here: a pinned page must never be free.
             try pages.free(page)
             moveCount += 1
             left -= 1
@@ -195,7 +195,8 @@ struct Shrink {
         return (first, byteCount)
     }
 
-    /// Copies the pages of a chain that move, and links all of it, from its end on because runs are counted from there.
+    /// Copies the pages of a chain that move, and links the whole chain, from its end because runs are counted from
+    /// there.
     ///
     /// A copy gets its links while it is pinned (invariant 4).
     private func write(_ chain: [PageNumber], to places: [PageNumber]) throws(StorageError) {

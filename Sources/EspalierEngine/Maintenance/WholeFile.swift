@@ -1,33 +1,33 @@
-// A file that gets its name only when it is whole: what reads the name finds all of it or nothing.
+// A file that gets its name only when it is whole: a reader of the name finds all of it or nothing.
 //
 // Invariants
 //   1. The content is durable before the file is renamed, and the name before `write` returns.
-//   2. A failure leaves nothing under the final name that was not there before, unless making the name durable failed.
-//   3. A crash can leave a file named `PATH.tmp-...` behind, which nothing ever reads. It is never removed unasked: it
-//      cannot be told from what another process is writing at the moment. Only if it is a second name of the very file
-//      `PATH`, opening that one to write removes it (`DirectoryEntry.requireSingleName`).
+//   2. A failure leaves the final name as it was before, unless making the name durable failed.
+//   3. A crash can leave a file named `PATH.tmp-...`, which no code ever reads. No code removes it unasked, because it
+//      cannot be distinguished from a file that another process is writing. The only exception: if it is a second name
+//      of the file `PATH` itself, opening `PATH` for writing removes it (`DirectoryEntry.requireSingleName`).
 
-/// Writing files that are there completely or not at all.
+/// Writes files that exist completely or not at all.
 enum WholeFile {
-    /// Writes a new file by `body`, and gives it the name that `path` leads to.
+    /// Writes a new file with `body`, and gives it the name that `path` leads to.
     ///
-    /// - Throws: `destinationExists`, `path`, what `body` throws, `diskFull`, `io`.
+    /// - Throws: `destinationExists`, `path`, errors of `body`, `diskFull`, `io`.
     static func write<R>(
         _ path: String, in fileSystem: any FileSystem, _ body: (any StorageFile) throws(StorageError) -> R
     ) throws(StorageError) -> R {
         try write(try fileSystem.entry(at: path), replacing: nil, in: fileSystem, body)
     }
 
-    /// Writes a file by `body`, and gives it the name `entry`.
+    /// Writes a file with `body`, and gives it the name `entry`.
     ///
-    /// - Parameter replacing: the file that has the name and is replaced; `nil`: none may have it.
-    /// - Throws: `destinationExists`, `storeReplaced` if another file than `replacing` has the name, what `body`
-    ///   throws, `diskFull`, `io`.
+    /// - Parameter replacing: the file that has the name and is replaced; `nil` if no file may have it.
+    /// - Throws: `destinationExists`, `storeReplaced` if another file than `replacing` has the name, errors of `body`,
+    ///   `diskFull`, `io`.
     static func write<R>(
         _ entry: DirectoryEntry, replacing: FileIdentity?, in fileSystem: any FileSystem,
         _ body: (any StorageFile) throws(StorageError) -> R
     ) throws(StorageError) -> R {
-        // Asked before the work as well as after it.
+        // Checked before the work as well as after it.
         if replacing == nil, try entry.identity(role: .copy) != nil { throw .maintenance(.destinationExists) }
         let temporary = entry.temporary(fileSystem.random())
         let file = try temporary.open(role: .copy, mode: .createExclusively)
@@ -44,7 +44,7 @@ enum WholeFile {
             try file.close()
             return result
         } catch {
-            // What cannot be removed does no harm (invariant 3).
+            // A temporary file that cannot be removed does no harm (invariant 3).
             do throws(StorageError) { try temporary.remove(role: .copy) } catch {}
             do throws(StorageError) { try file.close() } catch {}
             throw error

@@ -1,9 +1,9 @@
-// What happens in the buffer pool under its lock: loading, evicting, renaming and forgetting pages.
+// The operations of the buffer pool that need its lock: loading, evicting, renaming and forgetting pages.
 
 import Synchronization
 
 extension BufferPool {
-    /// What looking under the lock came to.
+    /// The result of a search under the lock.
     private enum Found {
         case present(Int)
         case loading
@@ -13,8 +13,8 @@ extension BufferPool {
 
     /// Pins `version` of `page`, calling `load` to read and verify it if it is not in memory.
     ///
-    /// - Parameter load: fills the page it is given; `false` if the version is not where it was thought to be.
-    /// - Returns: `nil` if `load` said `false`.
+    /// - Parameter load: fills the given page; returns `false` if the version is no longer at its place in the log.
+    /// - Returns: `nil` if `load` returned `false`.
     package func pin(
         _ page: PageNumber, version: UInt64, load: (PageView) throws(StorageError) -> Bool
     ) throws(StorageError) -> PagePin? {
@@ -29,7 +29,7 @@ extension BufferPool {
         }
     }
 
-    /// Looks again under the lock; if the page is not there, gives it a frame that is ours alone.
+    /// Searches again under the lock; if the page is not there, claims a frame for it, with the caller as its owner.
     private func findOrClaim(_ page: PageNumber, version: UInt64) -> Found {
         shared.withLock { shared in
             if let place = place(of: page, version: version) {
@@ -47,7 +47,7 @@ extension BufferPool {
         }
     }
 
-    /// Loads the page of a claimed frame, and shares it.
+    /// Loads the page of a claimed frame, and shares the frame.
     private func finishLoading(
         _ frame: Int, page: PageNumber, load: (PageView) throws(StorageError) -> Bool
     ) throws(StorageError) -> PagePin? {
@@ -61,25 +61,25 @@ extension BufferPool {
             throw error
         }
         assert(isOwned(frame), "invariant 1: frame \(frame) is loaded by its one owner")
-        // SAFETY: the frame is ours; from here on its bytes do not change (invariant 2).
+        // SAFETY: this call owns the frame; from here on its bytes do not change (invariant 2).
         unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)
         unsafe descriptors[frame].pins.add(1 - Self.exclusive, ordering: .acquiringAndReleasing)
         return pin(of: frame, page: page)
     }
 
-    /// Gives a claimed frame back without a page.
+    /// Releases a claimed frame without a page.
     private func abandon(_ frame: Int) {
         assert(isOwned(frame), "invariant 1: frame \(frame) is given back by its one owner")
         shared.withLock { _ in clearKey(of: frame) }
-        // SAFETY: the frame is ours until this line.
+        // SAFETY: this call owns the frame until this line.
         unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)
     }
 
-    /// Invariant 5: memory of its own for a page when all frames are pinned.
+    /// Loads a page into memory of its own when all frames are pinned (invariant 5).
     private func loadLoosely(
         _ page: PageNumber, load: (PageView) throws(StorageError) -> Bool
     ) throws(StorageError) -> PagePin? {
-        // SAFETY: the page is ours until its pin is given out, and freed only when its counter is 0.
+        // SAFETY: this call owns the page until it returns a pin; the page is freed only when its counter is 0.
         let loose = makeLoosePage(pins: 1)
         do throws(StorageError) {
             if try load(loose.view) {
@@ -93,13 +93,13 @@ extension BufferPool {
         return nil
     }
 
-    /// A page with memory of its own; frees those that are not used any more.
+    /// Allocates a page with memory of its own; frees those that have no pin any more.
     func makeLoosePage(pins: Int32) -> LoosePage {
         let page = LoosePage(pageSize: pageSize, pins: pins)
         assert(page.view.byteCount == pageSize, "a loose page of \(page.view.byteCount) bytes")
         shared.withLock { shared in
             shared.loosePages.removeAll { old in
-                // SAFETY: nobody can pin a loose page a second time, so 0 pins stay 0.
+                // SAFETY: a loose page is never pinned a second time, so 0 pins stay 0.
                 guard unsafe old.counter.pointee.load(ordering: .acquiring) == 0 else { return false }
                 old.deallocate()
                 return true
@@ -111,22 +111,22 @@ extension BufferPool {
 
     // MARK: Frames for private copies
 
-    /// A frame without a page that is the caller's alone, or `nil` if all are pinned.
+    /// A frame without a page, owned by the caller; `nil` if all frames are pinned.
     package func takeFrame() -> Int? { shared.withLock { shared in claimVictim(&shared) } }
 
-    /// Shares a frame that `takeFrame` gave as `version` of `page`.
+    /// Shares a frame from `takeFrame` as `version` of `page`; the caller no longer owns it.
     package func share(_ frame: Int, as page: PageNumber, version: UInt64) {
         assert(isOwned(frame), "invariant 1: frame \(frame) is shared by its one owner")
         assert(version != 0, "page \(page) comes from the log, not from the store file")
         shared.withLock { _ in setKey(of: frame, page: page, version: version) }
-        // SAFETY: the frame is the caller's alone until this line.
+        // SAFETY: the caller owns the frame until this line.
         unsafe descriptors[frame].isReferenced.store(true, ordering: .relaxed)
         unsafe descriptors[frame].pins.subtract(Self.exclusive, ordering: .releasing)
     }
 
     // MARK: Renaming
 
-    /// After a checkpoint: `version` of `page` is what the store file holds now; what was cached as that is outdated.
+    /// Makes `version` of `page` version 0, after a checkpoint wrote it to the store file; forgets the old version 0.
     package func rename(_ page: PageNumber, version: UInt64) {
         assert(version != 0, "page \(page) comes from the log, not from the store file")
         shared.withLock { _ in
@@ -139,7 +139,7 @@ extension BufferPool {
         }
     }
 
-    /// Forgets `version` of `page`: it is of no more use, and its name will be given to other bytes.
+    /// Forgets `version` of `page`, which is no longer used: its log position will be that of other bytes.
     package func forget(_ page: PageNumber, version: UInt64) {
         shared.withLock { _ in
             if let place = place(of: page, version: version) { clearKey(of: frame(at: place)) }
@@ -147,7 +147,7 @@ extension BufferPool {
         }
     }
 
-    /// Forgets what is cached of the store file: another process changed it.
+    /// Forgets all pages of the store file, because another process changed it.
     package func forgetStorePages() {
         shared.withLock { _ in
             for frame in 0..<frameCount {
@@ -182,7 +182,7 @@ extension BufferPool {
         unsafe table[place].store(UInt32(frame + 1), ordering: .releasing)
     }
 
-    /// Takes a frame out of the table, if it is there; later entries move back so that probes still find them.
+    /// Removes a frame from the table, if it is there; later entries move back so that probes still find them.
     private func clearKey(of frame: Int) {
         // SAFETY: frame numbers in the table are valid.
         let page = unsafe descriptors[frame].page.load(ordering: .relaxed)
@@ -205,7 +205,7 @@ extension BufferPool {
         assert(place(of: page, version: version) == nil, "page \(page) was in the table once")
     }
 
-    /// A frame nobody uses, taken out of the table and made the caller's own.
+    /// Evicts the page of an unpinned frame, and makes the caller the frame's owner; `nil` if all frames are pinned.
     private func claimVictim(_ shared: inout Shared) -> Int? {
         for _ in 0..<frameCount * 2 {
             let frame = shared.hand
@@ -229,23 +229,23 @@ extension BufferPool {
     ///
     /// A reader that finds it in the table counts a pin for a moment; so does the owner for each pin of a private copy.
     func isOwned(_ frame: Int) -> Bool {
-        // SAFETY: read at once.
+        // SAFETY: the pointer is used within this expression only.
         unsafe pinCounter(of: frame).pointee.load(ordering: .relaxed) < 0
     }
 
-    /// How many frames are pinned or have an owner.
+    /// The number of frames that are pinned or have an owner.
     ///
     /// O(frames).
     var pinCount: Int {
-        // SAFETY: read at once.
+        // SAFETY: each pointer is used within this expression only.
         (0..<frameCount).reduce(0) { count, frame in
             unsafe pinCounter(of: frame).pointee.load(ordering: .relaxed) == 0 ? count : count + 1
         }
     }
 
-    /// Asserts what the header says of table and frames; to be called in `assert`.
+    /// Asserts the invariants of table and frames; to be called in `assert`.
     ///
-    /// O(frames) in a pool of up to 256 frames; of a larger one as many are looked at.
+    /// O(frames) in a pool of up to 256 frames; of a larger one, it checks 256 to 511 frames.
     func checkInvariants() -> Bool {
         shared.withLock { shared in
             assert(shared.hand >= 0 && shared.hand < frameCount, "the hand is at frame \(shared.hand)")
@@ -259,7 +259,7 @@ extension BufferPool {
         return true
     }
 
-    /// Asserts what is true of a frame under the lock.
+    /// Asserts the invariants of one frame; the caller holds the lock.
     private func check(_ frame: Int) {
         // SAFETY: `frame` is below `frameCount`, places in the table are masked.
         let pins = unsafe descriptors[frame].pins.load(ordering: .relaxed)

@@ -1,30 +1,30 @@
 // The buffer pool: verified pages in memory, found by (page number, version) without a lock.
 //
 // Invariants
-//   1. A frame's pin counter is >= 0 while its page may be read: the number of pins. It is below zero while one owner
-//      has the frame for itself: while it is loaded, or as the private copy of a write transaction.
+//   1. A frame's pin counter is >= 0 while its page may be read: the number of pins. It is below zero while the frame
+//      has one owner: while its page is loaded, or while it is the private copy of a write transaction.
 //   2. A frame's bytes change only while its counter is below zero.
-//   3. Table, clock and keys change only under the lock. Who finds a frame without the lock pins it first and
+//   3. Table, clock and keys change only under the lock. A reader that finds a frame without the lock pins it first and
 //      compares the key afterwards; a probe that misses a frame because of a concurrent change is repeated under the
 //      lock.
 //   4. A loading frame is in the table before its bytes are read. Renaming or forgetting its key meanwhile takes
-//      effect: what was read is then seen by the loader alone.
-//   5. If all frames are pinned a page gets memory of its own, freed soon after its last pin: pinning never fails.
-// Version 0 stands for "as it is in the store file", any other for the log position of a frame.
+//      effect: only the loader then sees a page whose key was forgotten.
+//   5. If all frames are pinned, a page gets memory of its own, freed soon after its unpin: so pinning never fails.
+// Version 0 means "as it is in the store file", any other is the log position of a frame.
 
 import Synchronization
 
-// SAFETY: @unchecked Sendable, because frames are shared by the protocol of the invariants; the rest is behind a
-// mutex.
+// SAFETY: @unchecked Sendable, because frames are shared by the protocol of the invariants; a mutex guards the
+// rest.
 /// The cache of pages.
 @safe
 package final class BufferPool: @unchecked Sendable {
-    /// What is known about a frame, in 24 bytes.
+    /// Pins, key and use of a frame, in 24 bytes.
     struct Descriptor: ~Copyable {
-        /// Invariant 1.
+        /// The pin counter (invariant 1).
         ///
-        /// The first field: `PagePin` counts it down through a plain pointer. Counted without a check for overflow,
-        /// which would make a loop of one instruction: there is no room for 2^30 pins.
+        /// The first field, because `PagePin` decrements it through a plain pointer. Counting does not check for
+        /// overflow, which would turn one instruction into a loop: memory has no room for 2^30 pins.
         let pins = Atomic<Int32>(0)
         /// The page of the frame; 0: none.
         let page = Atomic<UInt32>(0)
@@ -37,16 +37,16 @@ package final class BufferPool: @unchecked Sendable {
     /// Added to a pin counter while a frame has one owner.
     static let exclusive: Int32 = -(1 << 30)
 
-    /// What changes only under the lock.
+    /// The state that changes only under the lock.
     struct Shared: ~Copyable {
-        /// Where the clock's hand stands.
+        /// The frame at the clock's hand.
         var hand = 0
         /// Pages with memory of their own.
         var loosePages: [LoosePage] = []
     }
 
     package let pageSize: Int
-    /// How many pages fit.
+    /// The number of frames, each of which holds one page.
     package let frameCount: Int
     let arena: UnsafeMutableRawPointer
     let descriptors: UnsafeMutablePointer<Descriptor>
@@ -57,12 +57,12 @@ package final class BufferPool: @unchecked Sendable {
 
     /// A pool of `byteCount` bytes of pages, at least 16 pages.
     ///
-    /// - Throws: `invalidOption(.cacheByteCount)` if the system does not give so much memory.
+    /// - Throws: `invalidOption(.cacheByteCount)` if the system cannot allocate as much memory.
     package init(pageSize: Int, byteCount: Int) throws(StorageError) {
         self.pageSize = pageSize
         frameCount = max(byteCount / pageSize, 16)
-        // SAFETY: owned by this object until `deinit`. The arena is touched, and so becomes real memory, only as frames
-        // come into use.
+        // SAFETY: owned by this object until `deinit`. The arena is touched, and so becomes real memory, only when
+        // frames are first used.
         guard let arena = unsafe SpareArena.take(byteCount: frameCount * pageSize) else {
             throw .opening(.invalidOption(.cacheByteCount))
         }
@@ -82,19 +82,19 @@ package final class BufferPool: @unchecked Sendable {
         shared.withLock { shared in
             for page in shared.loosePages { page.deallocate() }
         }
-        // SAFETY: pins keep their transaction, and it keeps the pool, so nobody uses the memory any more.
+        // SAFETY: a pin retains its transaction, which retains the pool, so the memory has no user any more.
         unsafe table.deallocate()
         unsafe descriptors.deinitialize(count: frameCount)
         unsafe descriptors.deallocate()
         unsafe SpareArena.put(arena, byteCount: frameCount * pageSize)
     }
 
-    /// Page reads that were not answered from memory.
+    /// The number of page reads that did not find their page in memory.
     package var missCount: UInt64 { misses.load(ordering: .relaxed) }
 
     // MARK: Finding
 
-    /// Where the search for a key begins.
+    /// The place in the table where the search for a key begins.
     @inline(__always)
     func home(_ page: PageNumber, _ version: UInt64) -> Int {
         probes.home(UInt64(page) &+ (version &* 0xC2B2_AE3D_27D4_EB4F))
@@ -108,7 +108,7 @@ package final class BufferPool: @unchecked Sendable {
         return unsafe PageView(base: arena + frame &* pageSize, byteCount: pageSize)
     }
 
-    /// A pin of `frame`, which was counted already.
+    /// A pin of `frame` that the pin counter already includes.
     @inline(__always)
     func pin(of frame: Int, page: PageNumber) -> PagePin {
         // SAFETY: the pin counter is the descriptor's first field and lives as long as the pool.
@@ -124,7 +124,7 @@ package final class BufferPool: @unchecked Sendable {
 
     /// Pins `version` of `page` if it is in memory.
     ///
-    /// Takes no lock and allocates nothing.
+    /// Acquires no lock and allocates nothing.
     @inline(__always)
     package func pinIfPresent(_ page: PageNumber, version: UInt64) -> PagePin? {
         var number: UInt32 = 0
@@ -136,7 +136,7 @@ package final class BufferPool: @unchecked Sendable {
         return number == 0 ? nil : pinIfStill(Int(number) &- 1, page: page, version: version)
     }
 
-    /// Whether the page of `frame` is this version of `page`; without the lock, as far as can be seen.
+    /// Whether `frame` has this version of `page`; without the lock the answer may already be outdated.
     @inline(__always)
     func hasKey(_ frame: Int, _ page: PageNumber, _ version: UInt64) -> Bool {
         assert(frame >= 0 && frame < frameCount, "frame \(frame) of \(frameCount)")
@@ -145,17 +145,17 @@ package final class BufferPool: @unchecked Sendable {
             && (unsafe descriptors[frame].version.load(ordering: .relaxed)) == version
     }
 
-    /// Begins to bring the place in the table of a page's version into the processor's cache.
+    /// Begins to load the table place of a page version into the processor's cache.
     ///
-    /// Nobody waits for the load: the processor goes on while it is under way (a value of 100,000 bytes, 25 pages, is
-    /// read in 5.2 us, without this in 7.4).
+    /// The processor does not wait for the load: it executes the next instructions meanwhile (a value of 100,000 bytes,
+    /// 25 pages, is read in 5.2 us; without this in 7.4).
     @inline(__always)
     func expect(_ page: PageNumber, version: UInt64) {
         // SAFETY: the place is masked.
         _ = unsafe table[home(page, version)].load(ordering: .relaxed)
     }
 
-    /// Pins `frame` unless it has an owner or (invariant 3) another key by now.
+    /// Pins `frame` unless it now has an owner or (invariant 3) another key.
     @inline(__always)
     private func pinIfStill(_ frame: Int, page: PageNumber, version: UInt64) -> PagePin? {
         // SAFETY: `frame` is below `frameCount`.
@@ -197,6 +197,6 @@ struct LoosePage: Sendable {
 
     /// Frees the memory.
     ///
-    /// Nobody may have it pinned.
+    /// The page must have no pin.
     func deallocate() { unsafe memory.deallocate() }
 }

@@ -2,19 +2,19 @@
 //
 // Invariants
 //   1. Key 0 marks an empty place: page 0 is the superblock and is never mapped.
-//   2. At most half of the places are taken, and a page is found from its home on (`ProbeSequence`).
+//   2. At most half of the places are taken, and a search from a page's home finds the page (`ProbeSequence`).
 
 /// A hash map from page numbers to 32-bit values.
 ///
-/// A class of plain words: of a structure within its owner, Swift would check the exclusivity at each use.
+/// A class, because Swift would check exclusive access at each use of a struct stored in the owner.
 @safe
 package final class PageMap {
     private var places: UnsafeMutablePointer<(key: UInt32, value: UInt32)>
     private var probes: ProbeSequence
-    /// Private, so that the compiler knows all its uses: else each search checked that nothing changes it meanwhile.
+    /// Private, so that the compiler knows all its uses: otherwise each search would check for exclusive access.
     private var used = 0
 
-    /// How many pages are mapped.
+    /// The number of mapped pages.
     package var count: Int { used }
 
     /// An empty map.
@@ -40,7 +40,7 @@ package final class PageMap {
         }
     }
 
-    /// The value of `page`, or `nil`.
+    /// The value of `page`; `nil` if it is not mapped.
     @inline(__always)
     package func value(of page: PageNumber) -> UInt32? {
         if used == 0 { return nil }
@@ -61,7 +61,7 @@ package final class PageMap {
         assert(self.value(of: page) == value, "page \(page) is found at once")
     }
 
-    /// Forgets `page`; returns the value it had.
+    /// Removes `page`; returns the value that it had.
     @discardableResult
     package func remove(_ page: PageNumber) -> UInt32? {
         guard let value = value(of: page) else { return nil }
@@ -75,15 +75,15 @@ package final class PageMap {
         unsafe places[hole] = (0, 0)
         used -= 1
         assert(self.value(of: page) == nil, "page \(page) is mapped once")
-        // All of a small map: here entries move.
+        // A removal moves entries, so a small map is checked whole.
         assert(probes.count > 32 || checkInvariants())
         return value
     }
 
-    /// Forgets all pages.
+    /// Removes all pages.
     package func removeAll() {
         guard used > 0 else { return }
-        // SAFETY: so many places are allocated.
+        // SAFETY: `probes.count` places are allocated.
         unsafe places.update(repeating: (0, 0), count: probes.count)
         used = 0
     }
@@ -101,7 +101,7 @@ package final class PageMap {
         assert(used * 2 <= probes.count, "\(used) of \(probes.count) places were taken")
         let (old, oldCount) = unsafe (places, probes.count)
         probes = ProbeSequence(capacity: oldCount, minimumCount: oldCount)
-        // SAFETY: as in `init`; the old memory is freed when everything in it has its new place.
+        // SAFETY: as in `init`; the old memory is freed after all its entries were copied.
         unsafe places = .allocate(capacity: probes.count)
         unsafe places.initialize(repeating: (0, 0), count: probes.count)
         for number in 0..<oldCount {

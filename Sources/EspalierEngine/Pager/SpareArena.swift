@@ -1,12 +1,12 @@
-// The memory of the cache that ended last, for the next one that begins.
+// Keeps the memory of the last buffer pool for the next one.
 //
 // Invariants
-//   1. An arena rests only while no pool of the process is alive, and the next one takes it or frees it: a process
-//      never has more memory than its pools had at once.
-//   2. What is in it is of no use: a pool reads no frame that it has not filled. While it rests the system may take its
-//      pages back.
-// Memory that is touched for the first time has to be made and cleared by the system: a fifth of reading all rows of a
-// store that was closed and opened again.
+//   1. An arena is kept only while the process has no pool, and the next pool uses it or frees it: a process never has
+//      more memory than its pools had at once.
+//   2. Its content is not used: a pool reads no frame that it has not filled. While an arena is kept, the system may
+//      reclaim its pages.
+// Why: the system allocates and clears memory when it is touched for the first time, which took a fifth of the time of
+// reading all rows of a store that was closed and opened again.
 
 import Synchronization
 
@@ -16,20 +16,20 @@ enum SpareArena {
     private static let state = Mutex(State())
 
     private struct State {
-        /// How many pools are alive.
+        /// The number of pools in the process.
         var poolCount = 0
-        /// What rests; an address is a number here, as a pointer is not Sendable.
+        /// The kept arena; its address is a number, because a pointer is not Sendable.
         var kept: (address: UInt, byteCount: Int)?
     }
 
-    /// Memory for a pool that begins: that which rests, if it has this size; `nil` if the system has none to give.
+    /// Memory for a new pool: the kept arena, if it has this size, or a new one; `nil` if the system has none.
     static func take(byteCount: Int) -> UnsafeMutableRawPointer? {
         let found = state.withLock { state in
             assert(state.kept == nil || state.poolCount == 0, "invariant 1: an arena rests beside a pool")
             state.poolCount += 1
             return state.kept.take()
         }
-        // SAFETY: allocated by `Platform`, given up by its pool, and no longer at rest.
+        // SAFETY: allocated by `Platform`, returned by its pool, and no longer kept.
         if let found, let arena = unsafe UnsafeMutableRawPointer(bitPattern: found.address) {
             if found.byteCount == byteCount { return unsafe arena }
             unsafe Platform.freeMemory(arena)
@@ -39,12 +39,12 @@ enum SpareArena {
         return nil
     }
 
-    /// Gives back the memory of a pool that ends.
+    /// Keeps or frees the memory of a pool that is destroyed.
     ///
-    /// A little is freed at once: it costs little to make.
+    /// Less than `leastByteCount` is freed at once, because it is cheap to allocate again.
     static func put(_ arena: UnsafeMutableRawPointer, byteCount: Int) {
         let address = UInt(bitPattern: arena)
-        // SAFETY: the pool's own memory, of which nothing is read any more.
+        // SAFETY: the pool's own memory, which is no longer read.
         if byteCount >= leastByteCount { unsafe Platform.giveUpContent(rest(of: arena, byteCount: byteCount)) }
         let isKept = state.withLock { state in
             assert(state.poolCount > 0 && state.kept == nil, "invariant 1: an arena rests beside a pool")
@@ -53,7 +53,7 @@ enum SpareArena {
             state.kept = (address, byteCount)
             return true
         }
-        // SAFETY: allocated by `Platform`, and nobody's any more.
+        // SAFETY: allocated by `Platform`, and no pool uses it any more.
         if !isKept { unsafe Platform.freeMemory(arena) }
     }
 
@@ -61,13 +61,13 @@ enum SpareArena {
 
     private static let hugePageByteCount = 2 << 20
 
-    /// Memory in huge pages where the system gives them on request.
+    /// Allocates memory, in huge pages if the system provides them on request.
     ///
-    /// With pages of the usual length each first touch is a fault, and each look at another one a walk through the
-    /// processor's tables: 6 to 26 % of the lookups of the WordNet benchmark.
+    /// With pages of the usual size each first touch is a fault, and each access to another page a walk through the
+    /// page tables (EspalierEngine.docc/Decisions.md).
     private static func allocate(byteCount: Int) -> UnsafeMutableRawPointer? {
         let isHuge = byteCount >= 2 * hugePageByteCount
-        // SAFETY: new memory, which nobody else knows.
+        // SAFETY: new memory, to which no other pointer exists.
         let arena = unsafe Platform.allocateMemory(
             byteCount: byteCount, alignment: isHuge ? hugePageByteCount : 4096)
         guard let arena = unsafe arena else { return nil }
@@ -76,8 +76,8 @@ enum SpareArena {
         return unsafe arena
     }
 
-    /// All but the beginning, which stays in usual pages: opening a store and a small store take no more memory than
-    /// they use, and find it there when it was given up and comes back.
+    /// All of an arena but its first 2 MiB, which stay in pages of the usual size and are never offered for reclaim:
+    /// opening a store, and a small store, use no more memory than they touch, and find it present in a kept arena.
     private static func rest(of arena: UnsafeMutableRawPointer, byteCount: Int) -> UnsafeMutableRawBufferPointer {
         assert(byteCount >= hugePageByteCount, "an arena of \(byteCount) bytes")
         // SAFETY: within the arena, which is longer than a huge page.

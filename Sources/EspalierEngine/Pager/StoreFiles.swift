@@ -1,17 +1,17 @@
-// Reading and checking pages where they lie: in the store file, or in a frame of the log.
+// Reads and verifies pages from the store file and from frames of the log.
 //
 // Invariants
-//   1. Every page that leaves here was verified: checksum, number, and the rules of its type (P3).
-//   2. A frame is accepted only if its header states the very position it was looked up under: positions never repeat,
-//      so a segment that was recycled meanwhile cannot be mistaken.
+//   1. Every page that a read returns was verified: checksum, number, and the rules of its type (P3).
+//   2. A frame is accepted only if its header states the position under which it was looked up: positions never repeat,
+//      so a frame of a segment that was recycled meanwhile is refused.
 
 import Synchronization
 
 /// The store file and its log, with what is needed to check pages.
 package final class StoreFiles: Sendable {
-    /// The file of pages.
+    /// The store file, which has the pages.
     package let store: any StorageFile
-    /// What follows from the page size.
+    /// The limits and places that follow from the page size.
     package let geometry: StoreGeometry
     /// Mixed into page checksums.
     package let storeSeed: UInt64
@@ -26,7 +26,6 @@ package final class StoreFiles: Sendable {
         set { logFile.withLock { $0 = newValue } }
     }
 
-    /// Puts the files together.
     package init(store: any StorageFile, geometry: StoreGeometry, storeSeed: UInt64, mayChangeUnderneath: Bool) {
         self.store = store
         self.geometry = geometry
@@ -34,7 +33,7 @@ package final class StoreFiles: Sendable {
         self.mayChangeUnderneath = mayChangeUnderneath
     }
 
-    /// Reads page `number` from the store file to `target` and verifies it.
+    /// Reads page `number` from the store file into `target` and verifies it.
     package func readStorePage(_ number: PageNumber, to target: PageView) throws(StorageError) {
         assert(target.byteCount == geometry.pageSize, "a page of \(target.byteCount) bytes")
         var retry = TornReadRetry(store)
@@ -53,8 +52,8 @@ package final class StoreFiles: Sendable {
         }
     }
 
-    /// Reads the frame of page `number` at `place` of `log` to `target` and verifies it; `false` if the frame is not
-    /// there any more (its segment was recycled, the page is in the store file by now).
+    /// Reads the frame of page `number` at `place` of the log into `target` and verifies it; `false` if the frame is no
+    /// longer there (its segment was recycled, and the page is now in the store file).
     package func readFrame(
         of number: PageNumber, at place: LogPlace, to target: PageView
     ) throws(StorageError) -> Bool {
@@ -63,7 +62,7 @@ package final class StoreFiles: Sendable {
         guard let log else { return false }
         let size = FrameHeaderLayout.byteCount + geometry.pageSize
         let scratch = ScratchBytes(byteCount: size)
-        // SAFETY: the scratch bytes are as many as are read at most.
+        // SAFETY: the buffer bounds the read, and outlives it.
         let count = unsafe try log.readFully(into: scratch.buffer, at: place.fileOffset)
         let header = scratch.with(0..<count) { FrameHeader(decoding: $0, pageSize: geometry.pageSize) }
         guard let header, header.type == .page, header.lsn == place.lsn, header.page == number,
@@ -94,9 +93,9 @@ package final class StoreFiles: Sendable {
 }
 
 extension FrameHeader {
-    /// Puts a page together from a page frame's payload: what was left out is zero.
+    /// Restores a page from the payload of its frame; the gap that the frame left out becomes zero.
     ///
-    /// The header was decoded, so the parts are known to fill a page exactly.
+    /// The decoder of the header has checked that the parts fill a page exactly.
     package func restorePage(from payload: PageView, to page: PageView) {
         assert(payloadByteCount + holeByteCount == page.byteCount, "a page of \(payloadByteCount) + \(holeByteCount)")
         page.copy(from: payload, at: 0, to: 0, count: holeOffset)

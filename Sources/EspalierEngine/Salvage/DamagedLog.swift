@@ -1,16 +1,17 @@
-// The frames of a log that may be damaged anywhere: which page versions do its commits cover?
+// The frames of a log that may be damaged anywhere: finds the page versions that its commits cover.
 //
-// Recovery ends at the first frame that does not fit (`LogScan`); salvage goes on behind it. A frame is found again by
-// the position that it states, which no other bytes of its segment repeat but by accident, and counts if its salt and
-// the checksum of what it carries are right. The chain is not asked: it is broken.
+// Recovery ends at the first frame that does not fit (`LogScan`); salvage continues after it. It finds the next frame
+// by the position that the frame states, which other bytes of its segment repeat only by accident. A frame counts if
+// its salt and the checksum of its content are right. The chain value is not checked, because the damage breaks the
+// chain.
 //
 // Invariants
 //   1. A page version counts if a commit covers it: a commit states how many page frames before it are its own.
-//   2. Segments that the slot does not name any more count only if no slot is left.
+//   2. Segments that the slot no longer names count only if no slot is left.
 
 /// The log of a damaged store.
 final class DamagedLog {
-    /// How the segments lie in the file.
+    /// The layout of the segments in the file.
     struct Layout {
         let header: LogHeader?
         let segmentByteCount: UInt64
@@ -19,7 +20,7 @@ final class DamagedLog {
         /// The store's hash seed, as the segments repeat it.
         var storeSeed: UInt64? { segments.last?.seedEcho }
 
-        /// Finds the segments of a log file; if its header is damaged, at every place where one may begin.
+        /// Finds the segments of a log file; if its header is damaged, it tries every place where a segment may begin.
         init(of file: any StorageFile) throws(StorageError) {
             header = try Engine.readLogHeader(of: file)
             let bytes = ScratchBytes(byteCount: SegmentHeaderLayout.byteCount)
@@ -44,7 +45,7 @@ final class DamagedLog {
             }.sorted { $0.sequence < $1.sequence }
         }
 
-        /// A segment's position is its sequence number times the size of segments.
+        /// The size of the segments: the position of a segment is its sequence number times that size.
         private static func stride(of segments: [SegmentHeader]) -> UInt64? {
             for segment in segments where segment.sequence > 0 {
                 let (start, header) = (segment.startLSN, UInt64(SegmentHeaderLayout.byteCount))
@@ -56,7 +57,7 @@ final class DamagedLog {
         }
     }
 
-    /// The newest version of each page that counts.
+    /// The place of the newest version of each page that a commit covers.
     private(set) var versions: [PageNumber: LogPlace] = [:]
     /// The newest commit.
     private(set) var newestCommit: CommitRecord?
@@ -67,7 +68,7 @@ final class DamagedLog {
     private let page: ScratchPage
     /// Page frames that no commit has covered yet.
     private var pending: [(page: PageNumber, place: LogPlace)] = []
-    /// How many of `pending` lie before the last damage.
+    /// How many of `pending` are before the last damage.
     private var pendingBeforeDamage = 0
 
     /// Walks the whole log; `nil` if it does not belong to the store, or if the store does not need it.
@@ -86,7 +87,7 @@ final class DamagedLog {
         }
         var first: UInt64 = 0
         if let slot, layout.header.map({ $0.logIdentifier == slot.logIdentifier }) ?? true {
-            // Invariant 2. What a clean slot leaves behind may hold commits that were given up.
+            // Invariant 2. A log beside a clean slot may hold commits that do not count.
             if slot.isClean { return nil }
             first = slot.logStartSegment
         }
@@ -139,7 +140,7 @@ final class DamagedLog {
         frameBytes.with(0..<count) { FrameHeader(decoding: $0, pageSize: geometry.pageSize) }
     }
 
-    /// The next place in a segment that states the position and the salt which a frame there would have.
+    /// The next place in a segment with the position and the salt that a frame there would have.
     private func nextFrame(
         in segment: SegmentHeader, _ start: UInt64, from first: UInt64, _ segmentByteCount: UInt64
     ) throws(StorageError) -> UInt64? {
@@ -162,9 +163,9 @@ final class DamagedLog {
         return nil
     }
 
-    // MARK: What frames carry
+    // MARK: The content of frames
 
-    /// Takes note of what a frame carries; `false` if that is damaged.
+    /// Records the content of a frame; returns `false` if it is damaged.
     private func accept(_ frame: FrameHeader, _ count: Int, _ place: LogPlace) -> Bool {
         switch frame.type {
         case .padding, .segmentStart: return true

@@ -1,16 +1,16 @@
-// The pages of a damaged store: where they lie, and whether they can be believed.
+// The pages of a damaged store: where they are, and whether they can be trusted.
 //
-// What has to be known to read a page (page size, hash seed) stands in the superblock, in its copy, in the log's header
-// and in the header of each of its segments. If all of that is lost, the page size shows in the numbers that pages
-// carry; the seed does not, so then no checksum can be verified.
+// Reading a page needs the page size and the hash seed. The superblock and its copy hold both; the log's header repeats
+// the page size, and the headers of its segments repeat the seed. If all of that is lost, the page size follows from
+// the numbers that pages carry; the seed does not, so then no checksum can be verified.
 //
 // Invariants
-//   1. Of the versions of a page in store file and log, the one with the highest LSN among the intact ones counts.
-//   2. Two calls with the same number give the same answer, as long as nobody changes the files.
+//   1. Among the intact versions of a page in store file and log, the one with the highest LSN counts.
+//   2. Two calls with the same number give the same answer, as long as the files do not change.
 
 /// A damaged store file and its log.
 final class DamagedStore {
-    /// What reading a page came to.
+    /// The result of reading a page.
     enum Reading {
         /// It is whole: checksum and structure are right.
         case intact
@@ -24,23 +24,23 @@ final class DamagedStore {
 
     let key: SalvageKey
     let geometry: StoreGeometry
-    /// `nil`: no checksum can be verified.
+    /// The hash seed; `nil` if it is lost, and no checksum can be verified.
     let storeSeed: UInt64?
     /// The superblock or its copy, if one of them is intact.
     let superblock: Superblock?
-    /// Whole pages that the file has room for.
+    /// The number of whole pages that the file has room for.
     let storedPageCount: UInt32
-    /// Pages beyond those that are in the log, ascending: a number there may be any.
+    /// Pages in the log that are beyond the end of the file, ascending; a damaged log may name any number.
     let pagesBeyond: [PageNumber]
     /// All pages that are in the log, ascending.
     private let loggedPages: [PageNumber]
-    /// What the newest commit says, or the newest slot; `nil` = neither is left.
+    /// The state of the newest commit, or of the newest slot; `nil` if neither is left.
     let newestState: StoreState?
     private let store: any StorageFile
     private let log: DamagedLog?
     private let other: ScratchPage
 
-    /// Opens the files of the store at `path` for reading, and finds out how to read them.
+    /// Opens the files of the store at `path` for reading, and determines the page size and the hash seed.
     init(_ path: String, in fileSystem: any FileSystem, _ options: SalvageOptions) throws(StorageError) {
         let entry = try fileSystem.entry(at: path)
         store = try entry.open(role: .store, mode: .readOnly)
@@ -80,10 +80,10 @@ final class DamagedStore {
         assert(zip(loggedPages, loggedPages.dropFirst()).allSatisfy { $0 < $1 }, "pages of the log in their order")
     }
 
-    /// How many pages there are to look at.
+    /// The number of pages to read.
     var countOfPages: Int { Int(storedPageCount) + pagesBeyond.count }
 
-    /// Whether the version of `page` that counts is in the log.
+    /// Whether the version that the last call of `read` returned is from the log.
     private(set) var isFromLog = false
 
     /// Reads the version of page `number` that counts.
@@ -127,7 +127,7 @@ final class DamagedStore {
         return view.isZero ? .blank : .damaged
     }
 
-    /// Whether the bytes in `view` keep the rules that a page on its own can break, but for the checksum.
+    /// Whether the page in `view` keeps the rules that a page on its own can break, except the checksum.
     static func isSound(_ view: PageView, _ number: PageNumber) -> Bool {
         do throws(StorageError) {
             try PageValidation.validate(view, number: number, depth: .sealed)
@@ -142,7 +142,7 @@ final class DamagedStore {
         return try guessPageSize(of: store)
     }
 
-    /// The page size for which most pages of the file are where their numbers say.
+    /// The page size at which most pages of the file are at the places that their numbers name.
     private static func guessPageSize(of store: any StorageFile) throws(StorageError) -> Int? {
         let (stride, enough) = (UInt64(StoreGeometry.pageSizes.lowerBound), 1000)
         let header = ScratchBytes(byteCount: PageLayout.headerByteCount)
@@ -170,7 +170,7 @@ private struct Head {
     var superblock: Superblock?
     var isCopy = false
     var slot: CheckpointSlot?
-    /// Why the superblock cannot be read.
+    /// The error that says why the superblock cannot be read.
     var failure = StorageError.opening(.notAStore(.damagedSuperblock))
 
     init(_ store: any StorageFile) throws(StorageError) {
@@ -183,7 +183,7 @@ private struct Head {
                 }
                 isCopy = offset != 0
             } catch {
-                // What an intact superblock says of a newer format is to be believed; damage is what we are here for.
+                // An intact superblock of a newer format is trusted, and its error is thrown; damage is expected here.
                 switch error {
                 case .opening(.notAStore), .corruption: if offset == 0 { failure = error }
                 default: throw error

@@ -1,24 +1,24 @@
-// Salvage: makes a new, sound store of what is left of a damaged one.
+// Salvage: makes a new, sound store from the remains of a damaged one.
 //
 // A leaf holds all that its rows need: whole keys (with the page's prefix), the number of its tree, and the range of
-// keys it stands for. So no interior page is needed. A row belongs to the newest leaf in whose range its key lies: a
-// leaf that was given up hands its range to leaves that are written later. Leaves are therefore taken in the order of
-// their LSNs, and each first clears its range in the new tree.
+// keys that it covers. So no interior page is needed. A row belongs to the newest leaf whose range contains its key:
+// the range of a discarded leaf is covered by leaves that are written later. Leaves are therefore processed in the
+// order of their LSNs, and each first clears its range in the new tree.
 //
 // Invariants
 //   1. The damaged files are only read.
-//   2. Total: any bytes give a sound store or a typed error; work and memory are bounded by the files' sizes.
+//   2. Any input bytes give a sound store or a typed error; work and memory are bounded by the files' sizes.
 //   3. The new store appears under its name when it is complete, closed and durable, and never replaces a file.
 // Memory: 24 bytes per leaf, 8 per overflow page and 24 per page version in the log, beside the cache.
 
 extension Database {
-    /// Makes a new store at `newPath` of what can be read of the store at `path` and the log beside it.
+    /// Makes a new store at `newPath` from the readable parts of the store at `path` and the log beside it.
     ///
-    /// No other process may be writing the damaged store meanwhile. Trees keep their numbers; one whose name is lost is
-    /// called `lost+found/<number>`.
+    /// No other process may be writing the damaged store meanwhile. Trees keep their numbers; a tree whose name is lost
+    /// is called `lost+found/<number>`.
     ///
     /// - Throws: `noSuchStore`; `corruption` with rule 10 if the hash seed is lost, so that nothing can be verified
-    ///   (`acceptsDamaged` does without); `notAStore` if nothing in the file looks like a page; `unsupportedFormat`,
+    ///   (`acceptsDamaged` permits that); `notAStore` if nothing in the file looks like a page; `unsupportedFormat`,
     ///   `unsupportedFeatures`; `io`, also if there is a file at `newPath`; `diskFull`. Damage is reported, not thrown.
     /// - Complexity: O(bytes of the files), O(n log n) in the number of rows.
     public static func salvage(
@@ -44,7 +44,7 @@ extension Database {
             try entry.directory.sync()
             return report
         } catch {
-            // Files that have no name that counts; what cannot be removed does no harm.
+            // Temporary files that cannot be removed do no harm: their names are never opened.
             do throws(StorageError) { try temporary.remove(role: .store) } catch {}
             do throws(StorageError) { try temporary.log.remove(role: .log) } catch {}
             throw error
@@ -59,9 +59,9 @@ extension Database {
         storeOptions.pageSize = damaged.geometry.pageSize
         storeOptions.access = .readWrite
         storeOptions.createIfMissing = true
-        // Nothing counts before the store is closed, which makes all of it durable.
+        // No commit needs a sync of its own: closing the store makes all of it durable.
         storeOptions.durability = .ordered
-        // A single leaf may lead to more than any cap allows.
+        // The values of a single leaf may be larger than any cap allows.
         storeOptions.logByteCountMax = .max
         storeOptions.applicationID = options.applicationID ?? damaged.superblock?.applicationID ?? 0
         storeOptions.applicationVersion = options.applicationVersion ?? damaged.superblock?.applicationVersion ?? 0

@@ -1,28 +1,28 @@
-// What salvage is asked to take, and what it tells of what it found.
+// The options and the report of a salvage.
 
-/// What salvage takes from a damaged store.
+/// The parts of a damaged store that a salvage uses.
 public struct SalvageOptions: Sendable {
-    /// Also take pages whose checksum is wrong, or cannot be verified because the hash seed is lost, if their structure
-    /// is sound.
+    /// Whether to also use pages whose checksum is wrong, or cannot be verified because the hash seed is lost, if their
+    /// structure is sound.
     ///
     /// Their rows may hold wrong bytes.
     public var acceptsDamaged = false
-    /// Also take rows from pages that are free: they come into trees of their own, `lost+found/deleted/<number>`.
+    /// Whether to also use rows of free pages, which get trees of their own: `lost+found/deleted/<number>`.
     public var includesDeleted = false
-    /// Also take page versions that no commit in the log covers.
+    /// Whether to also use page versions that no commit in the log covers.
     public var includesUncommitted = false
     /// Names that trees may have had: a tree whose name is lost gets it back if its root carries the name's hash.
     public var nameCandidates: [String] = []
-    /// The application's file type of the new store; `nil` = that of the damaged one, 0 if it is lost.
+    /// The application's file type of the new store; `nil` uses that of the damaged one, or 0 if it is lost.
     public var applicationID: UInt32?
-    /// The application's schema version of the new store; `nil` = that of the damaged one, 0 if it is lost.
+    /// The application's schema version of the new store; `nil` uses that of the damaged one, or 0 if it is lost.
     public var applicationVersion: UInt32?
 
     /// The defaults: only what is proven to be whole.
     public init() {}
 }
 
-/// Where salvage found out how to read the pages.
+/// The source of the page size and the hash seed.
 public enum SalvageKey: UInt8, Sendable {
     /// The superblock.
     case superblock
@@ -30,17 +30,17 @@ public enum SalvageKey: UInt8, Sendable {
     case copy
     /// The log: its header or its segments.
     case log
-    /// Nowhere: the page size was guessed and no checksum can be verified.
+    /// No source: the page size was guessed and no checksum can be verified.
     case guess
 }
 
-/// What salvage found and recovered.
+/// The result of a salvage.
 public struct SalvageReport: Sendable {
-    /// What became of a tree.
+    /// The result for one tree.
     public struct SalvagedTree: Sendable {
         /// The tree in the new store.
         public let tree: AnyTree
-        /// Whether its name is the one it had.
+        /// Whether its name is its original name.
         public let isNameKnown: Bool
         /// The hash of its name that its root carries; `nil` if the root is lost.
         public let rootTag: UInt32?
@@ -52,11 +52,11 @@ public struct SalvageReport: Sendable {
         public internal(set) var rowCount: UInt64 = 0
         /// Rows that were found but whose value in overflow pages is damaged: they are not in the new store.
         public internal(set) var lostValueCount: UInt64 = 0
-        /// How many rows the catalog says there were; `nil` if its record is lost.
+        /// The number of rows that the catalog states; `nil` if the tree's record is lost.
         public let expectedRowCount: UInt64?
     }
 
-    /// Where page size and hash seed come from.
+    /// The source of the page size and the hash seed.
     public internal(set) var key = SalvageKey.superblock
     /// Bytes per page.
     public internal(set) var pageSize = 0
@@ -64,9 +64,9 @@ public struct SalvageReport: Sendable {
     public internal(set) var pageCount: UInt64 = 0
     /// Pages that are damaged.
     public internal(set) var damagedPageCount: UInt64 = 0
-    /// Damaged pages that were taken all the same (`acceptsDamaged`).
+    /// Damaged pages that were used nevertheless (`acceptsDamaged`).
     public internal(set) var acceptedPageCount: UInt64 = 0
-    /// Pages that were passed over because they are free.
+    /// Pages that are free; they are used only with `includesDeleted`.
     public internal(set) var freePageCount: UInt64 = 0
     /// Pages whose newest version was in the log.
     public internal(set) var loggedPageCount: UInt64 = 0

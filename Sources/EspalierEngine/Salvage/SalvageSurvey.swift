@@ -1,15 +1,15 @@
-// The survey of a damaged store: every page is looked at once, and what counts of it is noted.
+// The survey of a damaged store: reads every page once, and records the leaves, trees and overflow chains to salvage.
 //
 // Invariants
-//   1. A page is free if a bitmap page that can be used, and is newer than the page, says so: a page that was taken
-//      into use later than the bitmap was written is not.
+//   1. A page is free if a usable bitmap page that is newer than the page marks it as free: a page that was allocated
+//      after the bitmap page was written is not free.
 //   2. An overflow page belongs to one value only: that of the newest leaf which refers to it. Older references are
-//      left over from a leaf that was given up, and what they lead to may be another value by now.
-//   3. Memory and time follow the pages that are there: holes of a sparse file are stepped over.
+//      remnants of discarded leaves, and their pages may hold another value by now.
+//   3. Memory and time grow with the pages that exist: holes of a sparse file are skipped.
 
-/// What was found in a damaged store.
+/// The pages found in a damaged store.
 final class SalvageSurvey {
-    /// A leaf whose rows are to be taken.
+    /// A leaf whose rows are to be salvaged.
     struct Leaf {
         let lsn: UInt64
         let page: PageNumber
@@ -19,7 +19,7 @@ final class SalvageSurvey {
         let hasOverflow: Bool
     }
 
-    /// What is known of a tree.
+    /// The known facts about a tree.
     struct FoundTree {
         var pageCount: UInt64 = 0
         var damagedPageCount: UInt64 = 0
@@ -27,14 +27,14 @@ final class SalvageSurvey {
         var bytesLeafCount: UInt64 = 0
         var rootTag: UInt32?
 
-        /// What most of its leaves have.
+        /// The key kind of most of its leaves.
         var kind: KeyKind { integerLeafCount >= bytesLeafCount ? .integer : .bytes }
     }
 
     /// Leaves in the order in which their rows are to be written: free ones first, each by LSN.
     private(set) var leaves: [Leaf] = []
     private(set) var trees: [UInt32: FoundTree] = [:]
-    /// The first pages of whole chains of overflow pages, and the place in `leaves` of the leaf that each belongs to.
+    /// The first page of each whole chain of overflow pages, and the index in `leaves` of the leaf that it belongs to.
     private(set) var chains: [PageNumber: Int] = [:]
     private(set) var report = SalvageReport()
     private let damaged: DamagedStore
@@ -43,7 +43,7 @@ final class SalvageSurvey {
     private let bitmap: ScratchPage
     private var bitmapNumber: PageNumber = 0
 
-    /// Looks at every page of `damaged`.
+    /// Reads every page of `damaged`.
     init(_ damaged: DamagedStore, _ options: SalvageOptions) throws(StorageError) {
         self.damaged = damaged
         self.options = options
@@ -74,7 +74,7 @@ final class SalvageSurvey {
         }
     }
 
-    /// Takes note of a page; answers whether it was never written.
+    /// Records a page; returns whether it was never written.
     private func look(at number: PageNumber) throws(StorageError) -> Bool {
         let view = page.view
         let reading = try damaged.read(number, to: view)
@@ -91,14 +91,14 @@ final class SalvageSurvey {
         return false
     }
 
-    /// Takes note of a page that can be used.
+    /// Records a page that can be used.
     private func take(_ view: PageView, _ number: PageNumber) throws(StorageError) {
         switch PageType(rawValue: view.typeByte) {
         case .leafBytes, .leafInteger, .interiorBytes, .interiorInteger, .overflow: break
         case .bitmap, .free, nil: return
         }
         let treeID = view.treeID
-        // The last number is never given out.
+        // The last tree number is never used.
         guard treeID >= FixedPlace.catalogTreeID, treeID < .max else { return }
         let isFree = try isFree(number, lsn: view.lsn)
         if isFree { report.freePageCount += 1 }
@@ -130,14 +130,14 @@ final class SalvageSurvey {
         trees[treeID] = tree
     }
 
-    /// Invariant 1; so is what lies beyond the end of a state that is newer.
+    /// Whether a page is free (invariant 1); a page beyond the end of a newer state is free, too.
     private func isFree(_ number: PageNumber, lsn: UInt64) throws(StorageError) -> Bool {
         if let state = damaged.newestState, number >= state.pageCount, lsn < state.commitLSN { return true }
         let place = damaged.geometry.bitmapPage(of: number)
         if place != bitmapNumber {
             bitmapNumber = place
             let reading = try damaged.read(place, to: bitmap.view)
-            // Without a bitmap nothing is free.
+            // Without a usable bitmap page none of its pages is free.
             if !isUsable(reading) || bitmap.view.typeByte != PageType.bitmap.rawValue {
                 bitmap.view.formatBitmap(number: place)
             }
@@ -147,7 +147,7 @@ final class SalvageSurvey {
 
     // MARK: Overflow pages
 
-    /// Invariant 2: newer leaves choose first.
+    /// Assigns the overflow chains to leaves; newer leaves choose first (invariant 2).
     private func claimChains() throws(StorageError) {
         var claimed = PageSet(pageCount: .max)
         for (place, leaf) in leaves.enumerated().reversed() where leaf.hasOverflow {
@@ -166,7 +166,7 @@ final class SalvageSurvey {
         }
     }
 
-    /// Calls `body` with each page of a chain until it says `false`; returns whether the chain is whole.
+    /// Calls `body` with each page of a chain until it returns `false`; returns whether the chain is whole.
     func forEachChainPage(
         _ first: PageNumber, _ byteCount: UInt64, _ treeID: UInt32, _ body: (PageView) -> Bool
     ) throws(StorageError) -> Bool {
@@ -185,7 +185,7 @@ final class SalvageSurvey {
 }
 
 extension PageView {
-    /// Whether any value of this leaf lies in overflow pages.
+    /// Whether any value of this leaf is in overflow pages.
     fileprivate var hasOverflowValues: Bool {
         guard isLeaf, typeByte == PageType.leafBytes.rawValue || typeByte == PageType.leafInteger.rawValue else {
             return false

@@ -1,8 +1,8 @@
-// Writing what a survey found into a new store, through the transactions that everybody uses.
+// Writes the findings of a survey into a new store, through ordinary transactions.
 //
 // Invariants
-//   1. Leaves come in the order of their LSNs; each clears the range of its fences first, so rows that were moved or
-//      removed later do not come back.
+//   1. Leaves are written in the order of their LSNs; each clears the range of its fences first, so rows that were
+//      moved or removed later do not reappear.
 //   2. Trees keep their numbers: the layer above may have stored them.
 //   3. There are never more trees than the damaged store has pages, whatever its catalog says.
 
@@ -36,7 +36,7 @@ final class SalvageWriter {
         self.candidates = candidates
     }
 
-    /// Writes everything; returns what came of it.
+    /// Writes all trees and rows; returns the report.
     func write() throws(StorageError) -> SalvageReport {
         try createTrees(try readCatalog())
         try inBatches(survey.leaves.enumerated()) { next, write throws(StorageError) in
@@ -55,7 +55,7 @@ final class SalvageWriter {
         return report
     }
 
-    /// Calls `body` with each element, in as many transactions as that takes; it returns how many bytes it wrote.
+    /// Calls `body` with each element, in as many transactions as needed; `body` returns how many bytes it wrote.
     private func inBatches<Elements: Sequence>(
         _ elements: Elements,
         _ body: (Elements.Element, inout WriteTransaction) throws(StorageError) -> Int
@@ -75,10 +75,9 @@ final class SalvageWriter {
 
     // MARK: Trees
 
-    /// What is left of the catalog.
+    /// Reads the remains of the catalog.
     ///
-    /// Its leaves hold rows as all leaves do, so they are put together in the same way, in a tree that lasts only as
-    /// long as that.
+    /// The catalog's leaves hold rows as all leaves do, so they are merged in the same way, in a temporary tree.
     private func readCatalog() throws(StorageError) -> [UInt32: (name: String, record: TreeRecord)] {
         var write = try database.beginWrite()
         let tree = try write.createTree(named: Self.folder, keys: [UInt8].self)
@@ -101,7 +100,7 @@ final class SalvageWriter {
         return records
     }
 
-    /// Makes the trees that pages or the catalog tell of.
+    /// Makes the trees that pages or the catalog mention.
     private func createTrees(
         _ records: [UInt32: (name: String, record: TreeRecord)]
     ) throws(StorageError) {
@@ -133,7 +132,7 @@ final class SalvageWriter {
         report.trees.append(tree)
     }
 
-    /// What tree `number` is called: as the catalog says, as its root says, or by its number.
+    /// The name of tree `number`: from the catalog, from the hash in its root, or made from its number.
     private func name(
         of number: UInt32, _ recorded: String?, _ rootTag: UInt32?
     ) -> (name: String, isKnown: Bool) {
@@ -147,7 +146,7 @@ final class SalvageWriter {
         return (freeName("\(Self.folder)\(number)"), false)
     }
 
-    /// The name itself; if it is taken, the name with the first number behind it that makes it free.
+    /// `name` itself or, if it is used already, `name` with the first number appended that makes it unique.
     private func freeName(_ name: String) -> String {
         var (candidate, count) = (name, 1)
         while !names.insert(candidate).inserted {
@@ -171,13 +170,13 @@ final class SalvageWriter {
 
     // MARK: Rows
 
-    /// Writes the rows of a leaf; returns about how many bytes that were.
+    /// Writes the rows of a leaf; returns approximately how many bytes it wrote.
     private func put(
         _ leaf: SalvageSurvey.Leaf, _ place: Int, into tree: AnyTree, isNewest: Bool, _ write: inout WriteTransaction
     ) throws(StorageError) -> Int {
         let view = page.view
         _ = try damaged.read(leaf.page, to: view)
-        // The files must not change meanwhile; if they do, this is not the leaf that was seen.
+        // The files must not change meanwhile; if they did, this is not the surveyed leaf.
         guard view.treeID == leaf.treeID, view.lsn == leaf.lsn, DamagedStore.isSound(view, leaf.page), view.isLeaf,
             view.hasIntegerKeys == (tree.kind == .integer)
         else { return 0 }

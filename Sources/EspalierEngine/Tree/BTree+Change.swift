@@ -1,13 +1,13 @@
-// Changing a value where it lies.
+// Changes a value in place.
 //
 // Invariants
 //   1. A value keeps its byte count, so no cell moves and no page splits.
-//   2. As with insertions, a run of neighbours does not descend: the leaf of the last one is asked first.
+//   2. As with insertions, a run of neighbouring changes does not descend: the leaf of the last one is tried first.
 
 extension BTree where Source: WritablePageSource {
-    /// Calls `body` with the bytes of the value of `key`, to be changed in place.
+    /// Calls `body` with the bytes of the value of `key`, which it may change in place.
     ///
-    /// A value in overflow pages is copied, changed and stored anew.
+    /// A value in overflow pages is copied, changed and stored again.
     ///
     /// - Returns: whether the key exists; without it `body` is not called.
     /// - Throws: `corruption` or what the source throws.
@@ -31,8 +31,8 @@ extension BTree where Source: WritablePageSource {
         return true
     }
 
-    /// Tries the leaf of the last insertion or change; `nil` if the key does not belong there, or the value lies
-    /// elsewhere.
+    /// Tries the leaf of the last insertion or change; `nil` if the key does not belong there, or the value is in
+    /// overflow pages.
     private func changeAtHint(
         _ key: TreeKey, _ record: inout TreeRecord, _ body: (inout MutableRawSpan) -> Void
     ) throws(StorageError) -> Bool? {

@@ -1,12 +1,12 @@
-// Inserting and replacing entries.
+// Inserts and replaces entries.
 //
 // Invariants
-//   1. A run of neighbouring insertions or replacements does not descend: the leaf of the last one is asked for its
-//      fences first.
+//   1. A run of neighbouring insertions or replacements does not descend: the leaf of the last one is tried first, if
+//      its fences contain the key.
 //   2. A leaf is changed only if its fences contain the key.
 
 extension BTree where Source: WritablePageSource {
-    /// Makes a new, empty tree.
+    /// Creates an empty tree.
     ///
     /// - Parameter rootTag: `Catalog.rootTag(of:)` of its name.
     package func createTree(
@@ -19,7 +19,7 @@ extension BTree where Source: WritablePageSource {
         return TreeRecord(treeID: treeID, root: root, kind: kind, createdTransaction: transaction)
     }
 
-    /// Writes the tag of another name into the root of a tree.
+    /// Writes the tag of a tree's new name into its root.
     package func renameTree(_ record: TreeRecord, rootTag: UInt32) throws(StorageError) {
         do {
             let pin = try source.pin(record.root)
@@ -28,7 +28,7 @@ extension BTree where Source: WritablePageSource {
         try source.edit(record.root).view.set(rootTag, at: TreeLayout.rootTag)
     }
 
-    /// Makes of the page in `view` the root of an empty tree.
+    /// Formats the page in `view` as the root of an empty tree.
     package static func formatRoot(
         _ view: PageView, number: PageNumber, treeID: UInt32, kind: KeyKind, rootTag: UInt32
     ) {
@@ -79,7 +79,7 @@ extension BTree where Source: WritablePageSource {
         try check(view, leaf, record, 0)
         guard view.fencesContain(key) else { return nil }
         let position = view.position(of: key, expectedAt: record.hint.next)
-        // What may need a split goes the long way, which knows the parents.
+        // An entry that may need a split uses the full descent, which knows the parents.
         if position.isExact {
             guard case .inline = view.value(position.index), view.replaceValue(position.index, stored) else {
                 return nil
@@ -95,11 +95,11 @@ extension BTree where Source: WritablePageSource {
         return false
     }
 
-    /// What became of an entry in its leaf.
+    /// The result of placing an entry in its leaf.
     struct Placement {
-        /// Where the key is or belongs.
+        /// The index where the key is or belongs.
         let index: Int
-        /// Whether an older value was taken out.
+        /// Whether an older value was removed.
         let replaced: Bool
         /// Whether the entry is in the leaf now; otherwise the leaf must be split.
         let isDone: Bool

@@ -1,7 +1,7 @@
-// Merging pages that have become nearly empty, and lowering the root when it has a single child.
+// Merges pages that have become nearly empty, and lowers the root when it has a single child.
 //
 // Invariants
-//   1. Two neighbours are merged into the left one; the right one is given back, and its separator leaves the parent.
+//   1. Two neighbours are merged into the left one; the right one is freed, and the parent loses its separator.
 //   2. The sizes of a merged page are computed exactly before anything is written.
 //   3. A tree that has lost all its entries is one empty leaf.
 
@@ -14,7 +14,7 @@ extension BTree where Source: WritablePageSource {
             let parent = path.page(depth - 1)
             let index = path.index(depth - 1)
             let separatorCount = try cellCount(of: parent)
-            // Without a neighbour here the parent, which has a single child, may still find one for itself.
+            // A page without a neighbour is the only child of its parent; the parent may still have a neighbour.
             if separatorCount > 0 {
                 var isMerged = false
                 if index < separatorCount { isMerged = try mergeChildren(index, of: parent, &record) }
@@ -40,7 +40,7 @@ extension BTree where Source: WritablePageSource {
         return pin.view.cellCount
     }
 
-    /// Merges children `index` and `index + 1` of `parent` if they fit into one page.
+    /// Merges children `index` and `index + 1` of `parent` if they fit into one page; returns whether they did.
     private func mergeChildren(
         _ index: Int, of parent: PageNumber, _ record: inout TreeRecord
     ) throws(StorageError) -> Bool {
@@ -84,8 +84,8 @@ extension BTree where Source: WritablePageSource {
         return true
     }
 
-    /// Merges children `index` and `index + 1` of a page that was just merged, if one of them is nearly empty: until
-    /// now they were no neighbours under one parent.
+    /// Merges children `index` and `index + 1` of a page that was just merged, if one of them is nearly empty: before,
+    /// they had different parents.
     private func mergeSeam(
         _ index: Int, of page: PageNumber, _ record: inout TreeRecord
     ) throws(StorageError) {
@@ -98,7 +98,7 @@ extension BTree where Source: WritablePageSource {
         if isWorthwhile { _ = try mergeChildren(index, of: page, &record) }
     }
 
-    /// The bytes of a page that holds what `left` and `right` hold.
+    /// The size in bytes of a page with the content of `left` and `right`.
     private func mergedByteCount(_ left: PageView, _ right: PageView) -> Int {
         assert(left.level == right.level && left.hasIntegerKeys == right.hasIntegerKeys, "pages of one kind")
         let header = TreeLayout.slots
@@ -127,14 +127,15 @@ extension BTree where Source: WritablePageSource {
             low: old.view.lowFenceKey, high: right.highFenceKey, rightChild: isLeaf ? 0 : right.rightChild)
         try builder.append(from: old.view, 0..<leftCount)
         if !isLeaf, let separator = old.view.highFenceKey {
-            // Between both stands what separated them: the left page's high fence, before its right child.
+            // The separator of the two pages becomes an entry between theirs: the left page's high fence, with the left
+            // page's right child.
             try builder.append(separator, leftChild: old.view.rightChild)
         }
         try builder.append(from: right, 0..<rightCount)
         builder.finish()
     }
 
-    /// Moves the content of a single child into the root, as long as the root has only one.
+    /// Moves the content of the root's only child into the root, as long as the root has only one child.
     private func lowerRoot(_ record: inout TreeRecord) throws(StorageError) {
         while true {
             let child: PageNumber

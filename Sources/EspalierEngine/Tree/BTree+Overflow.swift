@@ -1,8 +1,8 @@
 // Values that do not fit into a leaf: chains of overflow pages.
 //
 // Invariants
-//   1. A walk along a chain ends after as many pages as the value's byte count calls for; that is at most what the
-//      store's pages can hold.
+//   1. A walk along a chain ends after as many pages as the value's byte count needs; before a value is read,
+//      `checkLength` makes sure that all pages of the store together could hold it.
 
 extension BTree {
     /// The bytes of the value in the chain that begins at `first`.
@@ -22,7 +22,7 @@ extension BTree {
         return value
     }
 
-    /// Refuses a value that is longer than all pages of the store together.
+    /// Throws `corruption` if a value is longer than all pages of the store together could hold.
     func checkLength(_ byteCount: UInt64, of first: PageNumber, treeID: UInt32) throws(StorageError) {
         let payload = UInt64(StoreGeometry(pageSize: source.pageSize).overflowByteCount)
         guard byteCount <= UInt64(source.pageCount) * payload else {
@@ -30,7 +30,7 @@ extension BTree {
         }
     }
 
-    /// Calls `body` with each page of a chain; pages may be freed by it.
+    /// Calls `body` with each page of a chain; `body` may free earlier pages of the chain.
     ///
     /// - Throws: `corruption` if the chain does not hold exactly `byteCount` bytes of tree `treeID`.
     package func forEachOverflowPage(
@@ -56,7 +56,7 @@ extension BTree {
         guard page == 0 else { throw .corrupt(.overflowLength, page: page, tree: treeID) }
     }
 
-    /// Where the pages of a chain say they lie: only the first and last page of each run is read.
+    /// The runs of consecutive pages of a chain, as stored in it; reads only the first and last page of each run.
     ///
     /// - Throws: `corruption` if the chain has fewer pages than `byteCount` bytes need.
     /// - Complexity: O(runs).
@@ -94,7 +94,7 @@ extension BTree {
 }
 
 extension BTree where Source: WritablePageSource {
-    /// Makes of `value` what a leaf stores beside `key`: the bytes themselves, or a chain of overflow pages.
+    /// Converts `value` to the form that a leaf stores: the bytes themselves, or a chain of overflow pages.
     ///
     /// - Throws: `keyTooLong`, `valueTooLarge`, with nothing changed; what the source throws.
     func store(
@@ -111,7 +111,7 @@ extension BTree where Source: WritablePageSource {
         }
         let slot =
             record.kind == .integer ? TreeLayout.integerLeafSlotByteCount : TreeLayout.bytesSlotByteCount
-        // Decided by the whole key, not by what the prefix leaves of it: the prefix may become shorter later.
+        // The whole key decides, not the suffix that the prefix leaves of it: the prefix may become shorter later.
         let whole = TreeLayout.valueWordByteCount + keyByteCount + value.count + slot
         if whole <= geometry.cellByteCountMax { return .inline(value) }
         return .overflow(first: try writeOverflow(value, of: record), byteCount: UInt64(value.count))
@@ -147,7 +147,7 @@ extension BTree where Source: WritablePageSource {
         return runs.first?.first ?? 0
     }
 
-    /// Gives back the overflow pages of `value`, if it has any.
+    /// Frees the overflow pages of `value`, if it has any.
     @inline(__always)
     func freeOverflow(of value: StoredValue, treeID: UInt32) throws(StorageError) {
         guard case .overflow(let first, let byteCount) = value else { return }
@@ -157,7 +157,7 @@ extension BTree where Source: WritablePageSource {
     private func freeOverflow(
         _ first: PageNumber, byteCount: UInt64, treeID: UInt32
     ) throws(StorageError) {
-        // A page is given back when the walk has left it, so that no pinned page is ever free.
+        // The walk unpins a page before it is freed, so that no pinned page is ever free.
         var previous: PageNumber = 0
         let source = source
         try forEachOverflowPage(first, byteCount: byteCount, treeID: treeID) { view throws(StorageError) in

@@ -1,10 +1,12 @@
-// Removing entries, ranges of entries, and whole trees.
+// Removes entries, ranges of entries, and whole trees.
 //
 // Invariants
 //   1. A page that becomes less than a quarter full is merged with a neighbour under the same parent, if both fit into
-//      one page. Nothing is moved otherwise: a tree that shrinks and grows again does not saw.
-//   2. A run of neighbouring removals does not descend: the leaf of the last one is asked for its fences first.
-//   3. An empty leaf may stay where the merge would not fit (a shorter prefix makes the neighbour's keys longer).
+//      one page. Otherwise no entry moves: a tree that shrinks and grows again does not merge and split in turn.
+//   2. A run of neighbouring removals does not descend: the leaf of the last one is tried first, if its fences contain
+//      the key.
+//   3. An empty leaf may remain if the merged page would be too large (a shorter prefix makes the neighbour's keys
+//      longer).
 
 extension BTree where Source: WritablePageSource {
     /// Removes `key`.
@@ -29,12 +31,12 @@ extension BTree where Source: WritablePageSource {
         return true
     }
 
-    /// Tries the leaf of the last removal; `nil` if the key does not belong there, or if other pages are concerned.
+    /// Tries the leaf of the last removal; `nil` if the key does not belong there, or its value has overflow pages.
     private func removeAtHint(_ key: TreeKey, from record: inout TreeRecord) throws(StorageError) -> Bool? {
         let leaf = record.hint.removalLeaf
         let wantsMerge: Bool
         do {
-            // The removal before made it writable.
+            // The removal before this one made the page writable.
             let pin = try source.edit(leaf)
             try check(pin.view, leaf, record, 0)
             guard pin.view.fencesContain(key) else { return nil }
@@ -46,7 +48,7 @@ extension BTree where Source: WritablePageSource {
             wantsMerge = record.height > 1 && isNearlyEmpty(pin.view)
         }
         record.entryCount &-= 1
-        // What is to be merged needs the way from the root.
+        // A merge needs the path from the root.
         if wantsMerge {
             var path = TreePath()
             try descend(to: key, in: record, &path)
@@ -55,15 +57,15 @@ extension BTree where Source: WritablePageSource {
         return true
     }
 
-    /// Removes all entries from `low` on (`nil`: from the first) and below `high` (`nil`: to the last).
+    /// Removes all entries from `low` on (`nil`: from the first) and before `high` (`nil`: to the last).
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number of removed entries.
     /// - Complexity: O(log n) pages per leaf that is touched.
     package func removeRange(
         from low: TreeKey?, to high: TreeKey?, in record: inout TreeRecord
     ) throws(StorageError) -> UInt64 {
         let before = record.entryCount
-        // The place where the next leaf begins, in memory of its own: pages change under it.
+        // The key at which the next leaf begins, in memory of its own, because pages change meanwhile.
         var start = KeyBuffer(byteCount: max(source.pageSize, low?.bytes.count ?? 0))
         if let low { start.copy(low, isInteger: record.kind == .integer) } else { start.setLeast(record.kind) }
         var isDone = false
@@ -112,9 +114,9 @@ extension BTree where Source: WritablePageSource {
         try mergeUpwards(path, &record)
     }
 
-    /// Removes all entries, and gives back all pages but the root.
+    /// Removes all entries, and frees all pages but the root.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number of removed entries.
     /// - Complexity: O(pages).
     package func removeAll(from record: inout TreeRecord) throws(StorageError) -> UInt64 {
         let rootTag: UInt32
@@ -135,14 +137,14 @@ extension BTree where Source: WritablePageSource {
         return record.entryCount
     }
 
-    /// Gives back all pages of the tree, its root among them.
+    /// Frees all pages of the tree, its root included.
     ///
     /// - Complexity: O(pages).
     package func dropTree(_ record: TreeRecord) throws(StorageError) {
         try dropPage(record.root, expectedLevel: -1, record)
     }
 
-    /// Gives a page back, and all below it.
+    /// Frees a page and all pages below it.
     private func dropPage(
         _ page: PageNumber, expectedLevel: Int, _ record: TreeRecord
     ) throws(StorageError) {
@@ -152,15 +154,15 @@ extension BTree where Source: WritablePageSource {
     private func dropContents(
         of page: PageNumber, expectedLevel: Int, freeingIt: Bool = false, _ record: TreeRecord
     ) throws(StorageError) {
-        // A copy, so that no page is pinned while it is freed; recursion is as deep as the tree, at most 24.
+        // A copy, so that no page is pinned while it is freed; the recursion is as deep as the tree, at most 24.
         let copy = ScratchPage(byteCount: source.pageSize)
         do {
             let pin = try source.pin(page)
             try check(pin.view, page, record, expectedLevel)
             copy.view.copy(from: pin.view, at: 0, to: 0, count: source.pageSize)
         }
-        // First the page, then its children: a page that is reached twice is then noticed before its children are
-        // visited again, so the work stays proportional to the file.
+        // The page is freed before its children: `free` then throws for a page that is reached twice before its
+        // children are visited again, so the work stays proportional to the file.
         if freeingIt { try source.free(page) }
         if copy.view.isLeaf {
             for index in 0..<copy.view.cellCount {

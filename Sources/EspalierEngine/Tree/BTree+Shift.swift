@@ -1,21 +1,22 @@
-// Moving entries of a full leaf to the one before it, instead of splitting, while keys come in order.
+// Moves entries of a full leaf to the one before it, instead of splitting, while keys are inserted in order.
 //
 // Invariants
-//   1. Both leaves keep their numbers; only the separator between them changes. No page is taken or given back.
-//   2. Nothing is written unless both leaves and the parent have room for the outcome.
-// Why: behind a split at the right edge of a bytes tree the left leaf gets a high fence and so a prefix, and what its
-// keys then leave out is room that no later key would use. Keys that come in no order: see `BTree+Spread.swift`.
+//   1. Both leaves keep their numbers; only the separator between them changes. No page is allocated or freed.
+//   2. Nothing is written unless both leaves and the parent have room for the result.
+// Why: after a split at the right edge of a bytes tree the left leaf has a high fence and so a prefix, and no later key
+// would use the room that its keys then leave out.
+// Elsewhere: keys that are inserted in no order (`BTree+Spread.swift`).
 
 extension BTree where Source: WritablePageSource {
-    /// The part of a page, in percent, that must be free for entries to be moved there.
+    /// The free part of a leaf, in percent of a page, from which on entries are moved into it.
     ///
-    /// A leaf that is filled is full then, so this happens to it once, and trees that grow at their end get leaves that
-    /// are 99 % full (with 30 they were 77 %). Between leaves that share evenly it happens again and again.
+    /// A leaf that is filled is full afterwards, so it is filled once, and trees that grow at their end get full leaves
+    /// (EspalierEngine.docc/Decisions.md). Leaves that share evenly can do so again and again.
     private static func worthwhilePercentage(isFilling: Bool) -> Int { isFilling ? 6 : 30 }
 
-    /// Makes room for an entry, whose place is the last index of `path`, by moving entries to the leaf before its own.
+    /// Stores an entry, which belongs at the last index of `path`, after moving entries to the leaf before its own.
     ///
-    /// - Returns: whether the entry is stored; otherwise nothing was changed.
+    /// - Returns: whether the entry was stored; otherwise nothing was changed.
     func shiftToLeft(
         _ path: TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
     ) throws(StorageError) -> Bool {
@@ -26,7 +27,7 @@ extension BTree where Source: WritablePageSource {
         guard separatorIndex >= 0 else { return false }
         let left = try child(separatorIndex, of: parent)
         guard left != page else { throw .corrupt(.pageReachedTwice, page: page, tree: record.treeID) }
-        // A run that does not descend goes on behind what is moved.
+        // Unless keys descend, the run continues after the moved entries.
         let isAppending = pattern(record.hint, page) != .descending
         guard try room(of: left, record) >= Self.worthwhilePercentage(isFilling: isAppending) else { return false }
         let old = try copy(of: page)
@@ -54,7 +55,7 @@ extension BTree where Source: WritablePageSource {
         return pin.view.child(index)
     }
 
-    /// How much of a leaf is free, in percent.
+    /// The free part of a leaf, in percent of a page.
     private func room(of leaf: PageNumber, _ record: TreeRecord) throws(StorageError) -> Int {
         let pin = try source.pin(leaf)
         try check(pin.view, leaf, record, 0)
@@ -68,7 +69,7 @@ extension BTree where Source: WritablePageSource {
         return copy
     }
 
-    /// Puts `key` in the place of separator `index` of `page`; `false`, with nothing changed, if it does not fit.
+    /// Replaces separator `index` of `page` with `key`; `false`, with nothing changed, if it does not fit.
     private func replaceSeparator(
         _ index: Int, of page: PageNumber, _ key: TreeKey, leftChild: PageNumber
     ) throws(StorageError) -> Bool {
@@ -91,13 +92,13 @@ extension SplitPlan {
     /// Whether the new cell is the last one of the whole tree.
     var isAtRightEdge: Bool { newIndex == count - 1 && view.highFenceByteCount == 0 }
 
-    /// Where to cut so that the cells before the cut go behind those of `left`.
+    /// The cut for moving the cells before it to the end of `left`; `nil` if there is none that fits.
     ///
-    /// - Parameter asMuchAsPossible: whether to fill `left`; otherwise both get about the same.
+    /// - Parameter asMuchAsPossible: whether to fill `left`; otherwise both get about the same number of bytes.
     func cut(movingTo left: PageView, asMuchAsPossible: Bool) -> Cut? {
         let total = totalByteCount
         let limit = asMuchAsPossible ? view.byteCount - TreeLayout.slots : (left.usedByteCount + total) / 2
-        // What the cells will take at least: the prefix of `left` can only become shorter.
+        // The least size of the cells in `left`: its prefix can only become shorter.
         var least = left.usedByteCount
         let gain = left.prefixByteCount - view.prefixByteCount
         var (index, moved) = (0, 0)
@@ -118,7 +119,7 @@ extension SplitPlan {
         return nil
     }
 
-    /// The sizes of both pages when the cells before `cut` are behind those of `left`.
+    /// The sizes of both pages if the cells before `cut` are moved to the end of `left`.
     private func byteCounts(
         of cut: Cut, moved: Int, rest: Int, behind left: PageView
     ) -> (left: Int, right: Int) {
@@ -140,7 +141,7 @@ extension SplitPlan {
         )
     }
 
-    /// How many bytes `fence` and the separator of `cut` begin with in common.
+    /// The length of the common prefix of `fence` and the separator of `cut`.
     private func commonPrefix(of fence: ByteString, withSeparator cut: Cut) -> Int {
         let own = view.prefix
         let shared = fence.commonPrefix(with: own)

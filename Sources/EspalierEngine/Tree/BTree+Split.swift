@@ -1,12 +1,14 @@
-// Splitting pages that have no room: leaves, interior pages, and the root, whose number must stay.
+// Splits pages that have no room: leaves, interior pages, and the root, whose number must not change.
 //
 // Invariants
-//   1. A split page keeps its number and its left part; the right part goes to a new page.
+//   1. A split page keeps its number and its left part; the right part is moved to a new page.
 //   2. The separator in the parent = the high fence of the left page = the low fence of the right page.
 //   3. A full root copies its content into a new child and becomes an interior page above it; then the child is split.
 
 extension BTree where Source: WritablePageSource {
-    /// Splits the leaf at the end of `path` so that an entry fits, whose place is the last index of `path`.
+    /// Stores an entry, which belongs at the last index of `path`, in a full leaf.
+    ///
+    /// Moves entries to other leaves, or splits the leaf.
     func splitLeaf(
         _ path: inout TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
     ) throws(StorageError) {
@@ -49,7 +51,7 @@ extension BTree where Source: WritablePageSource {
         try insertSeparator(at: depth - 1, &path, separator.key, left: left, right: right, &record)
     }
 
-    /// The full leaf in `view` with an entry that belongs at `index`.
+    /// The plan for the full leaf in `view` and a new entry, which belongs at `index`.
     func leafPlan(_ view: PageView, _ index: Int, _ key: TreeKey, _ stored: StoredValue) -> SplitPlan {
         let suffixLength = view.hasIntegerKeys ? 0 : key.bytes.count - view.prefixByteCount
         assert(view.isLeaf && index >= 0 && index <= view.cellCount && suffixLength >= 0, "entry \(index) of a leaf")
@@ -58,7 +60,7 @@ extension BTree where Source: WritablePageSource {
             newCellByteCount: TreeLayout.valueWordByteCount + suffixLength + stored.cellByteCount)
     }
 
-    /// Remembers where the new entry of `plan` went, if the hint is about this leaf.
+    /// Sets the hint to the place of the new entry of `plan`, if the hint is about this leaf.
     func followHint(
         _ plan: SplitPlan, _ cut: SplitPlan.Cut, left: PageNumber, leftCount: Int, right: PageNumber,
         _ record: inout TreeRecord
@@ -71,14 +73,14 @@ extension BTree where Source: WritablePageSource {
         }
     }
 
-    /// What the last insertions into `leaf` looked like.
+    /// The pattern of the last insertions into `leaf`.
     func pattern(_ hint: InsertHint, _ leaf: PageNumber) -> SplitPlan.Pattern {
         guard hint.leaf == leaf else { return .scattered }
         if hint.ascending >= 3 { return .ascending }
         return hint.descending >= 3 ? .descending : .scattered
     }
 
-    /// Whether the entry that belongs at the end of `path` is one of several that come in order, or the last of all.
+    /// Whether the entry that belongs at the end of `path` continues a run in order, or is the last of the tree.
     private func isInRun(_ path: TreePath, _ record: TreeRecord) throws(StorageError) -> Bool {
         let depth = path.count - 1
         if case .scattered = pattern(record.hint, path.page(depth)) {
@@ -88,8 +90,8 @@ extension BTree where Source: WritablePageSource {
         return true
     }
 
-    /// Writes the leaf in `view` (which must know its number) with the entries `range` of `plan`, behind all those of
-    /// the leaf `first`, if there is one.
+    /// Writes the leaf in `view`, which already has its number: first all entries of the leaf `first`, if there is one,
+    /// then the entries `range` of `plan`.
     func buildLeaf(
         _ view: PageView, _ plan: SplitPlan, _ range: Range<Int>, _ low: TreeKey?, _ high: TreeKey?,
         _ stored: StoredValue, behind first: PageView? = nil
@@ -108,7 +110,7 @@ extension BTree where Source: WritablePageSource {
         builder.finish()
     }
 
-    /// Tells the parent, entry `depth` of `path`, that its child there was split into `left` and `right`.
+    /// Inserts `key` into the parent, entry `parentDepth` of `path`, whose child was split into `left` and `right`.
     private func insertSeparator(
         at parentDepth: Int, _ path: inout TreePath, _ key: TreeKey, left: PageNumber, right: PageNumber,
         _ record: inout TreeRecord
@@ -137,7 +139,7 @@ extension BTree where Source: WritablePageSource {
         try insertSeparator(at: depth - 1, &path, separator.key, left: page, right: newPage, &record)
     }
 
-    /// Splits interior page `page` into itself and `newPage` while child `index` is replaced by `left`, `key`, `right`.
+    /// Splits interior page `page` into itself and `newPage`, and replaces child `index` with `left`, `key`, `right`.
     private func splitInterior(
         _ page: PageNumber, _ newPage: PageNumber, at index: Int, _ key: TreeKey, left: PageNumber,
         right: PageNumber, _ separator: inout KeyBuffer, _ record: TreeRecord
@@ -146,7 +148,7 @@ extension BTree where Source: WritablePageSource {
         let rightPin = try source.edit(newPage)
         let old = ScratchPage(byteCount: source.pageSize)
         old.view.copy(from: leftPin.view, at: 0, to: 0, count: source.pageSize)
-        // The new separator brings its left child with it; what follows it is the right one.
+        // The new separator is stored with its left child; the child after it is the right one.
         old.view.setChild(index, to: right)
         let suffixLength = record.kind == .integer ? 0 : key.bytes.count - old.view.prefixByteCount
         let plan = SplitPlan(
@@ -207,7 +209,7 @@ extension BTree where Source: WritablePageSource {
         record.hint.leaveRoot(root, for: child)
     }
 
-    /// Takes a fresh page; refuses one that the operation is working on, which only a damaged bitmap offers.
+    /// Allocates a page; refuses one on `path`, which only a damaged bitmap can call free.
     func allocatePage(
         near page: PageNumber, outside path: TreePath, _ record: TreeRecord
     ) throws(StorageError) -> PageNumber {

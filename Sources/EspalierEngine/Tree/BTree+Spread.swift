@@ -1,16 +1,16 @@
-// Giving entries of a full leaf to its neighbours, or sharing out the entries of full neighbours among one leaf more.
+// Spreads the entries of a full leaf over its neighbours, or those of full neighbours over one leaf more.
 //
 // Invariants
-//   1. The leaves are children of one page, one beside the other, and keep their numbers and their order.
-//   2. Nothing is written unless all leaves and their parent have room for the outcome.
-// Why: a store of rows in random order took 157 bytes for each row of 108 while full leaves were split in halves, and
-// takes 124 with up to six leaves that share (`bench --only "file after"`), at the price of more leaves rewritten.
-// Keys that come in order are none of its business: see `BTree+Shift.swift`.
+//   1. The leaves are adjacent children of one page, and keep their numbers and their order.
+//   2. Nothing is written unless all leaves and their parent have room for the result.
+// Why: a store of rows in random order needed 157 bytes for each row of 108 when full leaves were split in halves, and
+// needs 124 with up to six leaves that share (`bench --only "file after"`), at the cost of more leaves rewritten.
+// Elsewhere: keys that are inserted in order (`BTree+Shift.swift`).
 
 extension BTree where Source: WritablePageSource {
-    /// Makes room for an entry, whose place is the last index of `path`, by sharing with neighbours.
+    /// Stores an entry, which belongs at the last index of `path`, after sharing entries with neighbours.
     ///
-    /// - Returns: whether the entry is stored; otherwise nothing was changed.
+    /// - Returns: whether the entry was stored; otherwise nothing was changed.
     func spread(
         _ path: TreePath, _ key: TreeKey, _ stored: StoredValue, _ record: inout TreeRecord
     ) throws(StorageError) -> Bool {
@@ -21,7 +21,7 @@ extension BTree where Source: WritablePageSource {
         var first = path.index(depth - 1)
         var leaves = [page]
         var room = try room(of: page, record) - newByteCount(key, stored, in: page)
-        // As few leaves as it takes, the emptier ones first.
+        // Uses as few leaves as possible, and adds the emptier neighbour first.
         while leaves.count < SpreadPlan.leafCountMax {
             let left = try neighbour(first - 1, of: parent, besides: leaves, record)
             let right = try neighbour(first + leaves.count, of: parent, besides: leaves, record)
@@ -61,7 +61,7 @@ extension BTree where Source: WritablePageSource {
         return SpreadPlan.byteCount(of: key, stored, in: pin.view) - pin.view.prefixByteCount
     }
 
-    /// Child `index` of `parent`, if there is such a child, and its free bytes.
+    /// Child `index` of `parent` and its free bytes; `nil` if there is no such child.
     private func neighbour(
         _ index: Int, of parent: PageNumber, besides leaves: [PageNumber], _ record: TreeRecord
     ) throws(StorageError) -> (page: PageNumber, room: Int)? {
@@ -75,7 +75,7 @@ extension BTree where Source: WritablePageSource {
         return (page, try room(of: page, record))
     }
 
-    /// The entries of `leaves` with the new one, which belongs at `index` of leaf `page`.
+    /// The plan for the entries of `leaves` and the new one, which belongs at `index` of leaf `page`.
     private func plan(
         _ leaves: [PageNumber], newIn page: PageNumber, at index: Int, _ key: TreeKey, _ stored: StoredValue,
         _ record: TreeRecord
@@ -94,8 +94,8 @@ extension BTree where Source: WritablePageSource {
         return plan
     }
 
-    /// Writes the leaves of `plan` over `leaves`, which begin with child `first` of their parent, and a new one if it
-    /// has one more; `false`, with nothing changed, if the parent has no room.
+    /// Writes the leaves of `plan` over `leaves`, the children of their parent from `first` on, and over a new one if
+    /// the plan has one more; `false`, with nothing changed, if the parent has no room.
     private func write(
         _ plan: borrowing SpreadPlan, _ leaves: [PageNumber], from first: Int, _ path: TreePath,
         _ record: inout TreeRecord
@@ -108,7 +108,7 @@ extension BTree where Source: WritablePageSource {
             guard !leaves.contains(fresh) else {
                 throw .corrupt(.pageReachedButFree, page: fresh, tree: record.treeID)
             }
-            // Not the last one: the parent's reference to that stays as it is.
+            // The new page is not the last one, because the parent's reference to the last one stays as it is.
             pages.insert(fresh, at: leaves.count - 1)
             record.leafPageCount &+= 1
         }

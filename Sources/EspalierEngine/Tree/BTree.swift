@@ -1,17 +1,17 @@
-// The B-tree: an ordered map from keys to values over pages that come from a `PageSource`.
+// The B-tree: an ordered map from keys to values over the pages of a `PageSource`.
 //
 // Invariants
-//   1. Values are in leaves only; no operation here gives the root another page; pages know no siblings.
-//   2. Levels fall by one with each step down, so no descent is longer than the root's level, whatever a file says.
-//   3. An operation that throws may have changed a part of the pages: the transaction must then be given up. Errors
+//   1. Only leaves have values; no operation here moves the root to another page; pages have no links to siblings.
+//   2. Levels fall by one with each step down, so no descent is longer than the root's level, even in a damaged file.
+//   3. An operation that throws may have changed a part of the pages: the transaction must then be rolled back. Errors
 //      about the arguments (`keyTooLong`, `valueTooLarge`) are thrown before anything changes.
-//   4. No operation keeps a pin after it returns, except `LeafPosition`, which is one.
+//   4. No operation keeps a pin after it returns, unless it returns the pin, alone or in a `LeafPosition`.
 
 /// The operations on trees over one source of pages.
 ///
-/// A trivial wrapper: make one where it is needed. Which tree an operation is about is told by its record.
+/// A trivial wrapper: create one where it is needed. The record passed to an operation says which tree it is about.
 package struct BTree<Source: PageSource> {
-    /// Where pages come from.
+    /// The source of the pages.
     package let source: Source
 
     /// Works on the trees of `source`.
@@ -20,7 +20,7 @@ package struct BTree<Source: PageSource> {
 
     // MARK: - Reading
 
-    /// Finds the leaf and the place in it where `key` is or would be.
+    /// Finds the leaf and the position in it where `key` is or would be.
     ///
     /// - Throws: `corruption`, or what the source throws.
     /// - Complexity: O(log n): one page per level.
@@ -34,13 +34,13 @@ package struct BTree<Source: PageSource> {
         return LeafPosition(pin: pin, position: position(of: key, in: view, record))
     }
 
-    /// The place of `key` in a page of `record`'s tree, whose kind of keys is known without asking the page.
+    /// The position of `key` in a page of `record`'s tree; reads the kind of keys from `record`, not from the page.
     @inline(__always)
     func position(of key: TreeKey, in view: PageView, _ record: TreeRecord) -> SlotPosition {
         record.kind == .integer ? view.position(ofInteger: key.integer) : view.position(ofBytes: key.bytes)
     }
 
-    /// A copy of the value of `key`, or `nil`.
+    /// A copy of the value of `key`; `nil` if there is no such key.
     ///
     /// - Complexity: O(log n) pages and the pages of the value.
     package func value(of key: TreeKey, in record: TreeRecord) throws(StorageError) -> [UInt8]? {
@@ -53,7 +53,7 @@ package struct BTree<Source: PageSource> {
         }
     }
 
-    /// Calls `body` with the bytes of the value of `key`, where they lie if they are in a leaf; `nil` without the key.
+    /// Calls `body` with the bytes of the value of `key`, in place if they are in a leaf; `nil` if the key is absent.
     package func withValue<R>(
         of key: TreeKey, in record: TreeRecord, _ body: (RawSpan) -> R
     ) throws(StorageError) -> R? {
@@ -62,7 +62,7 @@ package struct BTree<Source: PageSource> {
         return try withBytes(of: found.pin.view.value(found.index), treeID: record.treeID, body)
     }
 
-    /// Calls `body` with the parts of the value of `key` where they lie; `false` without the key.
+    /// Calls `body` with each part of the value of `key`, in place; `false` if the key is absent.
     package func forEachPart(
         ofValueOf key: TreeKey, in record: TreeRecord, _ body: (RawSpan) -> Void
     ) throws(StorageError) -> Bool {
@@ -94,7 +94,7 @@ package struct BTree<Source: PageSource> {
 
     // MARK: - Descent
 
-    /// Checks what the tree expects of a page that its parent (or the catalog) refers to.
+    /// Checks that a page has the tree, the kind of keys and the level that its parent (or the catalog) expects.
     ///
     /// - Parameter expectedLevel: -1 for the root, which may have any.
     @inline(__always)
@@ -128,13 +128,13 @@ package struct BTree<Source: PageSource> {
         return .corrupt(rule, page: page, tree: record.treeID)
     }
 
-    /// Descends from `start` to a leaf: the one descent of the engine.
+    /// Descends from `start` to a leaf; every descent of the engine calls this method.
     ///
-    /// The leaf is not pinned, except to find out that `start` is one: `pinLeaf` pins it.
+    /// Does not pin the leaf, except to find out that `start` is one; `pinLeaf` pins it.
     ///
     /// - Parameters:
     ///   - expectedLevel: the level that `start` must have; -1 for the root, which may have any.
-    ///   - choose: says of each interior page which child to follow.
+    ///   - choose: returns the index of the child to follow in each interior page.
     @inline(__always)
     func descend(
         from start: PageNumber, expectedLevel: Int = -1, in record: TreeRecord,
@@ -161,7 +161,7 @@ package struct BTree<Source: PageSource> {
         return pin
     }
 
-    /// Descends to the leaf of `key` and writes the way into `path`.
+    /// Descends to the leaf of `key`, and appends the pages on the way to the empty `path`.
     func descend(to key: TreeKey, in record: TreeRecord, _ path: inout TreePath) throws(StorageError) {
         assert(path.count == 0, "a descent begins at the root")
         let end = try descend(from: record.root, in: record) { page, view in
@@ -174,21 +174,20 @@ package struct BTree<Source: PageSource> {
     }
 }
 
-/// Where a descent has ended: a leaf that is not pinned yet.
+/// The end of a descent: a leaf that is not pinned yet.
 struct DescentEnd {
     let page: PageNumber
-    /// 0; or -1 for a root, which may turn out to have any level.
+    /// 0, or -1 for a root, which may have any level.
     let expectedLevel: Int
 }
 
-/// A pinned leaf and a place in it.
+/// A pinned leaf and a position in it.
 package struct LeafPosition: ~Copyable {
     /// The leaf.
     package let pin: PagePin
-    /// The place.
+    /// The position in the leaf.
     package let position: SlotPosition
 
-    /// States a place.
     @inline(__always)
     package init(pin: consuming PagePin, position: SlotPosition) {
         assert(pin.view.isLeaf && position.index <= pin.view.cellCount, "place \(position.index) of a leaf")

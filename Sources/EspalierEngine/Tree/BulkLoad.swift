@@ -1,21 +1,20 @@
-// Filling an empty tree from sorted entries, bottom-up: each page is written once, full.
+// Fills an empty tree from sorted entries, bottom-up: each page is written once, full.
 //
 // Invariants
 //   1. Level 0 collects entries, level n + 1 the separators between finished pages of level n. A page is finished when
-//      the next cell surely does not fit; what does not fit after all moves on to the next page.
+//      the next cell surely does not fit; cells that do not fit after all are moved to the next page.
 //   2. The root keeps its number: the topmost level is written into it at the end.
-//   3. Until `finish` the tree is empty for readers of its record; pages that are written belong to nobody else.
+//   3. Until `finish` the tree is empty for readers of its record; nothing else refers to the pages that are written.
 
 /// A load of sorted entries into an empty tree.
 package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
-    /// How full pages become, in percent: leaves, and interior pages.
+    /// The fill of leaves and of interior pages, in percent of a page.
     package struct Fill: Sendable {
         /// 50...100.
         package let leaf: Int
         /// 50...100.
         package let interior: Int
 
-        /// States fill factors.
         package init(leaf: Int = 100, interior: Int = 95) {
             precondition((50...100).contains(leaf) && (50...100).contains(interior))
             self.leaf = leaf
@@ -71,7 +70,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
         return true
     }
 
-    /// Writes what is left and gives the record of the filled tree.
+    /// Writes the remaining pages; returns the record of the filled tree.
     package consuming func finish() throws(StorageError) -> TreeRecord {
         try writeRest()
     }
@@ -91,11 +90,11 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
         }
     }
 
-    /// Writes as many of the waiting cells of `level` as fit into a page, but leaves at least one.
+    /// Writes as many of the pending cells of `level` as fit into a page, but keeps at least one pending.
     private mutating func finishPage(_ level: Int) throws(StorageError) {
         let pending = levels[level]
         let isLeaf = level == 0
-        // The cell behind the page: begins the next leaf, or is the separator that moves up.
+        // The cell after the page begins the next leaf, or is the separator that moves up.
         var length = pending.page.count - 1
         if !isLeaf { length = max(1, length - 1) }
         while length > 1,
@@ -150,7 +149,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
         if level == 0 { record.leafPageCount += 1 }
     }
 
-    /// Finishes the last page of each level from below; the topmost goes into the root.
+    /// Finishes the last page of each level, from the leaves up; writes that of the topmost level into the root.
     private consuming func writeRest() throws(StorageError) -> TreeRecord {
         var rightChild: PageNumber = 0
         var level = 0
@@ -164,7 +163,7 @@ package struct BulkLoad<Source: WritablePageSource>: ~Copyable {
             if level == levels.count - 1 {
                 try write(level, to: record.root, count: count, high: nil, rightChild: rightChild, rootTag: rootTag)
                 record.height = level + 1
-                // What the hint knows is of the leaf that the root was before.
+                // The old hint is about the leaf that the root was before.
                 record.hint = InsertHint()
                 assert(record.leafPageCount > 0 && record.height == levels.count, "a tree of \(levels.count) levels")
                 return record

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. Keys are names in UTF-8, 1 byte to `StoreGeometry.keyByteCountMax` long; values are 40-byte tree records.
-//   2. The root of each tree carries a hash of its name, so that a lost catalog can be made anew.
+//   2. The root of each tree contains a hash of its name, so that a lost catalog can be rebuilt.
 
 /// The catalog of the trees of one source.
 package struct Catalog<Source: PageSource> {
@@ -15,12 +15,12 @@ package struct Catalog<Source: PageSource> {
         record = TreeRecord(treeID: FixedPlace.catalogTreeID, root: root, kind: .bytes)
     }
 
-    /// What the root of a tree called `name` carries.
+    /// The tag in the root of a tree called `name`.
     package static func rootTag(of name: String) -> UInt32 {
         UInt32(truncatingIfNeeded: OwnedKey([UInt8](name.utf8)).checksum)
     }
 
-    /// The record of the tree called `name`, or `nil`.
+    /// The record of the tree called `name`; `nil` if there is none.
     ///
     /// - Throws: `corruption(.catalogRecord)`, or what the source throws.
     package func find(_ name: String) throws(StorageError) -> TreeRecord? {
@@ -46,7 +46,7 @@ package struct Catalog<Source: PageSource> {
     }
 
     private func decode(_ bytes: [UInt8]) throws(StorageError) -> TreeRecord {
-        // SAFETY: the array outlives the span; `bytes` only gives up the element type.
+        // SAFETY: the array outlives the span; `bytes` only drops the element type.
         guard let found = unsafe TreeRecord(decoding: bytes.span.bytes) else {
             throw .corrupt(.catalogRecord, page: record.root, tree: record.treeID)
         }
@@ -65,16 +65,16 @@ extension Catalog where Source: WritablePageSource {
         _ = try self.tree.insert(key.key, value.key.bytes, into: &catalog)
     }
 
-    /// Takes the record of `name` out; the pages of the tree are not touched.
+    /// Removes the record of `name`; does not change the pages of the tree.
     ///
-    /// - Returns: whether it was there.
+    /// - Returns: whether there was one.
     package func remove(_ name: String) throws(StorageError) -> Bool {
         let key = OwnedKey([UInt8](name.utf8))
         var catalog = record
         return try tree.remove(key.key, from: &catalog)
     }
 
-    /// Makes of the page in `view` the root of an empty catalog.
+    /// Formats the page in `view` as the root of an empty catalog.
     package static func formatRoot(_ view: PageView, number: PageNumber = FixedPlace.catalogRoot) {
         BTree<Source>.formatRoot(
             view, number: number, treeID: FixedPlace.catalogTreeID, kind: .bytes, rootTag: rootTag(of: ""))

@@ -1,15 +1,15 @@
-// Keys in memory of their own: separators on their way to a parent, and keys given as arrays.
+// Keys in memory of their own: separators that will be inserted into a parent, and keys from arrays.
 //
 // Invariants
-//   1. A key taken from a buffer is valid as long as the buffer, whatever happens to pages meanwhile.
+//   1. The key of a buffer is valid as long as the buffer, whatever happens to pages meanwhile.
 
-/// A key of its own memory, for separators on their way to a parent.
+/// A key in memory of its own, such as a separator that will be inserted into a parent.
 struct KeyBuffer: ~Copyable {
     private let memory: ScratchPage
     private var count = 0
     private var integer: UInt64 = 0
 
-    /// Makes room for a key of `byteCount` bytes.
+    /// A buffer for a key of up to `byteCount` bytes.
     init(byteCount: Int) {
         assert(byteCount >= 0, "a key of \(byteCount) bytes")
         memory = ScratchPage(byteCount: max(byteCount, 8))
@@ -18,10 +18,10 @@ struct KeyBuffer: ~Copyable {
     /// The key; valid as long as this buffer.
     var key: TreeKey { count < 0 ? TreeKey(integer) : TreeKey(memory.view.bytes(0, count)) }
 
-    /// Takes an integer key.
+    /// Stores an integer key.
     mutating func set(_ key: UInt64) { (integer, count) = (key, -1) }
 
-    /// Takes the bytes of `first` followed by those of `second`.
+    /// Stores a bytes key: the bytes of `first` followed by those of `second`.
     mutating func set(_ first: ByteString, _ second: ByteString) {
         assert(first.count + second.count <= memory.view.byteCount, "a key of \(first.count) + \(second.count) bytes")
         memory.view.copy(first, to: 0)
@@ -31,12 +31,12 @@ struct KeyBuffer: ~Copyable {
 }
 
 extension KeyBuffer {
-    /// Takes a copy of `key`.
+    /// Stores a copy of `key`.
     mutating func copy(_ key: TreeKey, isInteger: Bool) {
         if isInteger { set(key.integer) } else { set(key.bytes, key.bytes.dropping(key.bytes.count)) }
     }
 
-    /// Takes the least key there is.
+    /// Stores the least key of `kind`.
     mutating func setLeast(_ kind: KeyKind) { copy(TreeKey(0), isInteger: kind == .integer) }
 }
 

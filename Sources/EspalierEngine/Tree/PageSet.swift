@@ -1,19 +1,19 @@
-// A set of page numbers: one bit per page, for those parts of the store only where pages are in the set.
+// A set of page numbers: one bit per page, only for those parts of the store that have pages in the set.
 //
 // Invariants
-//   1. Memory follows the pages that were inserted: 512 bytes for each part of 4,096 pages that has any, and 8 bytes
-//      for each part before the last of them (8 MiB at most). The page count that a file claims takes none. A page of a
-//      damaged store can name pages in hundreds of parts.
+//   1. Memory depends on the inserted pages, not on the page count that a file claims: 512 bytes for each part of 4,096
+//      pages that has any, and 8 bytes for each part before the last of them (8 MiB at most). A page of a damaged store
+//      can name pages in hundreds of parts.
 
 /// A set of page numbers below a page count.
 package struct PageSet: Sendable {
     private static let pagesPerPart = 1 << 12
 
-    /// The bits of each part, up to the last that has any; empty = none of its pages is in the set.
+    /// The bits of each part, up to the last that has any; empty if none of the part's pages is in the set.
     private var parts: [[UInt64]] = []
     /// Page numbers at or beyond this one cannot be in the set.
     package let pageCount: UInt32
-    /// How many pages are in the set.
+    /// The number of pages in the set.
     package private(set) var count = 0
 
     /// An empty set for a store of `pageCount` pages.

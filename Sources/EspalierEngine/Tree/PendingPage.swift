@@ -1,17 +1,17 @@
-// The cells of a page that a bulk load is still filling: whole keys, since the page's prefix is known only at its end.
+// The cells of a page that a bulk load is still filling, with whole keys: the prefix is known only at the page's end.
 //
 // Invariants
-//   1. Keys ascend. Key bytes and inline values lie in memory of its own, which moves when it grows: a key or value
-//      taken from here is valid until the next `append` or `removeFirst`.
+//   1. Keys ascend. Key bytes and inline values are in memory of its own, which is reallocated when it grows: a key or
+//      value of this page is valid until the next `append` or `removeFirst`.
 //   2. `optimisticByteCount` never exceeds the size of the written page, whatever key comes next.
 
-/// Cells that wait to be written into one page.
+/// Cells that are to be written into one page.
 struct PendingPage: ~Copyable {
     private struct Cell {
         let integer: UInt64
         let keyOffset: Int
         let keyByteCount: Int
-        /// The value's bytes behind the key, or its overflow chain.
+        /// The byte count of the inline value, which is stored after the key; 0 if the value is in overflow pages.
         let valueByteCount: Int
         let overflow: (first: PageNumber, byteCount: UInt64)?
         let child: PageNumber
@@ -22,7 +22,7 @@ struct PendingPage: ~Copyable {
     private var memory: ScratchPage
     private var usedByteCount = 0
     private var cells: [Cell] = []
-    /// The sum of all cells and slots with whole keys.
+    /// The size of all cells and slots, with whole keys.
     private var cellByteCount = 0
     /// The page's low fence: none in the first page of a level.
     private(set) var low: KeyBuffer?
@@ -34,7 +34,7 @@ struct PendingPage: ~Copyable {
         memory = ScratchPage(byteCount: 4 * pageSize)
     }
 
-    /// How many cells wait.
+    /// The number of pending cells.
     var count: Int { cells.count }
 
     /// Key `index`.
@@ -99,7 +99,7 @@ struct PendingPage: ~Copyable {
         assert(usedByteCount + byteCount <= memory.view.byteCount, "\(byteCount) bytes more have room")
     }
 
-    /// Takes the first `removed` cells away; what is left begins a page whose low fence is `newLow`.
+    /// Removes the first `removed` cells; the others begin a page whose low fence is `newLow`.
     mutating func removeFirst(_ removed: Int, newLow: consuming KeyBuffer) {
         assert(removed >= 0 && removed <= cells.count, "\(removed) of \(cells.count) cells")
         let start = removed < cells.count ? cells[removed].keyOffset : usedByteCount

@@ -1,41 +1,41 @@
-// Where to split a page that has no room for one more cell.
+// Chooses where to split a page that has no room for one more cell.
 //
 // Invariants
-//   1. Both halves fit their pages with their new fences; such a place exists whatever the sizes are, since no cell is
+//   1. Both halves fit their pages with their new fences; such a cut exists whatever the sizes are, because no cell is
 //      longer than a quarter of a page and no fence longer than a quarter (StoreGeometry, invariant 2).
-//   2. Counted are bytes, not cells. A run of insertions is split at its end, so that its pages stay full.
+//   2. A cut balances bytes, not cells. A run of insertions is cut at its end, so that its pages stay full.
 
-/// The cells of a full page together with the one that has no room.
+/// The cells of a full page together with the new one that does not fit.
 struct SplitPlan {
     /// The page, or a copy of it.
     let view: PageView
-    /// Where the new cell belongs.
+    /// The index where the new cell belongs.
     let newIndex: Int
     /// The new cell's key.
     let newKey: TreeKey
     /// The new cell's bytes, without its slot.
     let newCellByteCount: Int
 
-    /// How many cells there are with the new one.
+    /// The number of cells, the new one included.
     var count: Int { view.cellCount + 1 }
     private var prefixLength: Int { view.prefixByteCount }
 
-    /// Where the split goes.
+    /// The place of a split.
     struct Cut {
         /// In a leaf: the first entry of the right page.
         ///
         /// In an interior page: the separator that moves up.
         let index: Int
-        /// How many bytes of that key make the separator between both pages.
+        /// The number of bytes of that key that form the separator between both pages.
         let separatorByteCount: Int
     }
 
-    /// What is known about the insertions before this one.
+    /// The pattern of the insertions before this one.
     enum Pattern {
         case ascending, descending, scattered
     }
 
-    /// Cell `index` of the page without the new cell, or `nil` for the new one.
+    /// The index in the page of cell `index`; `nil` for the new cell.
     @inline(__always)
     func oldIndex(_ index: Int) -> Int? {
         assert(index >= 0 && index < count, "cell \(index) of \(count)")
@@ -43,7 +43,7 @@ struct SplitPlan {
         return index < newIndex ? index : index - 1
     }
 
-    /// Where the cells `range` are in the page: those before the new one, and those behind it.
+    /// The indices in the page of the cells `range`: those before the new cell, and those after it.
     func oldIndices(of range: Range<Int>) -> (before: Range<Int>, behind: Range<Int>) {
         (
             min(range.lowerBound, newIndex)..<min(range.upperBound, newIndex),
@@ -56,7 +56,7 @@ struct SplitPlan {
         view.slotByteCount + (oldIndex(index).map { view.cellByteCount($0) } ?? newCellByteCount)
     }
 
-    /// The bytes of all cells and their slots, counted in the same way.
+    /// The bytes of all cells and their slots, also with the page's prefix left out.
     var totalByteCount: Int { view.usedByteCount + view.slotByteCount + newCellByteCount }
 
     /// Key `index` of a bytes page after the page's prefix.
@@ -74,9 +74,9 @@ struct SplitPlan {
         }
     }
 
-    /// Whether nothing but the new entry leaves the page, and nothing of what stays is written otherwise.
+    /// Whether only the new entry is in the right page, and the cells of the left page stay as they are.
     ///
-    /// A bytes page is another one with another high fence: its cells leave out what the fences have in common.
+    /// `false` for a bytes page: with a new high fence its prefix changes, which its cells leave out.
     func leavesPageAsItIs(_ cut: Cut) -> Bool { view.hasIntegerKeys && newIndex == count - 1 && cut.index == newIndex }
 
     /// Chooses the cut.
@@ -88,7 +88,7 @@ struct SplitPlan {
         return balancedCut(total: total)
     }
 
-    /// Where a run of insertions wants the split.
+    /// The best index for a run of insertions; `nil` without such a run.
     private func preferredIndex(_ pattern: Pattern) -> Int? {
         let last = count - 1
         let isRightEdge = isAtRightEdge
@@ -97,7 +97,7 @@ struct SplitPlan {
         switch pattern {
         case .ascending: return newIndex > 0 ? newIndex : nil
         case .descending: return newIndex < last ? newIndex + 1 : nil
-        // What comes before all others may begin a run of its own, and leaves the full page as it is.
+        // An entry before all others may begin a run of its own; the other entries then stay in one page.
         case .scattered: return newIndex == 0 ? 1 : nil
         }
     }
@@ -105,7 +105,7 @@ struct SplitPlan {
     /// The cut at `place`, if both halves fit.
     private func cut(at place: Int, total: Int) -> Cut? {
         assert(place > 0 && place < count, "a cut at \(place) of \(count) cells")
-        // Mostly it is near one end.
+        // The cut is usually near one end, so the shorter side is summed.
         let left =
             place * 2 < count
             ? (0..<place).reduce(0) { $0 + byteCount($1) }
@@ -114,12 +114,12 @@ struct SplitPlan {
         return fits(cut, leftByteCount: left, total: total) ? cut : nil
     }
 
-    /// The cut with the shortest separator within the middle fifth; if none is there, the one nearest to the middle.
+    /// The cut with the shortest separator within the middle fifth; if there is none, the one nearest to the middle.
     private func balancedCut(total: Int) -> Cut? {
         var best: (cut: Cut, cost: Int, distance: Int)?
         var left = 0
         let middle = total / 2
-        // An interior page gives one separator up, and should leave at least one on both sides.
+        // An interior page moves one separator up, and should keep at least one on each side.
         let places = view.isLeaf || count < 3 ? 1..<count : 1..<count - 1
         for index in 0..<places.upperBound {
             defer { left += byteCount(index) }

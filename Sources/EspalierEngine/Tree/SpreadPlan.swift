@@ -1,26 +1,26 @@
-// How the entries of neighbouring leaves, and one that has no room among them, go to as many leaves or to one more.
+// Distributes the entries of neighbouring leaves, and a new one that does not fit, over as many leaves or one more.
 //
 // Invariants
-//   1. The plan owns copies of the leaves, so it stands while they are written.
-//   2. Every leaf of the outcome is measured to the byte, with its new fences and prefix, before anything is written.
+//   1. The plan owns copies of the leaves, so it stays valid while they are written.
+//   2. Every new leaf is measured to the byte, with its new fences and prefix, before anything is written.
 
-/// The entries of leaves that follow each other together with a new one, and where to cut them.
+/// The entries of adjacent leaves together with a new one, and the cuts between the new leaves.
 struct SpreadPlan: ~Copyable {
-    /// How many leaves share their entries at most.
+    /// The greatest number of leaves that share their entries.
     static let leafCountMax = 6
 
-    /// An entry, and where it lies now.
+    /// An entry and its present place.
     private struct Entry {
-        /// The leaf it is in, of those that were copied; -1: it is the new one.
+        /// The number of its leaf among the copies; -1 for the new entry.
         let leaf: Int
         let index: Int
-        /// The bytes of its slot and its cell, with all of its key.
+        /// The bytes of its slot and its cell, with the whole key.
         let byteCount: Int
     }
 
-    /// How many leaves the outcome has.
+    /// The number of new leaves.
     private(set) var leafCount = 0
-    /// The place of the new entry: the leaf of the outcome, and the index in it.
+    /// The place of the new entry: its new leaf, and the index in it.
     private(set) var placeOfNew = (leaf: 0, index: 0)
     private let pageSize: Int
     private let copyCount: Int
@@ -34,7 +34,7 @@ struct SpreadPlan: ~Copyable {
     /// The bytes of the separators before these entries.
     private var separatorByteCounts: [Int] = []
 
-    /// Makes room for copies of `copyCount` leaves, to which `key` and `stored` are to be added.
+    /// A plan with room for copies of `copyCount` leaves, to which `key` and `stored` will be added.
     init(copyCount: Int, pageSize: Int, _ key: TreeKey, _ stored: StoredValue) {
         assert((1...Self.leafCountMax).contains(copyCount), "\(copyCount) leaves")
         self.copyCount = copyCount
@@ -50,10 +50,10 @@ struct SpreadPlan: ~Copyable {
         return memory.view(at: number * pageSize, byteCount: pageSize)
     }
 
-    /// Free bytes that are worth spreading for: what each leaf must have left on average.
+    /// The free bytes that each new leaf must have on average so that a spread is worthwhile.
     static func worthwhileByteCount(pageSize: Int) -> Int { pageSize / 32 }
 
-    /// The bytes of slot and cell of the new entry in a leaf like `view`, with all of its key.
+    /// The bytes of slot and cell of the new entry in a leaf like `view`, with the whole key.
     static func byteCount(of key: TreeKey, _ stored: StoredValue, in view: PageView) -> Int {
         view.slotByteCount + TreeLayout.valueWordByteCount + (view.hasIntegerKeys ? 0 : key.bytes.count)
             + stored.cellByteCount
@@ -75,9 +75,9 @@ struct SpreadPlan: ~Copyable {
         }
     }
 
-    /// Chooses the cuts so that `leafCount` leaves get about the same.
+    /// Chooses the cuts so that `leafCount` leaves get about the same number of bytes.
     ///
-    /// - Returns: the bytes that are free in all of them then; `nil` if one has no room for its part.
+    /// - Returns: the number of bytes that stay free in all of them together; `nil` if a leaf cannot hold its share.
     mutating func cut(into leafCount: Int) -> Int? {
         assert(leafCount >= copyCount && leafCount <= copyCount + 1, "\(copyCount) leaves become \(leafCount)")
         self.leafCount = leafCount
@@ -86,7 +86,7 @@ struct SpreadPlan: ~Copyable {
         let total = entries.reduce(0) { $0 + $1.byteCount }
         var sum = 0
         for (number, entry) in entries.enumerated() {
-            // At the boundary that is nearest to the leaf's share; at most one cut is there.
+            // Cuts at the entry boundary nearest to the leaf's share; at most one cut per boundary.
             let share = total * (cuts.count + 1) / leafCount
             if cuts.count < leafCount - 1, number > cuts.last ?? 0, sum + entry.byteCount / 2 >= share {
                 cuts.append(number)
@@ -106,13 +106,13 @@ struct SpreadPlan: ~Copyable {
         return free
     }
 
-    /// The separator between leaves `number` and `number + 1` of the outcome.
+    /// The separator between new leaves `number` and `number + 1`.
     func separator(_ number: Int) -> TreeKey {
         if copy(0).hasIntegerKeys { return TreeKey(integerKey(entries[cuts[number]])) }
         return TreeKey(memory.view(at: placeOfSeparator(number)).bytes(0, separatorByteCounts[number]))
     }
 
-    /// Writes leaf `number` of the outcome as page `page` to `view`.
+    /// Writes new leaf `number` as page `page` to `view`.
     func build(_ number: Int, as page: PageNumber, to view: PageView) throws(StorageError) {
         let range = range(ofLeaf: number)
         let (low, high) = fences(ofLeaf: number)
@@ -128,7 +128,7 @@ struct SpreadPlan: ~Copyable {
                 next += 1
                 continue
             }
-            // Those that follow each other in one leaf are copied at once.
+            // Entries that are adjacent in one leaf are copied at once.
             var end = next + 1
             while end < range.upperBound, entries[end].leaf == first.leaf { end += 1 }
             try builder.append(from: copy(first.leaf), first.index..<first.index + end - next)
@@ -138,7 +138,7 @@ struct SpreadPlan: ~Copyable {
         assert(view.occupiedByteCount == byteCount(ofLeaf: number), "invariant 2: leaf \(number) was measured")
     }
 
-    // MARK: - Leaves of the outcome
+    // MARK: - New leaves
 
     private func range(ofLeaf number: Int) -> Range<Int> {
         assert(number >= 0 && number <= cuts.count, "leaf \(number) of \(cuts.count + 1)")
@@ -157,7 +157,7 @@ struct SpreadPlan: ~Copyable {
         let cells = entries[range].reduce(TreeLayout.slots) { $0 + $1.byteCount }
         if copy(0).hasIntegerKeys { return cells + TreeLayout.integerFenceByteCount }
         let (low, high) = fences(ofLeaf: number)
-        // Every key leaves out what the fences have in common.
+        // Every key leaves out the common prefix of the fences.
         let prefix = high.flatMap { high in low.map { $0.bytes.commonPrefix(with: high.bytes) } } ?? 0
         return cells - range.count * prefix + (low?.bytes.count ?? 0) + (high?.bytes.count ?? 0)
     }
@@ -172,7 +172,7 @@ struct SpreadPlan: ~Copyable {
 
     /// Copies the separator before entry `entry`: just enough of its key to tell it from the one before.
     ///
-    /// - Returns: its bytes; those of an integer tree are not copied.
+    /// - Returns: its byte count; 0 in an integer tree, whose separators are not copied.
     private func copySeparator(before entry: Int, as number: Int) -> Int {
         guard !copy(0).hasIntegerKeys else { return 0 }
         let before = copyKey(entries[entry - 1], to: copyCount * pageSize)

@@ -1,6 +1,6 @@
-// Trees as applications name them.
+// Trees, as applications refer to them.
 
-/// What the keys of a tree are.
+/// The kind of keys of a tree.
 public enum KeyKind: UInt8, Sendable, CaseIterable {
     /// Unsigned 64-bit integers in numeric order.
     case integer = 1
@@ -8,9 +8,9 @@ public enum KeyKind: UInt8, Sendable, CaseIterable {
     case bytes = 2
 }
 
-/// What the keys of a tree can be in a program: `UInt64`, or `[UInt8]`.
+/// A Swift type for the keys of a tree: `UInt64` or `[UInt8]`.
 public protocol StoredKey: Sendable {
-    /// What such keys are in a store.
+    /// The kind of keys that this type is in a store.
     static var keyKind: KeyKind { get }
 }
 
@@ -27,7 +27,7 @@ extension [UInt8]: StoredKey {
 /// A named, ordered map inside a store.
 ///
 /// A handle: cheap to copy, valid in every transaction that can see the tree. Another store refuses it with
-/// `treeOfAnotherStore`, also if it has a tree of this number.
+/// `treeOfAnotherStore`, even if it has a tree with this number.
 public struct Tree<Key: StoredKey>: Sendable, Hashable {
     @usableFromInline let handle: TreeHandle
 
@@ -38,13 +38,13 @@ public struct Tree<Key: StoredKey>: Sendable, Hashable {
 
     /// The tree of `handle`.
     ///
-    /// - Throws: `wrongKeyKind` if it has other keys.
+    /// - Throws: `wrongKeyKind` if its keys are of another kind.
     init(_ handle: TreeHandle) throws(StorageError) {
         guard handle.kind == Key.keyKind else { throw .argument(.wrongKeyKind(tree: handle.id)) }
         self.handle = handle
     }
 
-    /// The tree of `handle`, which has such keys.
+    /// The tree of `handle`, whose kind of keys the caller has checked.
     fileprivate init(checked handle: TreeHandle) {
         assert(handle.kind == Key.keyKind, "tree \(handle.id) has other keys")
         self.handle = handle
@@ -52,14 +52,14 @@ public struct Tree<Key: StoredKey>: Sendable, Hashable {
 
 }
 
-/// A tree of which only the store knows what its keys are.
+/// A tree whose kind of keys is known only at run time.
 public enum AnyTree: Sendable, Hashable {
     /// A tree of integer keys.
     case integers(Tree<UInt64>)
     /// A tree of bytes keys.
     case bytes(Tree<[UInt8]>)
 
-    /// A name and a number for a tree that no store has yet; every transaction refuses the handle.
+    /// A handle for a tree that no store has yet; every transaction refuses it.
     package init(unmade name: String, id: UInt32, kind: KeyKind) {
         self.init(TreeHandle(unmade: name, id: id, kind: kind))
     }
@@ -76,10 +76,10 @@ public enum AnyTree: Sendable, Hashable {
     public var name: String { handle.name }
     /// The tree's number, never used again after it was dropped.
     public var id: UInt32 { handle.id }
-    /// What its keys are.
+    /// The kind of its keys.
     public var kind: KeyKind { handle.kind }
 
-    /// The tree, if its keys are `keys`.
+    /// The tree with its type; `nil` if its keys are not of type `keys`.
     public func tree<Key>(keys: Key.Type) -> Tree<Key>? { kind == Key.keyKind ? Tree(checked: handle) : nil }
 
     var handle: TreeHandle {
@@ -90,13 +90,13 @@ public enum AnyTree: Sendable, Hashable {
     }
 }
 
-/// What a handle of a tree is, whatever the keys are.
+/// The content of a handle of a tree, for keys of any kind.
 @usableFromInline
 struct TreeHandle: Sendable, Hashable {
     let name: String
     let id: UInt32
     let kind: KeyKind
-    /// Follows from the store, the name, the number and the kind: handles are told apart by one comparison.
+    /// A hash of the store, the name, the number and the kind: one comparison tells handles apart.
     let mark: UInt64
 
     init(name: String, id: UInt32, kind: KeyKind, store: StoreMark) {
@@ -114,7 +114,7 @@ struct TreeHandle: Sendable, Hashable {
     func isHandle(of store: StoreMark) -> Bool { mark == store.mark(of: name, id, kind) }
 }
 
-/// What the handles of a store's trees have in common.
+/// Computes the marks of the handles of one store's trees.
 struct StoreMark: Sendable {
     private let seed: UInt64
 
@@ -132,15 +132,15 @@ struct StoreMark: Sendable {
     }
 }
 
-/// What the catalog says about a tree.
+/// The catalog's record of a tree.
 public struct TreeSummary: Sendable, Hashable {
     /// The tree.
     public let tree: AnyTree
-    /// How many entries it has.
+    /// The number of its entries.
     public let entryCount: UInt64
-    /// How many levels it has; 1 is a single leaf.
+    /// The number of its levels; 1 is a single leaf.
     public let height: Int
-    /// How many leaf pages it has.
+    /// The number of its leaf pages.
     public let leafPageCount: UInt64
     /// The page of its root, which only a shrink changes.
     public let root: PageNumber

@@ -1,14 +1,14 @@
 // The check of a tree: every page on its own, pages against their parents, and the counts of the catalog.
 //
 // Invariants
-//   1. Goes on after a finding, as far as the damaged place lets it; reports every finding with page, tree and rule.
-//   2. Visits no page twice, so its work is bounded by the file even if references form loops.
+//   1. The check continues after a finding as far as the damage allows; each finding has its page, tree and rule.
+//   2. It visits no page twice, so the file bounds its work even if references form loops.
 //   3. Errors that are not about the content (I/O, closed) end the check.
-//   4. One step looks at one page, so that a check can stop between any two of them and go on later.
+//   4. One step checks one page, so that a check can pause between any two steps and continue later.
 
-/// What the check of a tree found and counted.
+/// The findings and counts of the check of a tree.
 package struct TreeCheckResult: Sendable {
-    /// Broken rules, in the order in which they were met.
+    /// Broken rules, in the order in which they were found.
     package var findings: [Corruption] = []
     /// Entries of all leaves that could be read.
     package var entryCount: UInt64 = 0
@@ -18,7 +18,7 @@ package struct TreeCheckResult: Sendable {
     package var interiorPageCount: UInt64 = 0
     /// Overflow pages that could be read.
     package var overflowPageCount: UInt64 = 0
-    /// How many pages could not be read or followed: what they refer to was not reached.
+    /// The number of pages that could not be read or followed: the pages to which they refer were not reached.
     package var cutCount = 0
 
     /// No findings yet.
@@ -34,18 +34,18 @@ package struct TreeCheck<Source: PageSource> {
     /// Whether the catalog's counts are compared; the catalog itself has none.
     private let hasCounts: Bool
     private let depth: PageValidation.Depth
-    /// What is still to be checked, the next last.
+    /// The pages that are still to be checked; the next one is the last element.
     private var work: [Work]
     /// Pages that were reached, in this tree or before.
     package private(set) var visited: PageSet
-    /// What was found so far.
+    /// The findings and counts so far.
     package private(set) var result = TreeCheckResult()
 
     /// Begins to check the tree of `record`, called `name`.
     ///
     /// - Parameters:
-    ///   - visited: pages that are reached already.
-    ///   - depth: how much of each page is checked (again).
+    ///   - visited: pages that were already reached.
+    ///   - depth: the rules against which each page is checked again.
     package init(
         _ source: Source, _ record: TreeRecord, name: String, visited: PageSet,
         depth: PageValidation.Depth = .thorough
@@ -62,7 +62,7 @@ package struct TreeCheck<Source: PageSource> {
 
     /// Checks the whole tree of `record`, called `name`.
     ///
-    /// - Parameter visited: pages that are reached already; those of this tree are added.
+    /// - Parameter visited: pages that were already reached; those of this tree are added.
     package static func run(
         _ source: Source, _ record: TreeRecord, name: String, visited: inout PageSet
     ) throws(StorageError) -> TreeCheckResult {
@@ -87,15 +87,15 @@ package struct TreeCheck<Source: PageSource> {
     private enum Work {
         /// A page of the tree.
         case page(PageNumber, Expectation)
-        /// The next page of the chain that begins at `first` and has `left` bytes to come.
+        /// The next page of the chain that begins at `first` and has `left` bytes left.
         ///
-        /// `announced` is how long the page before says that its run goes on.
+        /// `announced` is the run length that the page before implies for it; `nil` at the first page and after a run.
         case chain(first: PageNumber, next: PageNumber, left: UInt64, announced: Int?)
     }
 
-    /// What a parent says about a child.
+    /// The level and the fences that a parent expects of a child.
     private struct Expectation {
-        /// `nil`: it is the root.
+        /// `nil` for the root.
         let level: Int?
         let low: OwnedFence?
         let high: OwnedFence?
@@ -247,7 +247,7 @@ package struct TreeCheck<Source: PageSource> {
     }
 
     private mutating func checkCounts() {
-        // Counts of a tree that could not be read as a whole say nothing.
+        // The counts of a damaged tree prove nothing, because parts of it may not have been read.
         guard result.findings.isEmpty else { return }
         if result.entryCount != record.entryCount { note(.entryCount, record.root) }
         if result.leafPageCount != record.leafPageCount { note(.leafCount, record.root) }

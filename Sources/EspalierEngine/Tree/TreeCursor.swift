@@ -1,4 +1,4 @@
-// A cursor: a place in a tree that moves in both directions, and survives changes of its own transaction.
+// A cursor: a position in a tree that moves in both directions, and survives changes of its own transaction.
 //
 //                     next                  next, at the last one
 //     before first ------------> on an entry -----------------------> after the last
@@ -12,40 +12,41 @@
 //   leaves the cursor before the first entry.
 //
 // Invariants
-//   1. On a current entry, `leaf` is pinned and `index` is the entry's place: the source's change count is the one seen
-//      at the last move. An outdated entry, which may have been removed, is found again by the saved key.
+//   1. An entry is current while the source's change count is the one seen at the last move: `leaf` is pinned, and
+//      `index` is the entry's index. An outdated entry, which may have been removed, is found again by the saved key.
 //   2. Over a source that can change, the key of the entry is saved at each move.
-//   3. Crossing from leaf to leaf, the fences must meet; so even in a damaged tree keys ascend, and every walk ends.
-//   4. `path` leads from the root to the leaf, without it.
+//   3. When the cursor crosses to another leaf, the fences must meet; so even in a damaged tree keys ascend, and every
+//      walk ends.
+//   4. `path` leads from the root to the parent of the leaf.
 
-/// A place in a tree: before the first entry, on an entry, after the last, or where an entry was that is now removed.
+/// A position in a tree: before the first entry, on an entry, after the last, or at the place of a removed entry.
 ///
-/// A class, because it has 400 bytes: as a struct that cannot be copied it was moved in and out of calls as a whole,
-/// which took half of the time of a scan.
+/// A class, because it has 400 bytes: a noncopyable struct was moved in and out of calls as a whole, which took half of
+/// the time of a scan.
 package final class TreeCursor<Source: PageSource> {
     private let source: Source
     private var record: TreeRecord
-    /// What the keys are.
+    /// The kind of keys of the tree.
     package let kind: KeyKind
-    // Debug builds check that no access to these two lasts while another one begins; release builds take it on trust.
+    // Debug builds check that no access to these two overlaps another one; release builds trust that.
     #if DEBUG
         private var path = TreePath()
         private var leaf: PagePin?
     #else
         private var path: TreePath {
-            // SAFETY: no access lasts while another begins: its entries are plain numbers.
+            // SAFETY: no access overlaps another one: the entries are plain numbers.
             _read { yield unsafe storedPath }
             _modify { yield &(unsafe storedPath) }
         }
         private var leaf: PagePin? {
-            // SAFETY: no access lasts while another begins: the release of a pin calls no code of a cursor.
+            // SAFETY: no access overlaps another one: the release of a pin calls no code of a cursor.
             _read { yield unsafe storedLeaf }
             _modify { yield &(unsafe storedLeaf) }
         }
         @exclusivity(unchecked) private var storedPath = TreePath()
         @exclusivity(unchecked) private var storedLeaf: PagePin?
     #endif
-    /// The view of `leaf`, at hand without unwrapping it.
+    /// The view of `leaf`, stored so that no access has to unwrap `leaf`.
     private var view: PageView
     private var index = 0
     private var place = Place.beforeFirst
@@ -55,7 +56,7 @@ package final class TreeCursor<Source: PageSource> {
     /// The key of the entry, over a source that can change.
     private var savedInteger: UInt64 = 0
     private var savedBytes: [UInt8] = []
-    /// Whether the last `seek` found the very key it was given.
+    /// Whether the last `seek` found exactly its key.
     package var isExact: Bool { wasFound }
     private var wasFound = false
 
@@ -73,22 +74,23 @@ package final class TreeCursor<Source: PageSource> {
         savesKeys = source.canChange
     }
 
-    /// The cursor may be the last that holds the source; the pin must go before the pages that it pins.
+    /// Unpins first: the cursor may have the last reference to the source, whose pages must outlive the pin.
     deinit { leaf = nil }
 
-    /// Whether the cursor stands on an entry (which the transaction may have removed since).
+    /// Whether the cursor is on an entry (which the transaction may have removed since).
     package var isOnEntry: Bool { place == .onEntry }
 
-    /// Looks for the tree's root where `record` says, from the next search on.
+    /// Uses the root in `record` from the next search on.
     package func follow(_ record: TreeRecord) { self.record = record }
 
-    /// The operations on the tree; not a property, which would ask for the metadata of a generic type when it ends.
+    /// The operations on the tree; not stored, because destroying a stored one would need the metadata of its generic
+    /// type.
     @inline(__always)
     private var tree: BTree<Source> { BTree(source) }
 
-    /// Whether the leaf and the place in it still stand.
+    /// Whether `leaf` and `index` are still valid.
     ///
-    /// Asks the source only if it can change: reaching it costs a retain and a release.
+    /// Asks the source only if it can change, because each access to it costs a retain and a release.
     @inline(__always)
     private var isCurrent: Bool { !savesKeys || changeCount == source.changeCount }
 
@@ -117,10 +119,10 @@ package final class TreeCursor<Source: PageSource> {
         return isOnEntry
     }
 
-    /// Where `key` is in the leaf of the entry, if its fences contain it: keys that are sought one after the other are
-    /// often near each other.
+    /// The position of `key` in the leaf of the entry; `nil` if its fences do not contain `key`.
     ///
-    /// Over a source that can change it is not asked: its leaf may have become another's.
+    /// Consecutive seeks are often for keys near each other. `nil` over a source that can change, because the page of
+    /// the leaf may have been reused.
     @inline(__always)
     private func positionInLeaf(of key: TreeKey) -> SlotPosition? {
         guard place == .onEntry, !savesKeys else { return nil }
@@ -187,7 +189,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// The key of the entry of an integer tree.
     ///
-    /// The cursor must stand on an entry.
+    /// The cursor must be on an entry.
     @inline(__always)
     package var integerKey: UInt64 {
         precondition(place == .onEntry && kind == .integer, "the cursor stands on no entry of an integer tree")
@@ -196,7 +198,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// A copy of the key of the entry of a bytes tree.
     ///
-    /// The cursor must stand on an entry.
+    /// The cursor must be on an entry.
     package var bytesKey: [UInt8] {
         precondition(place == .onEntry && kind == .bytes, "the cursor stands on no entry of a bytes tree")
         return savesKeys ? savedBytes : view.keyArray(index)
@@ -204,7 +206,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// Calls `body` with the bytes of the key (integer keys: 8 bytes, big-endian).
     ///
-    /// The cursor must stand on an entry. Allocates nothing, unless the key has more than 1,024 bytes.
+    /// The cursor must be on an entry. Allocates nothing, unless the key has more than 1,024 bytes.
     @inline(__always)
     package func withKey<R>(_ body: (RawSpan) -> R) -> R {
         guard kind == .bytes else {
@@ -218,9 +220,9 @@ package final class TreeCursor<Source: PageSource> {
         return view.withKey(index, body)
     }
 
-    /// Calls `body` with the bytes of the entry's value, where they lie if they are in a leaf.
+    /// Calls `body` with the bytes of the entry's value, in place if they are in a leaf.
     ///
-    /// The cursor must stand on an entry. `nil` if the transaction has removed it since.
+    /// The cursor must be on an entry. `nil` if the transaction has removed it since.
     @inline(__always)
     package func withValue<R>(_ body: (RawSpan) -> R) throws(StorageError) -> R? {
         precondition(place == .onEntry, "the cursor stands on no entry")
@@ -233,7 +235,7 @@ package final class TreeCursor<Source: PageSource> {
 
     /// The cells of the leaf from the entry on, of an integer tree; `nil` over a source that can change.
     ///
-    /// The cursor must stand on an entry, and not move to another leaf while they are in use.
+    /// The cursor must be on an entry, and not move to another leaf while they are in use.
     @inline(__always)
     var cellsFromEntry: LeafCells? {
         precondition(place == .onEntry && kind == .integer, "the cursor stands on no entry of an integer tree")
@@ -266,7 +268,7 @@ package final class TreeCursor<Source: PageSource> {
         }
     }
 
-    /// Finds the saved key again, after changes.
+    /// Finds the saved key again after changes.
     private func relocate() throws(StorageError) -> SlotPosition {
         assert(savesKeys && place == .onEntry, "only an entry over a source that can change is outdated")
         if kind == .integer { return try descend(to: TreeKey(savedInteger)) }
@@ -274,7 +276,7 @@ package final class TreeCursor<Source: PageSource> {
         return try descend(to: key.key)
     }
 
-    /// Stands on entry `start` of the leaf, or on the first entry of a leaf behind it.
+    /// Moves to entry `start` of the leaf, or to the first entry of a later leaf; returns whether there is one.
     private func settleForward(at start: Int) throws(StorageError) -> Bool {
         assert(start >= 0 && start <= view.cellCount, "entry \(start) of \(view.cellCount)")
         index = start
@@ -287,7 +289,7 @@ package final class TreeCursor<Source: PageSource> {
         return standOnEntry()
     }
 
-    /// Stands on entry `start` of the leaf, or on the last entry of a leaf before it.
+    /// Moves to entry `start` of the leaf, or to the last entry of an earlier leaf; returns whether there is one.
     private func settleBackward(at start: Int) throws(StorageError) -> Bool {
         assert(start >= -1 && start < view.cellCount, "entry \(start) of \(view.cellCount)")
         index = start
@@ -317,9 +319,9 @@ package final class TreeCursor<Source: PageSource> {
         if savesKeys { changeCount = source.changeCount }
     }
 
-    /// Descends to the leaf of `key`, and gives its place there.
+    /// Descends to the leaf of `key`; returns its position there.
     private func descend(to key: TreeKey) throws(StorageError) -> SlotPosition {
-        place = .beforeFirst  // should a page be damaged
+        place = .beforeFirst  // in case a page is damaged
         path.removeAll()
         let tree = tree
         let end = try tree.descend(from: record.root, in: record) { page, view in
@@ -335,7 +337,7 @@ package final class TreeCursor<Source: PageSource> {
     private func descend(
         from start: PageNumber, expectedLevel startLevel: Int, toLast: Bool
     ) throws(StorageError) {
-        place = .beforeFirst  // should a page be damaged
+        place = .beforeFirst  // in case a page is damaged
         assert(startLevel >= 0 || start == record.root, "a descent begins at the root, or below the last page")
         if startLevel < 0 { path.removeAll() }
         let tree = tree
@@ -373,10 +375,10 @@ package final class TreeCursor<Source: PageSource> {
         .corrupt(.fencesOfChild, page: view.storedNumber, tree: record.treeID)
     }
 
-    /// Goes up to the lowest page of the path that has a child beside the one taken, and takes that.
+    /// Ascends to the lowest page of the path that has a child beside the one followed, and follows that child.
     private func stepAcross(by step: Int) throws(StorageError) -> (child: PageNumber, level: Int)? {
         assert(step == 1 || step == -1, "\(step) children on")
-        place = .beforeFirst  // should a page be damaged
+        place = .beforeFirst  // in case a page is damaged
         while path.count > 0 {
             let depth = path.count - 1
             let index = path.index(depth) + step
@@ -416,7 +418,7 @@ package final class TreeCursor<Source: PageSource> {
 private enum ScratchView {
     /// A page view that nothing is read from.
     static var none: PageView {
-        // SAFETY: never read: a cursor reads its view only when it stands on an entry of a pinned leaf.
+        // SAFETY: never read: a cursor reads its view only while it is on an entry of a pinned leaf.
         unsafe PageView(base: UnsafeMutableRawPointer(bitPattern: 8).unsafelyUnwrapped, byteCount: 0)
     }
 }

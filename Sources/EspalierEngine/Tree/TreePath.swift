@@ -1,14 +1,14 @@
-// The way from a tree's root to a leaf: page numbers and the child taken in each.
+// The path from a tree's root to a leaf: page numbers, and the index of the child followed in each.
 //
 // Invariants
-//   1. Entry 0 is the root, the last entry the leaf; at most `StoreGeometry.treeDepthMax` entries, which page
-//      validation guarantees, since levels fall by one and none is higher.
+//   1. Entry 0 is the root, the last entry the leaf. There are at most `StoreGeometry.treeDepthMax` entries, which page
+//      validation guarantees, because levels fall by one and none is higher.
 
-/// A way down a tree; a trivial value.
+/// A path down a tree; a trivial value.
 struct TreePath {
     private var pages: InlineArray<24, PageNumber> = .init(repeating: 0)
     private var indices: InlineArray<24, Int32> = .init(repeating: 0)
-    /// How many entries there are.
+    /// The number of entries.
     private(set) var count = 0
 
     init() {}
@@ -20,7 +20,7 @@ struct TreePath {
         return pages[depth]
     }
 
-    /// The child taken in the page of entry `depth` (in the leaf: the place).
+    /// The index of the child followed in the page of entry `depth` (in the leaf: of the entry).
     @inline(__always)
     func index(_ depth: Int) -> Int {
         assert(depth >= 0 && depth < count, "entry \(depth) of \(count)")
@@ -37,25 +37,25 @@ struct TreePath {
         count &+= 1
     }
 
-    /// Takes the last entry away.
+    /// Removes the last entry.
     @inline(__always)
     mutating func pop() {
         assert(count > 0, "the way has no entry")
         count &-= 1
     }
 
-    /// Takes all entries away.
+    /// Removes all entries.
     @inline(__always)
     mutating func removeAll() { count = 0 }
 
-    /// Sets the child taken in entry `depth`.
+    /// Sets the index of the child followed in entry `depth`.
     @inline(__always)
     mutating func setIndex(_ depth: Int, _ index: Int) {
         assert(depth >= 0 && depth < count && index >= 0, "child \(index) in entry \(depth) of \(count)")
         indices[depth] = Int32(truncatingIfNeeded: index)
     }
 
-    /// Puts the root above what was the root and is now `child`, the only child.
+    /// Inserts the root again above `child`, its only child, which now has the root's old content.
     mutating func insertRoot(above child: PageNumber) {
         assert(count > 0 && count < StoreGeometry.treeDepthMax, "invariant 1: \(count) entries")
         let root = pages[0]
@@ -70,7 +70,7 @@ struct TreePath {
         assert(pages[0] == root && pages[1] == child && indices[0] == 0, "the root has one child")
     }
 
-    /// Whether `page` is on the way.
+    /// Whether `page` is on the path.
     func contains(_ page: PageNumber) -> Bool {
         for depth in 0..<count where pages[depth] == page { return true }
         return false

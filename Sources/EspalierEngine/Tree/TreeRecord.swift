@@ -1,10 +1,10 @@
-// What the catalog knows about a tree, and what its writers remember from one insertion to the next.
+// The catalog's record of a tree, and the hint that its writer keeps from one insertion to the next.
 //
 // Invariants
 //   1. The tree's number never changes, and a dropped tree's number is never used again. The root's page changes only
 //      when a shrink moves it.
 //   2. `entryCount`, `leafPageCount` and `height` are exact after each operation.
-//   3. The hint is never stored, and never relied on: it names a leaf to try first, which is asked for its fences.
+//   3. The hint is never stored and never trusted: it names a leaf to try first, whose fences must contain the key.
 
 /// The catalog's record of a tree, with the writer's hint.
 ///
@@ -14,20 +14,19 @@ package struct TreeRecord: Sendable {
     package let treeID: UInt32
     /// The page of its root.
     package var root: PageNumber
-    /// What its keys are.
+    /// The kind of its keys.
     package let kind: KeyKind
-    /// How many levels it has; 1 is a single leaf.
+    /// The number of its levels; 1 is a single leaf.
     package var height: Int
-    /// How many entries it has.
+    /// The number of its entries.
     package var entryCount: UInt64
-    /// How many leaf pages it has.
+    /// The number of its leaf pages.
     package var leafPageCount: UInt64
-    /// The transaction that made it.
+    /// The transaction that created it.
     package let createdTransaction: UInt64
-    /// Where the last insertions went.
+    /// The places of the last insertions and removals.
     package var hint = InsertHint()
 
-    /// States a record.
     package init(
         treeID: UInt32, root: PageNumber, kind: KeyKind, height: Int = 1, entryCount: UInt64 = 0,
         leafPageCount: UInt64 = 1, createdTransaction: UInt64 = 0
@@ -41,7 +40,7 @@ package struct TreeRecord: Sendable {
         self.createdTransaction = createdTransaction
     }
 
-    /// Whether the stored parts are the same.
+    /// Whether the stored fields are equal; the hint is not compared.
     package func isSame(as other: TreeRecord) -> Bool {
         (treeID, root, kind) == (other.treeID, other.root, other.kind)
             && (height, entryCount, leafPageCount) == (other.height, other.entryCount, other.leafPageCount)
@@ -98,15 +97,15 @@ extension TreeRecord {
     }
 }
 
-/// Where the last insertions into a tree went, and the last removals.
+/// The places of the last insertions into a tree, and of the last removals.
 ///
-/// Lets a run of neighbours skip the descent, and tells a split that it is in the middle of such a run.
+/// With the hint a run of neighbours skips the descent, and a split knows that it is within such a run.
 package struct InsertHint: Sendable {
     /// The leaf of the last insertion, 0 if there was none.
     package private(set) var leaf: PageNumber = 0
-    /// Where in that leaf it went.
+    /// The index of the last insertion in that leaf.
     private var index = 0
-    /// How many insertions in a row went just behind, and just before, the one before them.
+    /// The number of insertions in a row that were each just after, or just before, the previous one; at most 8.
     package private(set) var ascending = 0
     package private(set) var descending = 0
     /// The leaf of the last removal, 0 if there was none.
@@ -114,18 +113,18 @@ package struct InsertHint: Sendable {
     /// Whether the removal before it was in the same leaf.
     package private(set) var removesInRun = false
 
-    /// Nothing is known.
+    /// A hint that names no leaf.
     package init() {}
 
-    /// Whether it is worth asking `leaf` first: the last insertions were neighbours.
+    /// Whether to try `leaf` first: the last insertions were neighbours.
     package var isInRun: Bool { ascending > 0 || descending > 0 }
 
-    /// Where the next entry of a run goes in `leaf`.
+    /// The index in `leaf` where the next entry of a run belongs.
     package var next: Int { ascending > 0 ? index + 1 : index }
 
     /// Remembers an insertion of entry `index` into `page`.
     ///
-    /// An insertion behind all entries of the last leaf (`isAppend`) begins a run at once.
+    /// An insertion after all entries of the last leaf (`isAppend`) begins a run at once.
     package mutating func note(_ page: PageNumber, _ index: Int, isAppend: Bool) {
         let isSameLeaf = page == leaf
         ascending = isAppend || isSameLeaf && index == self.index + 1 ? min(ascending + 1, 8) : 0
@@ -136,13 +135,13 @@ package struct InsertHint: Sendable {
     /// Remembers a removal from `page`.
     package mutating func noteRemoval(_ page: PageNumber) { (removesInRun, removalLeaf) = (page == removalLeaf, page) }
 
-    /// Says that what was in the leaf `root` is in the leaf `child` now.
+    /// Names `child` in place of `root`, whose entries are now in the leaf `child`.
     package mutating func leaveRoot(_ root: PageNumber, for child: PageNumber) {
         if leaf == root { leaf = child }
         if removalLeaf == root { removalLeaf = child }
     }
 
-    /// Says that the run goes on in `page`, at `index` if that changed, too.
+    /// Names `page` as the leaf in which the run continues, and `index` if that changed too.
     package mutating func follow(to page: PageNumber, index: Int? = nil) {
         leaf = page
         if let index { self.index = index }

@@ -1,16 +1,16 @@
-// Values of an attribute that had another type: the same value in the new type, or none.
+// Converts values of an attribute whose type changed: the result is the same value in the new type, or `nil`.
 //
 // Invariants
-//   1. Nothing is rounded, cut or guessed. A text becomes a value only if the value has that text.
+//   1. No value is rounded, cut or guessed. A text becomes a value only if it is the text of that value.
 
 import FoundationEssentials
 
 extension AttributeDescription {
-    /// The value of another attribute as one of this attribute; `nil` if there is none without loss.
+    /// Converts a value of another attribute to this attribute; `nil` if that is not possible without loss.
     ///
-    /// Numbers become equal numbers; true and false become 1 and 0 and back; numbers, booleans, UUIDs, URIs and dates
-    /// become their texts and back; texts become their UTF-8 and back; bytes stay the bytes of a transformer. Elements
-    /// that a composite no longer has are left out.
+    /// Numbers become equal numbers. True and false become 1 and 0 and the reverse. Numbers, booleans, UUIDs, URIs and
+    /// dates become their texts and the reverse; texts become their UTF-8 and the reverse; bytes become the bytes of a
+    /// transformer and the reverse. Elements that a composite no longer has are left out.
     package func migrated(_ value: AttributeValue) -> AttributeValue? {
         if case .composite(let parts) = value, type == .composite {
             var migrated: [String: AttributeValue] = [:]
@@ -32,7 +32,7 @@ extension AttributeDescription {
         }
     }
 
-    /// The value whose text is `text`.
+    /// The value of type `type` whose text is `text`.
     private static func value(of text: String, _ type: AttributeType) -> AttributeValue? {
         let found: AttributeValue? =
             switch type {
@@ -48,7 +48,7 @@ extension AttributeDescription {
             case .string, .transformable, .composite, .undefined, .objectID: nil
             }
         guard let found, type.accepts(found), let back = Self.text(of: found) else { return nil }
-        // The digits of a UUID are the same in either case.
+        // A UUID may be spelled in lower case.
         return back == text || type == .uuid && back == text.uppercased() ? found : nil
     }
 

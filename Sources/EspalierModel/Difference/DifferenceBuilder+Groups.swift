@@ -25,10 +25,10 @@ extension DifferenceBuilder {
         }
     }
 
-    /// The indexes that an entity declares, with the names that the newer model has for their properties.
+    /// The indexes that an entity declares, with property names translated to the newer model.
     private func renamedIndexes(_ entity: Entity) -> [EntityDescription.Index] {
         Self.indexes(of: entity.description).map { index in
-            // The index of a single attribute has the attribute's name.
+            // The index of a single attribute is named after the attribute.
             let isOwn = entity.description.attributes.contains { $0.isIndexed && $0.name == index.name }
             return EntityDescription.Index(
                 isOwn ? newName(index.name, in: entity) : index.name,

@@ -1,12 +1,13 @@
-// Compares the properties that each entity declares with those they continue, wherever the older model declares them.
+// Compares the properties that each entity declares with the older properties that they continue, in whichever entity
+// the older model declares those.
 
 extension DifferenceBuilder {
-    /// Where the older model has what a newer property continues.
+    /// The place in the older model of the property that a newer property continues.
     private struct Origin {
-        /// The older entity in which it is seen.
+        /// The older entity in which the property was found.
         let entity: EntityIndex
         let slot: Int
-        /// The older entity that declares it.
+        /// The older entity that declares the property.
         let declaredBy: EntityIndex
     }
 
@@ -23,7 +24,7 @@ extension DifferenceBuilder {
         }
     }
 
-    /// One origin for each older entity that declares the property; that of `entity` itself first.
+    /// One origin for each older entity that declares the property; the origin in `entity` itself comes first.
     private func origins(
         of slot: Int, in entity: Entity, _ slots: [[Int?]], _ declaredBy: (Entity, Int) -> EntityIndex
     ) -> [Origin] {
@@ -37,7 +38,7 @@ extension DifferenceBuilder {
         return found
     }
 
-    /// Says that a property was declared elsewhere; what is another entity only by name is the same.
+    /// Adds a change if the property was declared by another entity; a renamed entity counts as the same.
     private mutating func compareHome(_ name: String, of entity: Entity, _ origins: [Origin]) {
         guard origins.count > 1 || match.newEntities[origins[0].declaredBy] != entity.index else { return }
         let names = origins.map { old.entities[$0.declaredBy].name }
@@ -50,7 +51,7 @@ extension DifferenceBuilder {
         let (name, rows) = (attribute.name, rows(of: entity))
         let value = attribute.description
         guard let first = origins.first else {
-            // A property of a new entity that nothing becomes is part of that.
+            // The addition of an entity without older rows includes its properties.
             if match.oldEntities[entity.index] != nil || !rows.isEmpty {
                 let kind = ModelChange.Kind.attributeAdded(attribute.type)
                 let cost = costOfNew(value)
@@ -107,7 +108,7 @@ extension DifferenceBuilder {
             add(.elementsChanged, .rewrite, .removal(of: "\(oldName).\(element)"))
         }
         guard gone.isEmpty || !isKept else { return }
-        // An element that comes is absent in all rows; one of another type is looked at in each.
+        // An added element is absent from all rows; an element of another type must be converted in each row.
         let isOnlyMore = oldTypes.allSatisfy { newTypes[$0.key] == $0.value }
         add(.elementsChanged, isKept && !isOnlyMore ? .rewrite : .constant, nil)
     }
@@ -195,12 +196,12 @@ extension DifferenceBuilder {
             : continued == relationship.inverse && match.newEntities[former.destination] == relationship.destination
         guard !isSame else { return }
         let (oldName, newName) = (former.description.inverse, relationship.description.inverse)
-        // Another name for the same entity, or the same inverse of another destination, is said elsewhere.
+        // A renamed entity, or the same inverse on another destination, is reported by another change.
         guard continued != relationship.inverse || (oldName == nil) != (newName == nil) else { return }
         add(.inverseChanged(from: oldName, to: newName), .rewrite, nil)
     }
 
-    /// Whether an older relationship becomes `relationship`, which `destination` declares, in some entity.
+    /// Whether `relationship`, which `destination` declares, continues an older relationship in some entity.
     private func isContinued(_ relationship: Relationship, of destination: EntityIndex) -> Bool {
         new.entities[destination].family.contains { match.relationships[$0][relationship.slot] != nil }
     }
@@ -211,7 +212,7 @@ extension DifferenceBuilder {
         }
         guard !lost.isEmpty else { return }
         let name = "\(entity.name).\(relationship.name)"
-        // What leads back says the same, but for the order.
+        // An inverse that is kept holds the same links; only their order is lost.
         let leadsBack = relationship.inverse.map { inverse in
             old.entities[relationship.destination].family.allSatisfy {
                 match.newEntities[$0] == nil || match.newRelationship(inverse, of: $0) != nil
@@ -234,7 +235,7 @@ extension DifferenceBuilder {
 }
 
 extension AttributeDescription {
-    /// What decides which values the attribute takes.
+    /// The parts of the description that determine which values are valid.
     fileprivate var shape: AttributeDescription {
         AttributeDescription(name, type, elements: elements.map(\.shape).sorted { $0.name < $1.name })
     }

@@ -6,7 +6,7 @@ struct DifferenceBuilder {
     typealias EntityIndex = ManagedObjectModel.EntityIndex
 
     let match: ModelMatch
-    /// The older entities whose rows go to another tree.
+    /// The older entities whose rows move to another tree.
     let movedRows: Set<EntityIndex>
     var changes: [ModelChange] = []
 
@@ -67,7 +67,7 @@ struct DifferenceBuilder {
                     entity.name, nil, .entityRemoved, rows.isEmpty ? .constant : .rewrite, rows: rows,
                     loss: rows.isEmpty ? nil : .removal(of: entity.name)))
         }
-        // Of what nothing is left, the removal of the entities says it all.
+        // If no entity of the family remains, the removals of the entities are sufficient.
         guard entity.family.contains(where: { match.newEntities[$0] != nil }) else { return }
         for attribute in entity.attributes where attribute.declaredBy == entity.index {
             compareRemoved(attribute, of: entity)
@@ -77,11 +77,11 @@ struct DifferenceBuilder {
         }
     }
 
-    /// The names of those of these older entities that may have rows.
+    /// The names of those older entities that can have rows.
     func names(of older: some Sequence<EntityIndex>) -> [String] {
         older.filter { !old.entities[$0].isAbstract }.map { old.entities[$0].name }
     }
 
-    /// The older entities whose rows become rows of `entity`, or of what inherits from it.
+    /// The names of the older entities whose rows become rows of `entity` or of its descendants.
     func rows(of entity: Entity) -> [String] { names(of: entity.family.compactMap { match.oldEntities[$0] }) }
 }

@@ -1,23 +1,25 @@
-// Which hierarchies of an older model the rows of each newer hierarchy come from, and which rows stay in place.
+// Finds the older hierarchies that supply the rows of each newer hierarchy, and the rows that stay in place.
 //
-// Primary keys belong to a hierarchy. Rows of one older hierarchy keep theirs wherever they go together. Where several
-// older hierarchies become one, the first keeps its keys; those of the others go up by what was given out before them.
+// Primary keys belong to a hierarchy. Rows of one older hierarchy keep their keys wherever they move together. Where
+// several older hierarchies become one, the rows of the first keep their keys; the keys of each other hierarchy are
+// increased by the sum of the last keys of the hierarchies before it.
 //
 // Invariants
-//   1. A hierarchy takes over the rows of one older hierarchy in place at most, and each of those goes to one at most.
+//   1. A newer hierarchy takes over the rows of at most one older hierarchy in place, and an older hierarchy is taken
+//      over by at most one newer one.
 
-/// Where the rows of a newer hierarchy come from.
+/// The sources of the rows of a newer hierarchy.
 package struct HierarchyMatch: Sendable, Hashable {
     /// The root of the newer hierarchy.
     package let root: ManagedObjectModel.EntityIndex
-    /// The roots of the older hierarchies whose rows come here, in the order in which they take keys.
+    /// The roots of the older hierarchies whose rows move here, in the order in which they are assigned keys.
     package let sources: [ManagedObjectModel.EntityIndex]
     /// Whether the rows of the first source stay in place.
     package let takesOver: Bool
 }
 
 extension ModelMatch {
-    /// One answer for each hierarchy of the newer model, in its order.
+    /// One match for each hierarchy of the newer model, in the order of that model.
     package var hierarchies: [HierarchyMatch] {
         var sources: [EntityIndex: [EntityIndex]] = [:]
         for (older, newer) in newEntities.enumerated() {
@@ -25,7 +27,8 @@ extension ModelMatch {
             let (from, to) = (old.entities[older].root, new.entities[newer].root)
             if sources[to]?.contains(from) != true { sources[to, default: []].append(from) }
         }
-        /// Where the tree of each older hierarchy goes: with its root if that has a successor, else with the first.
+        /// The new home of each older hierarchy's tree: that of its root if the root has a successor, otherwise the
+        /// first hierarchy that receives its rows.
         var homes: [EntityIndex: EntityIndex] = [:]
         for entity in old.entities where entity.root == entity.index {
             if let newer = newEntities[entity.index], sources[new.entities[newer].root]?.contains(entity.index) == true

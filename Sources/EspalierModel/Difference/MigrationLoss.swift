@@ -1,22 +1,22 @@
-// What a change of the model would lose for ever: a thing that has a name, so that it can be allowed by that name.
+// Stored data that a change of the model would delete, with a name by which an application can allow the loss.
 
-/// Something stored that a newer model has no place for (Behaviour MG-05).
+/// Stored data for which a newer model has no place (Behaviour MG-05).
 ///
 /// Names are those of the older model: `Entity` or `Entity.property`, with the entity that declares the property.
 public enum MigrationLoss: Hashable, Sendable, CustomStringConvertible {
-    /// The objects of an entity, the values of an attribute, or where a relationship leads to.
+    /// The objects of an entity, the values of an attribute, or the links of a relationship.
     case removal(of: String)
-    /// The order of the objects that a relationship leads to.
+    /// The order of a relationship's destinations.
     case order(of: String)
 
-    /// The entity or property.
+    /// The name of the entity or property in the older model.
     public var name: String {
         switch self {
         case .removal(let name), .order(let name): name
         }
     }
 
-    /// Such as `removal of Track.title`.
+    /// A text such as `removal of Track.title`.
     public var description: String {
         switch self {
         case .removal(let name): "removal of \(name)"
@@ -26,6 +26,6 @@ public enum MigrationLoss: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension MigrationLoss: Comparable {
-    /// Losses in the order of their texts.
+    /// Orders losses by their descriptions.
     public static func < (left: MigrationLoss, right: MigrationLoss) -> Bool { left.description < right.description }
 }

@@ -1,41 +1,41 @@
-// One way in which a newer model differs from an older one: where, what, what it costs and what it would lose.
+// One difference between an older and a newer model: its subject, its kind, its cost and its loss.
 
-/// One difference of two models.
+/// One difference between two models.
 public struct ModelChange: Sendable, Hashable {
-    /// What a store has to do for a change.
+    /// The work that a change requires of a store.
     public enum Cost: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-        /// Nothing that depends on the number of rows.
+        /// Work that does not depend on the number of rows.
         case constant
-        /// It reads the rows, and changes none.
+        /// The store reads the rows and changes none.
         case check
-        /// It reads the rows and builds an index.
+        /// The store reads the rows and builds an index.
         case indexBuild
-        /// It writes rows, or entries of relationships, anew.
+        /// The store rewrites rows or entries of relationships.
         case rewrite
 
-        /// In words.
+        /// The cost in words.
         public var description: String { self == .indexBuild ? "index build" : rawValue }
     }
 
-    /// What has changed.
+    /// The kinds of changes.
     public enum Kind: Sendable, Hashable {
         case entityAdded
         case entityRemoved
-        /// The entity was called otherwise.
+        /// The entity had another name.
         case entityRenamed(from: String)
         case superentityChanged(from: String?, to: String?)
-        /// Whether no object may be of exactly this entity any more.
+        /// The entity has become abstract, or is no longer abstract.
         case abstractnessChanged(isAbstract: Bool)
         case attributeAdded(AttributeType)
         case relationshipAdded(to: String)
         case attributeRemoved
         case relationshipRemoved
-        /// The property was called otherwise.
+        /// The property had another name.
         case propertyRenamed(from: String)
-        /// Other entities of the hierarchy declared the property.
+        /// The property was declared by other entities of the hierarchy.
         case propertyMoved(from: [String])
         case typeChanged(from: AttributeType, to: AttributeType)
-        /// The elements of a composite are others.
+        /// A composite has other elements.
         case elementsChanged
         case madeRequired
         case madeOptional
@@ -48,7 +48,7 @@ public struct ModelChange: Sendable, Hashable {
         case destinationChanged(from: String, to: String)
         case inverseChanged(from: String?, to: String?)
         case deleteRuleChanged(from: DeleteRule, to: DeleteRule)
-        /// The least or the greatest count of a relationship is another one.
+        /// The minimum or maximum count of a relationship has changed.
         case countsChanged
         case indexAdded(String)
         case indexRemoved(String)
@@ -56,17 +56,19 @@ public struct ModelChange: Sendable, Hashable {
         case constraintRemoved([String])
     }
 
-    /// The entity, as the newer model calls it; as the older one does, if it or its property was removed.
+    /// The entity's name in the newer model, or in the older one if the entity or its property was removed.
     public let entity: String
-    /// The property; `nil` if the change is one of the entity.
+    /// The property; `nil` if the change concerns the entity itself.
     public let property: String?
-    /// What has changed.
+    /// The kind of the change.
     public let kind: Kind
-    /// What it costs a store.
+    /// The cost of the change for a store.
     public let cost: Cost
-    /// The entities of the older model whose rows the cost is about, without those that inherit from them.
+    /// The names of the older entities whose rows determine the cost.
+    ///
+    /// A name does not include the rows of subentities.
     public let rows: [String]
-    /// What it would lose.
+    /// The data that the change would lose.
     public let loss: MigrationLoss?
 
     package init(
@@ -82,7 +84,7 @@ public struct ModelChange: Sendable, Hashable {
 }
 
 extension ModelChange: CustomStringConvertible {
-    /// One line: the subject, what has changed, what it costs if that depends on rows, and what would be lost.
+    /// One line: the subject, the kind, the cost if it depends on rows, and the loss.
     public var description: String {
         let costText =
             switch cost {
@@ -96,7 +98,7 @@ extension ModelChange: CustomStringConvertible {
 }
 
 extension ModelChange.Kind: CustomStringConvertible {
-    /// What has changed, in words.
+    /// The change in words.
     public var description: String {
         switch self {
         case .entityAdded: "new entity"
@@ -131,7 +133,7 @@ extension ModelChange.Kind: CustomStringConvertible {
         }
     }
 
-    /// The kind as one word, for programs: never changed.
+    /// The kind as one word, for programs; the words never change.
     public var name: String {
         switch self {
         case .entityAdded: "entityAdded"

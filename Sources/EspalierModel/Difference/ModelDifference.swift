@@ -1,18 +1,19 @@
-// How a newer model differs from an older one, as a list of values that people and programs can read.
+// The differences between an older and a newer model, as a list of values for people and programs.
 //
-// Not in a difference: the order in which anything was written down, and what no store keeps (names of classes,
-// modifiers of hashes, texts of the application, configurations, requests).
+// Not in a difference: the order of declarations, and the data that a store does not keep (class names, version hash
+// modifiers, user info, configurations, requests).
 
 /// The changes from one model to another.
 ///
-/// Entities and properties are followed by their names and renaming identifiers, up and down their hierarchy.
+/// Entities and properties are matched by name and renaming identifier, up and down their hierarchy.
 public struct ModelDifference: Sendable, Hashable {
-    /// The changes: of each entity of the newer model in its order, then what is gone from the older model.
+    /// The changes: those of each entity of the newer model in its order, followed by the removals from the older
+    /// model.
     public let changes: [ModelChange]
 
     /// Compares two models.
     ///
-    /// - Complexity: O(properties of both models, with those that are inherited).
+    /// - Complexity: O(properties of both models, including inherited ones).
     public init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
         self.init(ModelMatch(from: old, to: new))
     }
@@ -23,10 +24,10 @@ public struct ModelDifference: Sendable, Hashable {
         changes = builder.changes
     }
 
-    /// Whether the models are alike.
+    /// Whether the models do not differ.
     public var isEmpty: Bool { changes.isEmpty }
 
-    /// What the newer model has no place for, in the order of the changes, each once.
+    /// The stored data for which the newer model has no place, in the order of the changes, without duplicates.
     public var losses: [MigrationLoss] {
         var seen: Set<MigrationLoss> = []
         return changes.compactMap(\.loss).filter { seen.insert($0).inserted }

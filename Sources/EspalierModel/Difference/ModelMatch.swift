@@ -1,18 +1,18 @@
-// Which entity and which property of an older model each one of a newer model continues.
+// Finds the entities and properties of an older model that those of a newer model continue.
 //
-// Rules, the first that applies
+// Rules, of which the first that applies is used
 //   1. The names are equal and so are the renaming identifiers: the renaming was done in an earlier version.
-//   2. The older name is the renaming identifier of the newer one, unless both names are in both models and the newer
-//      model does not rename the one that had the older name.
+//   2. The older name is the renaming identifier of the newer part, unless both names are in both models and the newer
+//      model does not rename the part that had the older name.
 //   3. The names are equal.
-//   4. The identities are equal; an identity is the renaming identifier, or the name where there is none. So a model
-//      goes back to names that a newer one has renamed.
+//   4. The identities are equal; an identity is the renaming identifier, or the name where there is none. This allows a
+//      model to return to names that a newer one has changed.
 // Invariants
-//   1. A part of the older model is continued by one part of the newer model at most.
-//   2. Properties are matched as they are in an entity with those it inherits: moving one within a hierarchy changes
-//      nothing here.
+//   1. A part of the older model is continued by at most one part of the newer model.
+//   2. The properties of an entity are matched including inherited ones, so moving a property within a hierarchy
+//      changes no match.
 
-/// The parts of two models that continue each other.
+/// The pairs of older and newer parts that continue each other.
 package struct ModelMatch: Sendable {
     /// The position of an entity in its model.
     package typealias EntityIndex = ManagedObjectModel.EntityIndex
@@ -21,18 +21,18 @@ package struct ModelMatch: Sendable {
     package let old: ManagedObjectModel
     /// The newer model.
     package let new: ManagedObjectModel
-    /// By index of the newer entity: the older one.
+    /// The older entity by index of the newer one.
     package let oldEntities: [EntityIndex?]
-    /// By index of the older entity: the newer one.
+    /// The newer entity by index of the older one.
     package let newEntities: [EntityIndex?]
-    /// By index of the newer entity, then by slot: the slot of the attribute in the older entity.
+    /// The slot of the attribute in the older entity, by index of the newer entity and slot in it.
     package let attributes: [[Int?]]
-    /// By index of the newer entity, then by slot: the slot of the relationship in the older entity.
+    /// The slot of the relationship in the older entity, by index of the newer entity and slot in it.
     package let relationships: [[Int?]]
 
     /// Matches the parts of `new` with those of `old`.
     ///
-    /// - Complexity: O(properties of both models, with those that are inherited).
+    /// - Complexity: O(properties of both models, including inherited ones).
     package init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
         (self.old, self.new) = (old, new)
         let pairs = Part.pairs(
@@ -51,18 +51,18 @@ package struct ModelMatch: Sendable {
         }
     }
 
-    /// The newer slot of an attribute that an older entity has, if that entity and the attribute are continued.
+    /// The newer slot of an attribute of an older entity; `nil` if the entity or the attribute is not continued.
     package func newAttribute(_ slot: Int, of older: EntityIndex) -> Int? {
         newEntities[older].flatMap { attributes[$0].firstIndex(of: slot) }
     }
 
-    /// The newer slot of a relationship that an older entity has, if that entity and the relationship are continued.
+    /// The newer slot of a relationship of an older entity; `nil` if the entity or the relationship is not continued.
     package func newRelationship(_ slot: Int, of older: EntityIndex) -> Int? {
         newEntities[older].flatMap { relationships[$0].firstIndex(of: slot) }
     }
 }
 
-/// What identifies an entity or a property.
+/// The data that identifies an entity or a property.
 private struct Part {
     let name: String
     let identifier: String?
@@ -79,7 +79,7 @@ private struct Part {
         self.init(name: relationship.name, identifier: relationship.description.renamingIdentifier)
     }
 
-    /// By position in `new`: the position in `old`.
+    /// The position in `old` by position in `new`.
     static func pairs(_ old: [Part], _ new: [Part]) -> [Int?] {
         let oldByName = positions(old.map(\.name))
         let (newByName, oldByIdentity) = (positions(new.map(\.name)), positions(old.map(\.identity)))

@@ -1,9 +1,9 @@
-// One value made of a collection: COUNT, SUM, AVG, MIN, MAX and their relatives (Behaviour PR-11, FR-19).
+// Aggregates of a collection: COUNT, SUM, AVG, MIN, MAX and related functions (Behaviour PR-11, FR-19).
 //
 // Invariants
-//   1. Nulls are left out, also by COUNT.
-//   2. Nothing to aggregate: COUNT and SUM are 0, the others null (FR-19).
-//   3. A sum of whole numbers is whole unless it does not fit; an average of whole numbers is not cut.
+//   1. Nulls are ignored, also by COUNT.
+//   2. Over no values COUNT and SUM are 0, all other aggregates are null (FR-19).
+//   3. A sum of whole numbers is whole unless it overflows; an average of whole numbers is not truncated.
 
 import FoundationEssentials
 
@@ -45,7 +45,7 @@ extension ResolvedExpression.Aggregate {
         ])
     }
 
-    /// The most frequent value, the smallest of several.
+    /// The most frequent value; the smallest of several.
     private static func mode(of values: [AttributeValue]) -> AttributeValue {
         var best: (value: AttributeValue, count: Int) = (.null, 0)
         var run: (value: AttributeValue, count: Int) = (.null, 0)

@@ -1,9 +1,9 @@
-// Readings of a value that evaluation needs: as a double, as plain text, as a member of a set.
+// Conversions of a value for evaluation: to a double, to plain text, to a member of a set.
 
 package import FoundationEssentials
 
 extension AttributeValue {
-    /// The number as the nearest double; `nil` if the value is no number.
+    /// The number as the nearest double; `nil` if the value is not a number.
     var approximation: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -14,7 +14,7 @@ extension AttributeValue {
         }
     }
 
-    /// Whether the value is a number, or a point in time, that is none.
+    /// Whether the value is a NaN: a number or a date without a numeric value.
     package var isNaN: Bool {
         switch self {
         case .double(let value): value.isNaN
@@ -25,7 +25,7 @@ extension AttributeValue {
         }
     }
 
-    /// A value that is `==` for all values that compare the same: numbers lose their type.
+    /// A value that is `==` for all values that compare as equal: equal numbers of different types become one value.
     package var canonical: AttributeValue {
         switch self {
         case .double(let value):
@@ -43,7 +43,7 @@ extension AttributeValue {
         }
     }
 
-    /// The value as the text that CAST gives.
+    /// The value as the text that CAST returns.
     var plainText: String {
         switch self {
         case .string(let value): value
@@ -54,7 +54,7 @@ extension AttributeValue {
 }
 
 extension [AttributeValue] {
-    /// The values in their order, without those that equal an earlier one.
+    /// The values in their order, without duplicates.
     func withoutRepetition() -> [AttributeValue] {
         var seen: Set<AttributeValue> = []
         return filter { seen.insert($0.canonical).inserted }
@@ -68,7 +68,7 @@ extension Data {
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// The bytes that pairs of hexadecimal digits name.
+    /// The bytes that `text` spells as pairs of hexadecimal digits.
     package init?(hexDigits text: String) {
         let digits = text.utf8.map { Character(Unicode.Scalar($0)).hexDigitValue }
         guard digits.count.isMultiple(of: 2) else { return nil }
@@ -82,7 +82,7 @@ extension Data {
 }
 
 extension Decimal {
-    /// The decimal number that the whole of `text` spells, digit for digit.
+    /// The exact decimal number that `text` as a whole spells.
     init?(exactly text: String) {
         let body = text.hasPrefix("-") ? text.dropFirst() : text[...]
         let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
@@ -90,7 +90,7 @@ extension Decimal {
             if text.lowercased() == "nan" { self = .nan } else { return nil }
             return
         }
-        // Trailing zeros are the exponent's business: 10^100 has one digit.
+        // Trailing zeros belong to the exponent: 10^100 has one significant digit.
         let digits = parts.joined()
         let zeroCount = digits.reversed().prefix { $0 == "0" }.count
         let fractionCount = parts.count == 2 ? parts[1].count : 0

@@ -1,27 +1,29 @@
-// Predicates and sort keys, evaluated on one object.
+// Evaluates predicates and sort keys on one object.
 //
-// What null means (Behaviour PR-12): logic is two-valued, so NOT and De Morgan hold everywhere, and memory, contexts,
-// stores and indexes give the same answer.
+// The meaning of null (Behaviour PR-12): logic is two-valued, so NOT and De Morgan's laws hold everywhere, and memory,
+// contexts, stores and indexes give the same answer.
 //   1. `x == nil` is true exactly if x is null; `x != v` is true if x is null and v is not.
-//   2. `<`, `<=`, `>`, `>=`, BETWEEN and the text operators are false if a side is null; all but the last also if a
-//      side is not a number. (NaN equals itself, and sorts behind every number.)
-//   3. IN is true for null exactly if the list holds nil.
-//   4. A path across an empty to-one relationship is null; ANY, ALL and NONE see that null too.
-//   5. ALL is true of an empty collection, ANY is not (PR-10).
+//   2. `<`, `<=`, `>`, `>=`, BETWEEN and the text operators are false if a side is null; all of them except the text
+//      operators are also false if a side is NaN. (NaN equals itself, and sorts after every number.)
+//   3. IN is true for null exactly if the list contains nil.
+//   4. A path across an empty to-one relationship is null; ANY, ALL and NONE include that null.
+//   5. ALL is true for an empty collection, ANY is false (PR-10).
 
 import FoundationEssentials
 
 extension ResolvedPredicate {
-    /// Whether the condition holds for `subject`, whose entity is this predicate's or inherits from it.
+    /// Whether the condition holds for `subject`, whose entity is this predicate's entity or inherits from it.
     ///
-    /// - Throws: What reading the subject or an object it leads to throws.
+    /// - Throws: The error of reading the subject or an object that it leads to.
     public func evaluate<Subject: PredicateSubject>(on subject: Subject) throws(Subject.Failure) -> Bool {
         try ResolvedPredicate.evaluate(root, on: subject)
     }
 
-    /// Whether the condition `node` of a predicate holds for `subject`: what a planner leaves over.
+    /// Whether the condition `node` of a predicate holds for `subject`.
     ///
-    /// - Parameter memo: what was found out about objects that subjects lead to, while none of them changes.
+    /// Planners use it for conditions that remain.
+    ///
+    /// - Parameter memo: The results for objects that subjects lead to; valid while none of those objects changes.
     package static func evaluate<Subject: PredicateSubject>(
         _ node: Node, on subject: Subject, memo: PredicateMemo? = nil
     ) throws(Subject.Failure) -> Bool {
@@ -30,13 +32,13 @@ extension ResolvedPredicate {
 }
 
 extension ResolvedSortKey {
-    /// The value that decides the place of `subject`.
+    /// The value by which `subject` is sorted.
     public func value<Subject: PredicateSubject>(of subject: Subject) throws(Subject.Failure) -> AttributeValue {
         try PredicateEvaluation(subject: subject, variables: [], memo: nil).value(of: path)
     }
 }
 
-/// One evaluation: the object, and the elements that SUBQUERYs around the current place are looking at.
+/// One evaluation: the object, and the current elements of the enclosing SUBQUERYs.
 private struct PredicateEvaluation<Subject: PredicateSubject> {
     let subject: Subject
     let variables: [Subject]
@@ -99,7 +101,7 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
             guard case .string(let text) = left else { return false }
             if let pattern = comparison.pattern { return try holds(pattern, for: text) }
             guard case .string(let right) = try value(of: comparison.right) else { return false }
-            // A pattern that is computed for each object and is no regular expression matches nothing.
+            // A pattern that is computed for each object matches nothing if it is not a valid regular expression.
             guard let pattern = try? TextPattern(comparison.operator, right, comparison.options) else { return false }
             return try holds(pattern, for: text)
         case .equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
@@ -120,7 +122,7 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
         }
     }
 
-    /// The value of an expression that is no collection.
+    /// The value of an expression that is not a collection.
     func value(of expression: ResolvedExpression) throws(Subject.Failure) -> AttributeValue {
         switch expression {
         case .value(let value): return value
@@ -146,7 +148,7 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
         }
     }
 
-    /// The values of an expression that is a collection; one value stands for a collection of it.
+    /// The values of an expression; a single value counts as a collection of one.
     private func values(of expression: ResolvedExpression) throws(Subject.Failure) -> [AttributeValue] {
         switch expression {
         case .values(let values): return values
@@ -203,7 +205,7 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
         return values
     }
 
-    /// The objects at the ends of `steps`; `nil` for each way that stops at an empty to-one relationship.
+    /// The objects at the ends of `steps`; `nil` for each branch that ends at an empty to-one relationship.
     private func objects(
         at steps: ArraySlice<ResolvedKeyPath.Step>, from start: ResolvedKeyPath.Base
     ) throws(Subject.Failure) -> [Subject?] {
@@ -247,7 +249,7 @@ private struct PredicateEvaluation<Subject: PredicateSubject> {
 }
 
 extension AttributeValue {
-    /// Whether this value stands in relation `operator` to `other`, by the rules for null at the top of this file.
+    /// Whether the comparison of this value with `other` holds, by the rules for null at the top of this file.
     package func satisfies(
         _ operator: FetchPredicate.Comparison.Operator, _ other: AttributeValue,
         _ options: FetchPredicate.Comparison.Options
@@ -270,7 +272,9 @@ extension AttributeValue {
 }
 
 extension [AttributeValue] {
-    /// Whether the values, ascending under `options`, have one that equals `value`.
+    /// Whether one of the values equals `value`.
+    ///
+    /// The values ascend under `options`.
     ///
     /// - Complexity: O(log n) comparisons.
     func containsSorted(_ value: AttributeValue, _ options: FetchPredicate.Comparison.Options) -> Bool {

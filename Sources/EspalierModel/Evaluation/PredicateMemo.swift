@@ -1,15 +1,17 @@
-// What a predicate has found out about the objects that to-one relationships lead to: of a boss it is asked once how
-// many members he has, and not once for each member.
+// Caches results of a predicate for the destinations of to-one relationships: the number of a manager's employees is
+// computed once, not once for each employee.
 //
 // Invariants
-//   1. An answer depends on the object at the end of the first step alone.
-//   2. At most `countMax` answers are kept.
+//   1. A result depends only on the object at the end of the first step.
+//   2. At most `countMax` truths and `countMax` values are kept; a full table is emptied.
 
-/// Answers about objects, while nothing changes; one thread uses it at a time.
+/// Results for objects, valid while no object changes.
+///
+/// Not safe for concurrent use.
 package final class PredicateMemo {
     private static let countMax = 4096
 
-    /// What is asked.
+    /// The part of a predicate that a result belongs to.
     struct Question: Hashable {
         private enum Kind: Hashable {
             case aggregate(ResolvedExpression.Aggregate)
@@ -39,13 +41,13 @@ package final class PredicateMemo {
     private var truths: [Key: Bool] = [:]
     private var values: [Key: AttributeValue] = [:]
 
-    /// Nothing is known.
+    /// A memo without results.
     package init() {}
 
-    /// Whether nothing is known.
+    /// Whether there are no results.
     package var isEmpty: Bool { truths.isEmpty && values.isEmpty }
 
-    /// Forgets everything.
+    /// Removes all results.
     package func removeAll() { (truths, values) = ([:], [:]) }
 
     func truth(of question: Question, for object: ObjectID) -> Bool? {
@@ -68,7 +70,8 @@ package final class PredicateMemo {
 }
 
 extension ResolvedExpression {
-    /// The slot of the to-one relationship that a path to many values begins with, and the path; `nil` for all else.
+    /// The path of a to-many expression that begins with a to-one relationship, and that relationship's slot; otherwise
+    /// `nil`.
     var wayBeyondFirst: (slot: Int, path: ResolvedKeyPath)? {
         guard case .path(let path) = self, path.base == .evaluatedObject, path.steps.count > 1, path.isToMany,
             let first = path.steps.first, !first.isToMany

@@ -1,12 +1,12 @@
-// Requests made of those that a model knows under a name (FR-17).
+// Requests made from the templates of a model (FR-17).
 
 extension FetchRequest {
-    /// The request that `template` describes, with values for the variables of its condition.
+    /// Makes the request that `template` describes, with values for the variables of its condition.
     ///
     ///     let template = try #require(model.fetchRequestTemplate(named: "byName"))
     ///     let request = try FetchRequest<Person>(template, substitutionVariables: ["NAME": "Nina"])
     ///
-    /// - Throws: `FetchPredicateError` if the condition cannot be read, or a variable has no value.
+    /// - Throws: `FetchPredicateError` if the condition cannot be parsed, or a variable has no value.
     public init(
         _ template: FetchRequestTemplate, substitutionVariables values: [String: any PredicateArgument] = [:]
     ) throws(FetchPredicateError) {

@@ -1,6 +1,6 @@
-// What an application asks of a context: which objects, which of them, in what order.
+// The request of an application to a context: the objects, the conditions on them, and their order.
 
-/// All of a request but the class of its results: what a context passes on without a copy.
+/// The parts of a request except the class of its results, which a context passes on without a copy.
 public struct FetchTerms: Sendable {
     /// The name of the entity, resolved when the request is executed (FR-01).
     public var entityName: String
@@ -10,11 +10,11 @@ public struct FetchTerms: Sendable {
     public var sortKeys: [SortKey] = []
     /// The greatest number of results; 0 or less = no limit (FR-03).
     public var fetchLimit = 0
-    /// How many results are skipped; 0 or less = none.
+    /// The number of results to skip; 0 or less = none.
     public var fetchOffset = 0
-    /// Whether objects of subentities are found too (FR-05).
+    /// Whether the results include objects of subentities (FR-05).
     public var includesSubentities = true
-    /// Whether unsaved changes of the context take part (FR-09).
+    /// Whether the request includes unsaved changes of the context (FR-09).
     public var includesPendingChanges = true
     /// Whether results are faults whose rows are already in memory (FR-07).
     public var returnsObjectsAsFaults = true
@@ -30,25 +30,25 @@ public struct FetchTerms: Sendable {
     }
 }
 
-/// A request for objects of one entity (Behaviour FR-01 ...); `Result` is the class the caller wants to see.
+/// A request for objects of one entity (Behaviour FR-01 ...); `Result` is the class of the results for the caller.
 ///
-/// What can be asked for stands in `FetchTerms`, and is read and written here: `request.fetchLimit = 10`.
+/// The terms are in `FetchTerms` and can be read and written here directly: `request.fetchLimit = 10`.
 @dynamicMemberLookup
 public struct FetchRequest<Result>: Sendable {
-    /// What is asked for.
+    /// The terms of the request.
     public var terms: FetchTerms
 
-    /// A request for objects of the entity called `entityName`.
+    /// Makes a request for objects of the entity called `entityName`.
     @inlinable
     public init(entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = []) {
         terms = FetchTerms(entityName: entityName, predicate: predicate, sortKeys: sortKeys)
     }
 
-    /// The same request for results of another class.
+    /// Makes the same request for results of another class.
     @inlinable
     public init<Other>(_ request: FetchRequest<Other>) { terms = request.terms }
 
-    /// A part of the terms.
+    /// One property of the terms.
     @inlinable
     public subscript<Value>(dynamicMember part: WritableKeyPath<FetchTerms, Value>) -> Value {
         get { terms[keyPath: part] }

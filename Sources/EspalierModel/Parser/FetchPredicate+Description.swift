@@ -1,8 +1,9 @@
-// Predicates as text that can be parsed again.
+// Writes predicates as text that can be parsed again.
 //
 // Invariants
-//   1. Parsing the text of a predicate that was parsed gives an equal predicate. Built in code, AND and OR of no or one
-//      condition come back as what they mean; composite values and names that are no identifiers cannot be written.
+//   1. Parsing the text of a parsed predicate gives an equal predicate. For a predicate built in code, AND and OR with
+//      fewer than two conditions are parsed as their meaning; composite values and names that are not identifiers
+//      cannot be expressed.
 
 import FoundationEssentials
 
@@ -81,7 +82,7 @@ extension FetchExpression: CustomStringConvertible {
     private func infixDescription(_ name: String, _ left: FetchExpression, _ right: FetchExpression) -> String? {
         if FetchExpression.isNegation(name, left, right) { return "-" + right.description(above: 4) }
         if let infix = FetchExpression.infix[name] {
-            // ** is right associative, the others left.
+            // ** is right-associative, the other operators are left-associative.
             let isPower = infix.precedence == 4
             return left.description(above: isPower ? infix.precedence : infix.precedence - 1)
                 + " \(infix.symbol) " + right.description(above: isPower ? infix.precedence - 1 : infix.precedence)
@@ -97,16 +98,16 @@ extension FetchExpression: CustomStringConvertible {
         }
     }
 
-    /// Whether a function is what a minus sign is read as; a sign before a constant becomes part of the constant.
+    /// Whether the function is the parsed form of a minus sign; a sign before a constant becomes part of the constant.
     ///
-    /// Signs nest as they were written: as differences from 0, each would need a parenthesis, and the text could be
-    /// nested deeper than the parser goes.
+    /// Signs are nested as written: as differences from 0, each would need parentheses, and the text could exceed the
+    /// parser's limit of nesting.
     private static func isNegation(_ name: String, _ left: FetchExpression, _ right: FetchExpression) -> Bool {
         if case .value = right { return false }
         return name == "from:subtract:" && left == .value(.integer(0))
     }
 
-    /// The text, in parentheses if it binds no tighter than `precedence`.
+    /// The text, in parentheses if its operator does not bind tighter than `precedence`.
     private func description(above precedence: Int) -> String {
         let isLoose: Bool
         switch self {
@@ -122,7 +123,7 @@ extension FetchExpression: CustomStringConvertible {
 }
 
 extension AttributeValue {
-    /// The value as a literal of the predicate language; values without one as a CAST of text or seconds.
+    /// The value as a literal of the predicate language; a value without a literal as a CAST of text or seconds.
     var predicateLiteral: String {
         switch self {
         case .null: "nil"
@@ -145,7 +146,7 @@ extension AttributeValue {
 }
 
 extension String {
-    /// The text between double quotes, escaped as the predicate language has it.
+    /// The text in double quotes, with the escapes of the predicate language.
     fileprivate var quoted: String {
         var quoted = String.UnicodeScalarView("\"".unicodeScalars)
         for scalar in unicodeScalars {

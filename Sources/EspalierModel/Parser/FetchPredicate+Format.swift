@@ -1,22 +1,22 @@
-// Predicates made of text, and variables in them given values.
+// Makes predicates from format strings, and replaces variables by values.
 
 extension FetchPredicate {
-    /// The condition that `format` spells in Core Data's predicate language.
+    /// Parses the condition `format` in Core Data's predicate language.
     ///
     ///     try FetchPredicate(format: "name BEGINSWITH[c] %@ AND album.year BETWEEN %@", "the", 1970...1979)
     ///
-    /// Placeholders: `%@` is a value, `%K` a key path, `%d %ld %f %s` ... values of that kind (PR-02). Within quotes
-    /// nothing is replaced. No argument can change the meaning of the text around it.
+    /// Placeholders: `%@` is a value, `%K` a key path, `%d %ld %f %s` ... values of that kind (PR-02). Placeholders
+    /// within quotes are not replaced. An argument cannot change the meaning of the text around it.
     ///
-    /// - Throws: `FetchPredicateError` with the column, what was found there and what was expected.
-    /// - Complexity: O(length of the text); texts that were read lately are kept, and not read again.
+    /// - Throws: `FetchPredicateError` with the column, the text found there and the text expected.
+    /// - Complexity: O(length of the text); recently used formats are cached and not parsed again.
     public init(format: String, _ arguments: (any PredicateArgument)?...) throws(FetchPredicateError) {
         try self.init(format: format, argumentArray: arguments)
     }
 
-    /// The condition that `format` spells, with its arguments in an array.
+    /// Parses the condition `format`, with its arguments in an array.
     ///
-    /// - Throws: `FetchPredicateError` with the column, what was found there and what was expected.
+    /// - Throws: `FetchPredicateError` with the column, the text found there and the text expected.
     public init(format: String, argumentArray: [(any PredicateArgument)?]) throws(FetchPredicateError) {
         let expressions = argumentArray.map { $0?.predicateExpression ?? .value(.null) }
         self = try ParsedFormats.predicate(format, expressions)
@@ -24,7 +24,7 @@ extension FetchPredicate {
 
     /// The condition with `$name` replaced by the value of `name` everywhere (Behaviour PR-03).
     ///
-    /// Variables that SUBQUERY introduces stay.
+    /// Variables that a SUBQUERY introduces are kept.
     ///
     /// - Throws: `FetchPredicateError` if a variable has no value.
     public func withSubstitutionVariables(

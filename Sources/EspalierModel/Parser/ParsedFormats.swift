@@ -1,17 +1,16 @@
-// Texts of predicates that were read lately, so that an application that asks the same again and again does not wait
-// for the parser.
+// Caches parsed format strings, so that an application that repeats a request does not wait for the parser.
 //
 // Invariants
-//   1. What is kept for a text gives, with other arguments of the same kinds in the places of the first ones, what the
-//      parser gives. A text for which that cannot be said is not kept: where an argument is a list or a key path.
-//   2. At most `countMax` texts are kept.
+//   1. For other arguments of the same kinds, a cached template gives the same predicate as the parser. A format for
+//      which this is not certain is not cached: one with a list or a key path as an argument.
+//   2. At most `countMax` formats are cached; a full cache is emptied.
 
 internal import Synchronization
 
 enum ParsedFormats {
     static let countMax = 256
 
-    /// A text, and what kinds of values stand for its placeholders.
+    /// A format string and the kinds of its arguments.
     private struct Format: Hashable {
         let text: String
         let kinds: [Int]
@@ -19,7 +18,7 @@ enum ParsedFormats {
 
     private static let known = Mutex<[Format: FetchPredicate]>([:])
 
-    /// The condition that a text spells.
+    /// The condition that a format string spells.
     static func predicate(
         _ text: String, _ arguments: [FetchExpression]
     ) throws(FetchPredicateError) -> FetchPredicate {
@@ -30,7 +29,7 @@ enum ParsedFormats {
             return arguments.isEmpty ? template : try template.substituting(values, bound: [])
         }
         let predicate = try parsed(text, arguments)
-        // A template is as good as the parser, if it gives the same for these arguments.
+        // A template is valid if it gives the parser's result for these arguments.
         let places = arguments.indices.map { FetchExpression.variable(name(ofArgument: $0)) }
         guard let template = try? parsed(text, places), (try? template.substituting(values, bound: [])) == predicate
         else { return predicate }
@@ -49,12 +48,12 @@ enum ParsedFormats {
         return try parser.parse()
     }
 
-    /// The kinds of values; `nil` if one is no value.
+    /// The kinds of the arguments; `nil` if one of them is not a value.
     private static func kinds(of arguments: [FetchExpression]) -> [Int]? {
         var kinds: [Int] = []
         for argument in arguments {
             guard case .value(let value) = argument else { return nil }
-            // Placeholders tell whole numbers from others.
+            // Some placeholders accept only whole numbers.
             if case .integer = value { kinds.append(-1) } else { kinds.append(value.kindRank) }
         }
         return kinds
@@ -66,11 +65,11 @@ enum ParsedFormats {
         return values
     }
 
-    /// Whether an expression stands for an argument that is still to come.
+    /// Whether an expression is a template's place for an argument.
     static func isPlace(_ argument: FetchExpression) -> Bool {
         if case .variable(let name) = argument { name.hasPrefix("%") } else { false }
     }
 
-    /// No text of a predicate can name a variable so.
+    /// A name that a variable in a format string cannot have.
     private static func name(ofArgument position: Int) -> String { "%\(position)" }
 }

@@ -1,18 +1,18 @@
-// The arguments of a format string, handed out to its placeholders in order (Behaviour PR-02).
+// The arguments of a format string, assigned to its placeholders in order (Behaviour PR-02).
 
-/// The arguments that are still to be used.
+/// The arguments that are not used yet.
 struct PredicateArguments {
     private let arguments: [FetchExpression]
     private var used = 0
 
     init(_ arguments: [FetchExpression]) { self.arguments = arguments }
 
-    /// What is wrong if not all arguments were used.
+    /// The problem if some arguments were not used; otherwise `nil`.
     var surplus: FetchPredicateError.Reason? {
         used < arguments.count ? .surplusArguments(used: used, given: arguments.count) : nil
     }
 
-    /// The argument for `placeholder`: `%K` wants a name, number formats want numbers.
+    /// The argument for `placeholder`: `%K` requires a name, number formats require numbers.
     mutating func next(for placeholder: String) throws(PredicateArgumentProblem) -> FetchExpression {
         guard used < arguments.count else {
             throw .init(reason: .missingArgument(placeholder: placeholder, argumentCount: arguments.count))
@@ -59,7 +59,7 @@ struct PredicateArguments {
     }
 }
 
-/// An argument that is missing or of the wrong kind; the parser adds where.
+/// A missing argument or one of the wrong kind; the parser adds the column.
 struct PredicateArgumentProblem: Error {
     let reason: FetchPredicateError.Reason
 }

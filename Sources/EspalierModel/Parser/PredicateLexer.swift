@@ -1,26 +1,26 @@
-// The text of a predicate cut into tokens; the article Behaviour has the grammar.
+// Splits the text of a predicate into tokens; the article Behaviour has the grammar.
 //
 // Invariants
-//   1. Any text is answered with a token or a located error; each call moves on or is at the end.
+//   1. Any text gives a token or a located error; each call advances or is at the end.
 //   2. Columns count characters from 1, as an editor does; the lexer itself works on Unicode scalars.
 
 import FoundationEssentials
 
-/// One word of the grammar and where it stands.
+/// One token and its place in the text.
 struct PredicateToken {
     enum Kind: Equatable {
         /// A name or a keyword; function names include their colons.
         case word(String)
         /// A name after `#`, never a keyword.
         case escapedWord(String)
-        /// `@count` and the like, with the `@`.
+        /// A collection operator such as `@count`, with the `@`.
         case collectionOperator(String)
         /// `$name`, without the `$`.
         case variable(String)
-        /// Text between quotes, escapes replaced.
+        /// The text between quotes, with escapes replaced.
         case string(String)
         case number(AttributeValue)
-        /// A whole number one above the greatest Int64: only its negative can be written.
+        /// A whole number that exceeds the greatest Int64 by one: an Int64 only with a minus sign, otherwise a decimal.
         case int64MinMagnitude
         /// `%@`, `%K`, `%ld` ...
         case placeholder(String)
@@ -31,9 +31,9 @@ struct PredicateToken {
     let kind: Kind
     /// The index of its first scalar.
     let start: Int
-    /// The scalars as they were written.
+    /// The text as written.
     let text: String
-    /// What the grammar compares: a word in upper case, a symbol as it is, nothing for other tokens.
+    /// The form that the grammar compares: a word in upper case, a symbol unchanged, empty for other tokens.
     let keyword: String
 
     init(kind: Kind, start: Int, text: String) {
@@ -47,7 +47,7 @@ struct PredicateToken {
 }
 
 struct PredicateLexer {
-    /// The text, for error messages.
+    /// The whole text, for error messages.
     let text: String
     private let scalars: [Unicode.Scalar]
     private let columns: [Int]
@@ -224,14 +224,14 @@ struct PredicateLexer {
         if let integer = Int64(text) { return .number(.integer(integer)) }
         if text == "9223372036854775808" { return .int64MinMagnitude }
         guard let double = Double(text) else { throw malformedNumber(from: start) }
-        // A number with more digits than a double holds stays exact.
+        // A number with more digits than a double can hold stays exact.
         if let decimal = Decimal(exactly: text), Decimal(exactly: double.description) != decimal {
             return .number(.decimal(decimal))
         }
         return .number(.double(double))
     }
 
-    /// A date such as 2024-01-31 that begins at `start`: read as numbers it would be a difference that nobody means.
+    /// A date such as 2024-01-31 that begins at `start`: without this check it would be parsed as a subtraction.
     private func dateText(from start: Int) -> String? {
         guard position - start == 4, start + 10 <= scalars.count else { return nil }
         let text = string(start..<start + 10)

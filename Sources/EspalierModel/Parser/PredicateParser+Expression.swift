@@ -1,9 +1,9 @@
-// Expressions of the predicate grammar: arithmetic, key paths, functions, lists, literals, placeholders.
+// Parses expressions of the predicate grammar: arithmetic, key paths, functions, lists, literals, placeholders.
 
 import FoundationEssentials
 
 extension PredicateParser {
-    /// A binary operator: the function it stands for and how tightly it binds.
+    /// A binary operator: its function and its precedence.
     private struct Infix {
         let function: String
         let precedence: Int
@@ -23,7 +23,7 @@ extension PredicateParser {
         while let infix = infix, infix.precedence > precedence {
             let leftValue = try value(left)
             try advance()
-            // Right associative: an operator of the same precedence belongs to the right side.
+            // A right-associative operator leaves operators of the same precedence to the right side.
             let isPower = infix.function == "raise:toPower:"
             let right = try deeper { (parser) throws(FetchPredicateError) in
                 try parser.expression(above: isPower ? infix.precedence - 1 : infix.precedence)
@@ -72,7 +72,7 @@ extension PredicateParser {
                 index = try value(try deeper { (parser) throws(FetchPredicateError) in try parser.expression() })
             }
             try expect("]")
-            // What an element has is an element of what all of them have.
+            // A path after an element is evaluated for all elements, and the element is selected from the result.
             if isAt("."), case .keyPath(let path) = collection, index != .value(.string("SIZE")) {
                 let longer = try components(after: path.components, path.columns, start: parsed.start)
                 if case .expression(let expression) = longer.node { collection = expression }
@@ -140,7 +140,7 @@ extension PredicateParser {
         return Parsed(node: .expression(argument), start: start, height: 1)
     }
 
-    /// `$name`, or a path that begins there.
+    /// `$name`, or a path that begins with it.
     private mutating func variable(_ name: String) throws(FetchPredicateError) -> Parsed {
         let start = token.start
         let parsed = try keyPath(["$" + name], [lexer.column(at: start)])
@@ -183,7 +183,7 @@ extension PredicateParser {
         return try components(after: [word], [column], start: start)
     }
 
-    /// Whether `keyword`, in upper case, can be a name only after `#`.
+    /// Whether `keyword`, in upper case, is a valid name only after `#`.
     static func isReserved(_ keyword: String) -> Bool {
         switch keyword {
         case "AND", "OR", "NOT", "ANY", "SOME", "ALL", "NONE", "UNION", "INTERSECT", "MINUS", "TRUEPREDICATE",
@@ -203,7 +203,7 @@ extension PredicateParser {
         return try keyPath([name], [lexer.column(at: token.start)])
     }
 
-    /// A key path whose first components the current token is.
+    /// A key path whose first components are those of the current token.
     private mutating func keyPath(_ first: [String], _ columns: [Int]) throws(FetchPredicateError) -> Parsed {
         let start = token.start
         try advance()
@@ -236,7 +236,7 @@ extension PredicateParser {
         return Parsed(node: .expression(.keyPath(path)), start: start, height: 1)
     }
 
-    /// Expressions between commas up to `close`, which is passed.
+    /// Expressions between commas up to `close`; the position is then after `close`.
     mutating func list(
         until close: String, from open: PredicateToken
     ) throws(FetchPredicateError) -> (elements: [FetchExpression], height: Int) {
@@ -257,7 +257,7 @@ extension PredicateParser {
 }
 
 extension AttributeValue {
-    /// The number with the other sign; `nil` if it has none of its type.
+    /// The number with the opposite sign; `nil` if its type has no such number.
     fileprivate var negated: AttributeValue? {
         switch self {
         case .integer(let value): value == .min ? nil : .integer(-value)

@@ -1,7 +1,7 @@
-// Calls of the predicate grammar: functions by name, CAST, TERNARY, SUBQUERY; FETCH and FUNCTION, which are refused.
+// Parses calls of the predicate grammar: functions by name, CAST, TERNARY, SUBQUERY; refuses FETCH and FUNCTION.
 
 extension PredicateParser {
-    /// The call of `name`; the current token is its parenthesis.
+    /// The call of `name`; the current token is the opening parenthesis.
     mutating func call(_ name: String, _ nameToken: PredicateToken) throws(FetchPredicateError) -> Parsed {
         switch name.uppercased() {
         case "CAST": return try cast(nameToken)
@@ -57,7 +57,7 @@ extension PredicateParser {
             let call = FetchExpression.function("castObject:toType:", [expression, .value(.string(typeName))])
             return try built(.expression(call), at: name.start, height: operand.height + 1)
         }
-        // A number stays what it is: NSNumber names no type of number.
+        // A number keeps its type: NSNumber does not name a type of number.
         let isNumber = typeName == "NSNumber" && constant.number != nil
         let result = isNumber ? constant : ResolvedFunction.cast(constant, to: type)
         guard !result.isNull || constant.isNull else {

@@ -1,21 +1,21 @@
-// Recursive descent over the predicate grammar (Behaviour PR-01 to PR-15).
+// Recursive-descent parser of the predicate grammar (Behaviour PR-01 to PR-15).
 //
 // Invariants
-//   1. Any text is answered with a predicate or a located error, in linear time and bounded stack: nesting is limited
-//      to `nestingMax`, the height of what is built to `ResolvedPredicate.depthMax`.
-//   2. OR < AND < NOT < comparison < UNION/INTERSECT/MINUS < + - < * / < ** < unary minus (PR-04); ** is right
-//      associative, the others left; keywords in any case.
-//   3. A parenthesis holds a condition or an expression; which of them is known when it is closed, so that nothing is
-//      ever read twice.
+//   1. Any text gives a predicate or a located error, in linear time and bounded stack: nesting is limited to
+//      `nestingMax`, the height of the result to `ResolvedPredicate.depthMax`.
+//   2. OR < AND < NOT < comparison < UNION/INTERSECT/MINUS < + - < * / < ** < unary minus (PR-04); ** is
+//      right-associative, the other operators are left-associative; keywords are accepted in any case.
+//   3. A parenthesis contains a condition or an expression; the parser decides which at its end, so no text is read
+//      twice.
 // Not here: expressions (PredicateParser+Expression), whether names and types fit an entity (PredicateResolver).
 
-/// What a piece of text turned out to be.
+/// The kind of a parsed piece of text.
 enum ParsedNode {
     case condition(FetchPredicate)
     case expression(FetchExpression)
 }
 
-/// A piece of text that was read: what it is, where it began, and how high its tree is.
+/// A parsed piece of text: its node, its start, and the height of its tree.
 struct Parsed {
     var node: ParsedNode
     let start: Int
@@ -30,7 +30,7 @@ struct PredicateParser {
 
     /// The deepest nesting of parentheses, NOT, signs and arguments.
     ///
-    /// A level takes 16 KiB of stack in a debug build; a thread of one megabyte has to be enough.
+    /// A level uses 16 KiB of stack in a debug build; a stack of one megabyte must be sufficient.
     private static let nestingMax = 50
 
     static let operators: [String: FetchPredicate.Comparison.Operator] = [
@@ -49,7 +49,7 @@ struct PredicateParser {
         self.arguments = PredicateArguments(arguments)
     }
 
-    /// Reads the whole text.
+    /// Parses the whole text.
     mutating func parse() throws(FetchPredicateError) -> FetchPredicate {
         let parsed = try disjunction()
         guard token.kind == .end else { throw unexpected(expected: continuation(after: parsed)) }
@@ -68,7 +68,7 @@ struct PredicateParser {
         }
     }
 
-    /// Operands between `keyword`s: one operand is itself, several become one condition.
+    /// Parses operands between `keyword`s: a single operand is returned unchanged, several become one condition.
     private mutating func chain(
         _ keyword: String, _ symbol: String, _ join: ([FetchPredicate]) -> FetchPredicate,
         operand: (inout PredicateParser) throws(FetchPredicateError) -> Parsed
@@ -131,7 +131,7 @@ struct PredicateParser {
         return `operator`
     }
 
-    /// `[cd]` behind an operator (PR-05).
+    /// Parses `[cd]` after an operator (PR-05).
     private mutating func options(
         of operator: FetchPredicate.Comparison.Operator
     ) throws(FetchPredicateError) -> FetchPredicate.Comparison.Options {
@@ -162,7 +162,7 @@ struct PredicateParser {
 }
 
 extension PredicateParser {
-    /// Does `body` one level deeper.
+    /// Calls `body` one level deeper; throws `tooDeep` at the limit of nesting.
     mutating func deeper(
         _ body: (inout PredicateParser) throws(FetchPredicateError) -> Parsed
     ) throws(FetchPredicateError) -> Parsed {
@@ -174,7 +174,7 @@ extension PredicateParser {
         return try body(&self)
     }
 
-    /// A piece that is not too high.
+    /// Makes a parsed piece; throws `tooDeep` if its tree is too high.
     func built(_ node: ParsedNode, at start: Int, height: Int) throws(FetchPredicateError) -> Parsed {
         guard height < ResolvedPredicate.depthMax else {
             throw lexer.error(.tooDeep(limit: ResolvedPredicate.depthMax), at: start)
@@ -192,7 +192,7 @@ extension PredicateParser {
         try advance()
     }
 
-    /// The condition that a piece is.
+    /// The condition of a piece; throws if the piece is an expression.
     func condition(_ parsed: Parsed) throws(FetchPredicateError) -> FetchPredicate {
         switch parsed.node {
         case .condition(let predicate): return predicate
@@ -200,7 +200,7 @@ extension PredicateParser {
         }
     }
 
-    /// The expression that a piece is.
+    /// The expression of a piece; throws if the piece is a condition.
     func value(_ parsed: Parsed) throws(FetchPredicateError) -> FetchExpression {
         switch parsed.node {
         case .expression(let expression): return expression
@@ -218,7 +218,7 @@ extension PredicateParser {
         }
     }
 
-    /// The current token is not what the grammar wants here.
+    /// The error for a current token that the grammar does not allow here.
     func unexpected(expected: String) -> FetchPredicateError {
         var suggestion: String?
         if case .word(let word) = token.kind {

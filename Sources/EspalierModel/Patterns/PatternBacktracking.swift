@@ -1,9 +1,9 @@
-// One way after the other through a pattern's program: for patterns that refer back to what they took.
+// Tries the paths through a pattern's program one after the other: for patterns with back-references or atomic groups.
 //
 // Invariants
-//   1. What is to be tried later stands on a list, not on the stack; the steps of all ways together are limited, and
-//      with them the length of that list.
-//   2. A register has its former value again when the way that changed it is left.
+//   1. Paths to be tried later are on a list, not on the stack; the steps of all paths together are limited, and with
+//      them the length of that list.
+//   2. Leaving a path restores the registers that it changed.
 
 extension PatternMatch {
     private enum Later {
@@ -16,10 +16,10 @@ extension PatternMatch {
         return try tryWays(0, from: 0, end: scalars.count, &registers) != nil
     }
 
-    /// Tries all ways from `start` at `origin`; the first one that fits leaves its registers.
+    /// Tries all paths from instruction `start` at position `origin`; the first match keeps its registers.
     ///
-    /// - Parameter end: where it has to end; `nil` = anywhere.
-    /// - Returns: where it ended; `nil` if none fits, and then the registers are as they were.
+    /// - Parameter end: the position at which the match must end; `nil` = anywhere.
+    /// - Returns: the position at which the match ended; `nil` if no path matches, with the registers restored.
     private mutating func tryWays(
         _ start: Int, from origin: Int, end: Int?, _ registers: inout [Int]
     ) throws(PatternLimit) -> Int? {
@@ -77,7 +77,7 @@ extension PatternMatch {
         }
     }
 
-    /// The last way that was left for later; puts registers back on the way there.
+    /// Removes and returns the last path on the list, and restores the registers changed since then.
     private func back(_ later: inout [Later], _ registers: inout [Int]) -> (Int, Int)? {
         while let last = later.popLast() {
             switch last {
@@ -88,7 +88,8 @@ extension PatternMatch {
         return nil
     }
 
-    /// Makes what a group that was tried apart left in registers a thing to be put back, or puts it back at once.
+    /// Records the register changes of a group that was tried separately, so that they can be undone, or undoes them at
+    /// once.
     private func note(_ former: [Int], _ registers: inout [Int], keeps: Bool, _ later: inout [Later]) {
         guard keeps else {
             registers = former
@@ -110,7 +111,8 @@ extension PatternMatch {
         return false
     }
 
-    /// Where the text of a group ends if it stands here once more; a group that took none is nowhere.
+    /// The end of the text of group `number` if it is repeated at `position`; `nil` if it is not, or if the group has
+    /// not matched.
     private mutating func repeated(
         _ number: Int, _ ignoresCase: Bool, at position: Int, _ registers: [Int]
     ) throws(PatternLimit) -> Int? {

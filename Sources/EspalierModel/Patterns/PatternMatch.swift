@@ -1,25 +1,26 @@
-// One text tried against the program of a MATCHES pattern: the text, the steps that are left, where things stand.
+// One text matched against the program of a MATCHES pattern: the text, the remaining steps, and assertions on
+// positions.
 
-/// The steps that a pattern may take are used up.
+/// The match exceeded the limit of steps.
 struct PatternLimit: Error {
     let stepCountMax: Int
 }
 
-/// A text under a pattern.
+/// The match of one text against one pattern.
 struct PatternMatch {
-    /// How many places of a program one text may visit: about a second.
+    /// The most instructions that the match of one text may visit: about a second.
     static let stepCountMax = 100_000_000
-    /// The same where ways are tried one after the other, which keeps the way back in memory.
+    /// The limit for backtracking, which keeps the way back in memory.
     static let backtrackingStepCountMax = 10_000_000
 
-    /// How many ways may be left for later.
+    /// The most paths on the list of paths to be tried later.
     static let laterCountMax = 1_000_000
 
     let program: PatternProgram
     let scalars: [Unicode.Scalar]
     private let stepCountMax: Int
     private var stepCount = 0
-    /// For each group that has to precede something, where its text ends; found when it is asked for first.
+    /// For each lookbehind, whether a match of its group ends at each position; computed on first use.
     var lookbehindEnds: [[Bool]?]
 
     init(_ program: PatternProgram, _ text: String) {
@@ -29,12 +30,12 @@ struct PatternMatch {
         lookbehindEnds = Array(repeating: nil, count: program.lookbehindCount)
     }
 
-    /// Whether the whole text fits.
+    /// Whether the pattern matches the whole text.
     mutating func matchesWhole() throws(PatternLimit) -> Bool {
         program.needsBacktracking ? try tryWays() : try simulate()
     }
 
-    /// Counts steps.
+    /// Counts steps, and throws at the limit.
     @inline(__always)
     mutating func count(_ steps: Int = 1) throws(PatternLimit) {
         stepCount += steps
@@ -56,7 +57,7 @@ struct PatternMatch {
         }
     }
 
-    /// Whether a line ends before `position`: a pair of carriage return and line feed is one end.
+    /// Whether a line ends before `position`; carriage return and line feed are one line end.
     private func isLineStart(_ position: Int) -> Bool {
         scalars[position - 1].endsLine && !(scalars[position - 1] == "\r" && scalars[position] == "\n")
     }
@@ -74,7 +75,7 @@ struct PatternMatch {
         return before != (position < scalars.count && scalars[position].isWord)
     }
 
-    /// Whether an instruction that takes one scalar takes this one.
+    /// Whether an instruction that consumes one scalar consumes this one.
     @inline(__always)
     func takes(_ instruction: PatternProgram.Instruction, _ scalar: Unicode.Scalar) -> Bool {
         switch instruction {

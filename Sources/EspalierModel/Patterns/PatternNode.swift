@@ -1,12 +1,12 @@
-// What a MATCHES pattern says, as a tree.
+// The syntax tree of a MATCHES pattern.
 
-/// A piece of a pattern.
+/// A node of a pattern.
 indirect enum PatternNode: Sendable {
-    /// Where something has to stand, without taking any text.
+    /// A condition on a position that consumes no text.
     enum Assertion: Sendable {
         case textStart
         case textEnd
-        /// The end, or a line end that is the last thing in the text: `\Z`.
+        /// The end of the text, or a line end that is the last thing in the text: `\Z`.
         case lastLineEnd
         case lineStart
         case lineEnd
@@ -14,26 +14,26 @@ indirect enum PatternNode: Sendable {
         case noWordEdge
     }
 
-    /// Which of several ways is tried first; without back-references and atomic groups it makes no difference.
+    /// The order in which alternatives are tried; it only matters with back-references and atomic groups.
     enum Preference: Sendable {
         case greedy
         case lazy
-        /// What was taken is not given back.
+        /// Consumed text is not given back.
         case possessive
     }
 
-    /// One scalar of a set.
+    /// One scalar from a set.
     case scalars(ScalarClass, ignoresCase: Bool)
     case sequence([PatternNode])
     case choice([PatternNode])
-    /// `max` is `nil` if there is none.
+    /// A repetition; `max` is `nil` if there is no maximum.
     case repeated(PatternNode, min: Int, max: Int?, Preference)
-    /// A group that back-references name.
+    /// A group that back-references refer to.
     case capture(PatternNode, number: Int)
     case assertion(Assertion)
-    /// What has to follow, or precede, or must not.
+    /// A pattern that must match, or must not match, after or before the position.
     case look(PatternNode, isAhead: Bool, isNegative: Bool)
-    /// A group that is not entered again.
+    /// A group that is not reentered after it has matched.
     case atomic(PatternNode)
     case backReference(Int, ignoresCase: Bool)
 }

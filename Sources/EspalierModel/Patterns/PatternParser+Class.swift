@@ -1,7 +1,7 @@
-// Sets between brackets: `[a-z]`, `[^…]`, sets within sets, `&&`, `--` and `[:alpha:]`.
+// Parses sets in brackets: `[a-z]`, `[^…]`, nested sets, `&&`, `--` and `[:alpha:]`.
 
 extension PatternParser {
-    /// A set; its bracket is passed.
+    /// A set; the position is after its opening bracket.
     mutating func bracket() throws(InvalidPattern) -> ScalarClass {
         try deeper { (parser) throws(InvalidPattern) in try parser.content() }
     }
@@ -11,7 +11,7 @@ extension PatternParser {
         if let named = try named() { return named }
         let isComplement = skip("^")
         var parts: [ScalarClass] = []
-        // What stands before `&&` or `--`, and which of them it was.
+        // The set before `&&` or `--`, and which of the two it was.
         var before: (set: ScalarClass, isIntersection: Bool)?
         func joined() -> ScalarClass {
             let set: ScalarClass = parts.count == 1 ? parts[0] : .union(parts)
@@ -26,7 +26,7 @@ extension PatternParser {
             }
             isFirst = false
             if peek(1) == scalar, scalar == "&" || scalar == "-", !parts.isEmpty {
-                // Each makes the set deeper.
+                // Each operator adds a level to the set.
                 operatorCount += 1
                 guard operatorCount <= Self.nestingMax else { throw error("more than \(Self.nestingMax) operators") }
                 position += 2
@@ -40,7 +40,7 @@ extension PatternParser {
         throw error("'[' without ']'")
     }
 
-    /// One scalar, a range, or a set.
+    /// One scalar, a range, or a nested set.
     private mutating func member() throws(InvalidPattern) -> ScalarClass {
         let first = try single()
         guard case .range(let low) = first, low.count == 1, peek() == "-", let next = peek(1), next != "]", next != "-"
@@ -63,7 +63,7 @@ extension PatternParser {
         }
     }
 
-    /// `[:alpha:]`, if that is what comes; the bracket is passed.
+    /// `[:alpha:]`, if it is next; the position is after its opening bracket.
     private mutating func named() throws(InvalidPattern) -> ScalarClass? {
         let start = position
         guard skip(":") else { return nil }

@@ -1,7 +1,7 @@
-// What a backslash means in a pattern, outside of sets and within.
+// Parses escapes of a pattern, outside of sets and within.
 
 extension PatternParser {
-    /// What follows a backslash outside of a set; the backslash is passed.
+    /// The meaning of an escape outside of a set; the position is after the backslash.
     mutating func escape() throws(InvalidPattern) -> PatternNode {
         guard let scalar = peek() else {
             position -= 1
@@ -45,7 +45,7 @@ extension PatternParser {
         return .backReference(number, ignoresCase: flags.ignoresCase)
     }
 
-    /// The set that follows a backslash, often of one scalar.
+    /// The set that an escape names, often of one scalar; the position is after the backslash.
     mutating func escapedClass() throws(InvalidPattern) -> ScalarClass {
         guard let scalar = peek() else { throw error("nothing follows '\\'") }
         position += 1
@@ -106,7 +106,7 @@ extension PatternParser {
         return isExact && text.unicodeScalars.count < countMax ? nil : UInt32(text, radix: radix)
     }
 
-    /// `{Lu}` or `L`; the `p` is passed.
+    /// The property `{Lu}` or `L`; the position is after the `p`.
     private mutating func property() throws(InvalidPattern) -> ScalarProperty {
         var name = ""
         if skip("{") {

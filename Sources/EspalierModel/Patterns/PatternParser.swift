@@ -1,20 +1,20 @@
-// The text of a MATCHES pattern, in the syntax of ICU, made a tree (Behaviour PR-07).
+// Parses the text of a MATCHES pattern in ICU syntax (Behaviour PR-07).
 //
 // Invariants
-//   1. Any text is answered with a tree or with what is wrong where; each step moves on.
+//   1. Any text gives a tree or an error with its position; each step advances.
 //   2. Groups, sets and repeats are nested at most `nestingMax` deep; the text has at most `scalarCountMax` scalars.
-//   3. `.` matches a line break too, and `^` and `$` match at every line, as a pattern of MATCHES does in Core Data;
+//   3. `.` also matches a line break, and `^` and `$` match at every line, as a pattern of MATCHES does in Core Data;
 //      `(?-s)` and `(?-m)` turn that off.
 // Not here: sets (PatternParser+Class), escapes (PatternParser+Escape).
 
-/// A pattern that cannot be read, and why.
+/// A pattern that cannot be parsed, and the reason.
 struct InvalidPattern: Error {
     let pattern: String
     let reason: String
 }
 
 struct PatternParser {
-    /// What `(?imsx)` switches.
+    /// The flags that `(?imsx)` sets.
     struct Flags {
         var ignoresCase: Bool
         var dotIsAll = true
@@ -28,7 +28,7 @@ struct PatternParser {
     let scalars: [Unicode.Scalar]
     var position = 0
     var flags: Flags
-    /// How many groups have begun that back-references can name.
+    /// The number of capturing groups begun so far.
     private(set) var captureCount = 0
     private var captureNames: [String: Int] = [:]
     private var depth = 0
@@ -45,7 +45,7 @@ struct PatternParser {
         }
     }
 
-    /// Reads the whole text.
+    /// Parses the whole text.
     mutating func parse() throws(InvalidPattern) -> PatternNode {
         let node = try choice()
         if peek() != nil { throw error("')' without '('") }
@@ -58,7 +58,7 @@ struct PatternParser {
         position + offset < scalars.count ? scalars[position + offset] : nil
     }
 
-    /// Passes `expected`, a few scalars, if they come next.
+    /// Moves past `expected`, a few scalars, if they are next.
     mutating func skip(_ expected: String) -> Bool {
         var offset = 0
         for scalar in expected.unicodeScalars {
@@ -73,7 +73,7 @@ struct PatternParser {
         InvalidPattern(pattern: text, reason: "\(problem), at position \(position + 1)")
     }
 
-    /// Does `body` one level deeper.
+    /// Calls `body` one level deeper; throws at the limit of nesting.
     mutating func deeper<R>(
         _ body: (inout PatternParser) throws(InvalidPattern) -> R
     ) throws(InvalidPattern) -> R {
@@ -115,7 +115,7 @@ struct PatternParser {
         .scalars(.scalar(scalar), ignoresCase: flags.ignoresCase)
     }
 
-    /// The next piece; `nil` for a comment or a switch of flags.
+    /// The next node; `nil` for a comment or a change of flags.
     private mutating func atom() throws(InvalidPattern) -> PatternNode? {
         let start = position
         let scalar = scalars[position]
@@ -137,7 +137,7 @@ struct PatternParser {
         }
     }
 
-    /// A group; its parenthesis is passed.
+    /// A group; the position is after its opening parenthesis.
     private mutating func group() throws(InvalidPattern) -> PatternNode? {
         let start = position - 1
         guard skip("?") else {
@@ -168,7 +168,7 @@ struct PatternParser {
         .capture(try inner(from: start), number: number)
     }
 
-    /// The content of a group and its end; what flags it switches, it switches for itself.
+    /// The content of a group with its closing parenthesis; flags that it changes apply to the group only.
     private mutating func inner(from start: Int) throws(InvalidPattern) -> PatternNode {
         let outer = flags
         let node = try choice()
@@ -184,7 +184,7 @@ struct PatternParser {
         }
     }
 
-    /// `(?i)`, which holds to the end of the group around it, or `(?i:…)`.
+    /// `(?i)`, which applies to the end of the enclosing group, or `(?i:…)`.
     private mutating func switched(from start: Int) throws(InvalidPattern) -> PatternNode? {
         let outer = flags
         var isOn = true
@@ -230,12 +230,12 @@ struct PatternParser {
 
     private mutating func quantified(_ node: PatternNode) throws(InvalidPattern) -> PatternNode {
         guard let (min, max) = try counts() else { return node }
-        // A second one would have nothing to repeat: that is what `atom` says of it.
+        // A further quantifier would have nothing to repeat; `atom` reports it.
         let preference: PatternNode.Preference = skip("?") ? .lazy : skip("+") ? .possessive : .greedy
         return .repeated(node, min: min, max: max, preference)
     }
 
-    /// How often the last piece is repeated, if it says so.
+    /// The counts of a repeat, if one is next.
     private mutating func counts() throws(InvalidPattern) -> (min: Int, max: Int?)? {
         if skip("*") { return (0, nil) }
         if skip("+") { return (1, nil) }
@@ -259,7 +259,7 @@ struct PatternParser {
         return (min, max)
     }
 
-    /// A whole number; one that no program has room for is as good as a greater one.
+    /// A whole number; a number beyond the limit of instructions becomes the limit plus one.
     private mutating func number() -> Int? {
         var value: Int?
         while let scalar = peek(), scalar.isDigit {

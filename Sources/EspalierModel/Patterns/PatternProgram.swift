@@ -1,34 +1,34 @@
-// A MATCHES pattern as a program: what is tried at a place of the text, and where to go on.
+// A MATCHES pattern compiled to a program of instructions.
 //
 // Invariants
-//   1. Every target is an instruction; each piece of a pattern that is looked for apart ends with `match`.
-//   2. A program has at most `instructionCountMax` instructions, however often its pattern repeats what.
-//   3. Without back-references, atomic groups and possessive repeats all ways through it are followed at once
+//   1. Every target is an instruction; each part of a pattern that is matched separately ends with `match`.
+//   2. A program has at most `instructionCountMax` instructions, even if its pattern has nested repeats.
+//   3. Without back-references, atomic groups and possessive repeats all paths through the program are followed at once
 //      (PatternSimulation), in time O(text x program); with them one after the other (PatternBacktracking).
 
-/// The instructions that a pattern has become.
+/// The instructions of a pattern.
 struct PatternProgram: Sendable {
     enum Instruction: Sendable {
-        /// Takes one scalar.
+        /// Consumes this scalar.
         case scalar(Unicode.Scalar)
-        /// Takes one scalar that differs in case only.
+        /// Consumes one scalar that equals this one except for case.
         case folded(Unicode.Scalar)
-        /// Takes any scalar.
+        /// Consumes any scalar.
         case any
-        /// Takes one scalar of the set with this number.
+        /// Consumes one scalar of the set with this number.
         case oneOf(Int)
-        /// Goes on at both; at the first one first.
+        /// Continues at both instructions; at the first one first.
         case split(Int, Int)
         case jump(Int)
         case assertion(PatternNode.Assertion)
-        /// Goes on if what begins two instructions further can, or cannot, follow here or precede; `number` counts
-        /// those that precede.
+        /// Continues if the part two instructions ahead matches (or does not match) after or before the position;
+        /// `number` is the index of a lookbehind.
         case look(isAhead: Bool, isNegative: Bool, number: Int)
-        /// Notes the place, in the register with this number.
+        /// Stores the position in the register with this number.
         case save(Int)
-        /// Goes on only if the place is not that of the register: an empty repeat is not repeated.
+        /// Continues only if the position differs from the register: an empty repeat is not repeated.
         case advanced(Int)
-        /// Takes what begins two instructions further takes, the first way that fits.
+        /// Consumes the text of the first match of the part two instructions ahead.
         case atomic
         case backReference(Int, ignoresCase: Bool)
         case match
@@ -36,14 +36,14 @@ struct PatternProgram: Sendable {
 
     /// The most instructions of a program.
     static let instructionCountMax = 10_000
-    /// The most groups that have to precede something.
+    /// The most lookbehinds of a program.
     static let lookbehindCountMax = 20
 
     private(set) var instructions: [Instruction] = []
     private(set) var classes: [ScalarTest] = []
     private(set) var registerCount: Int
     private(set) var lookbehindCount = 0
-    /// Whether ways have to be tried one after the other.
+    /// Whether paths have to be tried one after the other.
     private(set) var needsBacktracking = false
 
     init(_ pattern: String, ignoresCase: Bool) throws(InvalidPattern) {
@@ -141,7 +141,7 @@ struct PatternProgram: Sendable {
         for _ in 0..<min {
             let start = next
             try emit(body)
-            // What is empty once is empty always.
+            // A body without instructions stays empty when it is repeated.
             if next == start { return }
         }
         guard let max else {
@@ -167,7 +167,8 @@ struct PatternProgram: Sendable {
         for split in splits { instructions[split] = isLazy ? .split(next, split + 1) : .split(split + 1, next) }
     }
 
-    /// Writes what is looked for apart: behind a jump across it, and with an end of its own.
+    /// Emits a part that is matched separately: the instruction, a jump across the part, and the part with its own
+    /// `match`.
     private mutating func emitApart(
         _ instruction: Instruction, _ body: (inout PatternProgram) throws(TooLarge) -> Void
     ) throws(TooLarge) {
@@ -180,7 +181,7 @@ struct PatternProgram: Sendable {
     }
 }
 
-/// A set of scalars with the answers for ASCII at hand.
+/// A set of scalars with precomputed answers for ASCII.
 struct ScalarTest: Sendable {
     private var ascii: (UInt64, UInt64) = (0, 0)
     private let set: ScalarClass

@@ -1,17 +1,19 @@
-// All ways through a pattern's program at once (Thompson 1968): the set of places where it can stand after each scalar.
+// Follows all paths through a pattern's program at once (Thompson 1968): it keeps the set of active instructions after
+// each scalar.
 //
 // Invariants
-//   1. A place is visited at most once for each place of the text: time is O(text x program), memory O(program).
-//   2. What has to follow or precede is asked at most once for each visit, and its steps count too.
+//   1. An instruction is visited at most once for each position of the text: time is O(text x program), memory
+//      O(program).
+//   2. A lookahead or lookbehind is evaluated at most once for each visit, and its steps count too.
 
 extension PatternMatch {
-    /// What a run through the program is for.
+    /// The question that a run of the program answers.
     private enum Goal {
-        /// The whole text, from its start.
+        /// Whether the program matches the whole text.
         case whole
-        /// Any text that begins here.
+        /// Whether the program matches any text that begins at this position.
         case prefix(from: Int)
-        /// Where texts end, wherever they begin.
+        /// The positions at which matches end, wherever they begin.
         case ends
     }
 
@@ -19,9 +21,9 @@ extension PatternMatch {
         try run(0, .whole)[0]
     }
 
-    /// Runs what begins at `entry`.
+    /// Runs the part of the program that begins at `entry`.
     ///
-    /// - Returns: one answer; for `ends` one for each place of the text.
+    /// - Returns: one answer; for `ends` one for each position of the text.
     private mutating func run(_ entry: Int, _ goal: Goal) throws(PatternLimit) -> [Bool] {
         var current = PlaceSet(count: program.instructions.count)
         var next = PlaceSet(count: program.instructions.count)
@@ -53,7 +55,7 @@ extension PatternMatch {
         }
     }
 
-    /// Adds every place that `start` leads to without taking text.
+    /// Adds every instruction that is reachable from `start` without consuming text.
     private mutating func follow(_ start: Int, at position: Int, _ set: inout PlaceSet) throws(PatternLimit) {
         set.open.append(start)
         while let place = set.open.popLast() {
@@ -72,13 +74,13 @@ extension PatternMatch {
                 let isThere =
                     isAhead ? try run(place + 2, .prefix(from: position))[0] : try ends(place, number)[position]
                 if isThere != isNegative { set.open.append(place + 1) }
-            // A program that has these is not simulated.
+            // A program with these instructions is not simulated.
             case .atomic, .backReference: break
             }
         }
     }
 
-    /// Where texts end that fit what begins two instructions behind `place`.
+    /// For each position, whether a match of the lookbehind at `place` ends there; computed once.
     private mutating func ends(_ place: Int, _ number: Int) throws(PatternLimit) -> [Bool] {
         if let ends = lookbehindEnds[number] { return ends }
         let ends = try run(place + 2, .ends)
@@ -87,19 +89,19 @@ extension PatternMatch {
     }
 }
 
-/// Places of a program.
+/// A set of instructions, by index.
 private struct PlaceSet {
-    /// Those that take a scalar.
+    /// The instructions that consume a scalar.
     var places: [Int] = []
     var hasMatch = false
-    /// What is to be visited.
+    /// The instructions still to be visited.
     var open: [Int] = []
     private var visited: [UInt32]
     private var round: UInt32 = 1
 
     init(count: Int) { visited = Array(repeating: 0, count: count) }
 
-    /// Whether `place` was not visited since the last `removeAll`.
+    /// Whether `place` is visited for the first time since the last `removeAll`.
     @inline(__always)
     mutating func visit(_ place: Int) -> Bool {
         guard visited[place] != round else { return false }

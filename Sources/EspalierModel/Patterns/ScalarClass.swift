@@ -1,8 +1,8 @@
 // Sets of Unicode scalars, as the brackets, escapes and properties of a MATCHES pattern name them.
 //
 // Invariants
-//   1. Asking never fails; the depth of a set is bounded by the nesting that the pattern's parser allows.
-//   2. Case is ignored at the leaves, so that the complement of a set is the complement of what it holds in any case.
+//   1. A test never fails; the depth of a set is bounded by the nesting that the pattern's parser allows.
+//   2. Case is ignored at the leaves, so that a complement excludes all case variants of the scalars in its set.
 
 import Synchronization
 
@@ -18,7 +18,7 @@ indirect enum ScalarClass: Sendable {
     case space
     /// Tabs and spaces of every width: `\h`.
     case horizontalSpace
-    /// What ends a line: `\v`.
+    /// The scalars that end a line: `\v`.
     case lineEnd
     case property(ScalarProperty)
     case union([ScalarClass])
@@ -28,7 +28,7 @@ indirect enum ScalarClass: Sendable {
 
     static func scalar(_ scalar: Unicode.Scalar) -> ScalarClass { .range(scalar.value...scalar.value) }
 
-    /// Whether the set holds the scalar, or one that differs from it in case only.
+    /// Whether the set contains the scalar, or one that differs from it only in case.
     func contains(_ scalar: Unicode.Scalar, ignoresCase: Bool) -> Bool {
         switch self {
         case .all: true
@@ -52,20 +52,20 @@ indirect enum ScalarClass: Sendable {
     }
 }
 
-/// A Unicode property by its name, `\p{…}`: what the standard library's expressions know.
+/// A Unicode property by its name, `\p{…}`: those that the standard library's regular expressions support.
 final class ScalarProperty: Sendable {
     private struct State {
         let expression: Regex<AnyRegexOutput>
-        /// What was asked before.
+        /// The cached answers.
         var known: [Unicode.Scalar: Bool] = [:]
     }
 
-    /// How many answers are kept; beyond, they are found again.
+    /// The most answers cached; further answers are computed on each call.
     private static let knownCountMax = 10_000
-    /// Guards the expression, which is not Sendable, and the answers.
+    /// Guards the expression, which is not Sendable, and the cached answers.
     private let state: Mutex<State>
 
-    /// The property called `name`; `nil` if there is none.
+    /// The property called `name`; `nil` if it does not exist.
     init?(_ name: String) {
         guard let expression = try? Regex("\\p{\(name)}").matchingSemantics(.unicodeScalar) else { return nil }
         state = Mutex(State(expression: expression))
@@ -74,7 +74,7 @@ final class ScalarProperty: Sendable {
     func contains(_ scalar: Unicode.Scalar) -> Bool {
         state.withLock { state in
             if let answer = state.known[scalar] { return answer }
-            // One scalar and one test: nothing that could take time.
+            // The text is one scalar, so the match is quick.
             let answer = ((try? state.expression.wholeMatch(in: String(scalar))) ?? nil) != nil
             if state.known.count < Self.knownCountMax { state.known[scalar] = answer }
             return answer
@@ -83,7 +83,7 @@ final class ScalarProperty: Sendable {
 }
 
 extension Unicode.Scalar {
-    /// Whether the scalar belongs to a word.
+    /// Whether the scalar is part of a word.
     var isWord: Bool {
         if isASCII { return ("a"..."z").contains(self) || ("A"..."Z").contains(self) || isDigit || self == "_" }
         switch properties.generalCategory {
@@ -92,17 +92,17 @@ extension Unicode.Scalar {
         }
     }
 
-    /// Whether the scalar is one of 0 to 9.
+    /// Whether the scalar is an ASCII digit.
     var isDigit: Bool { ("0"..."9").contains(self) }
 
-    /// Whether a line ends with the scalar.
+    /// Whether the scalar ends a line.
     var endsLine: Bool {
         (0x0A...0x0D).contains(value) || value == 0x85 || value == 0x2028 || value == 0x2029
     }
 
-    /// The scalar that stands for all that differ from it in case only.
+    /// The scalar that represents all scalars that differ only in case.
     ///
-    /// Where a mapping gives several scalars, as for ß, it is left out: a pattern matches scalar by scalar.
+    /// A mapping to several scalars, as for ß, is ignored: a pattern matches scalar by scalar.
     var foldedCase: Unicode.Scalar {
         if isASCII { return ("A"..."Z").contains(self) ? Unicode.Scalar(UInt8(value) + 32) : self }
         if value == 0x131 { return self }
@@ -111,7 +111,7 @@ extension Unicode.Scalar {
         return upper.properties.lowercaseMapping.onlyScalar ?? upper
     }
 
-    /// Scalars that differ from this one in case only.
+    /// The scalars that differ from this one only in case.
     fileprivate var caseVariants: [Unicode.Scalar] {
         let folded = foldedCase
         let upper = folded.properties.uppercaseMapping.onlyScalar ?? folded

@@ -1,15 +1,17 @@
-// The condition of most fetches: an attribute of the object itself has one value.
+// The condition of most fetches: an attribute of the object itself equals a constant.
 //
-// A resolved predicate recognizes it once; a planner goes by that and looks for no other conditions.
+// A resolved predicate detects it once, so that a planner need not examine the tree.
 
-/// A condition that says nothing but that an attribute equals a constant.
+/// A condition that consists of one comparison: an attribute equals a constant.
 package struct AttributeEquality: Sendable {
-    /// The attribute, of the object that is tested.
+    /// The slot of the attribute, in the object being tested.
     package let slot: Int
-    /// The constant, which the attribute can hold: it has one place in the order of an index.
+    /// The constant.
+    ///
+    /// The attribute accepts it, so it has one position in the order of an index.
     package let value: AttributeValue
 
-    /// `nil` if `node` says anything else, or compares text otherwise than scalar by scalar.
+    /// Returns `nil` if `node` is another condition, or compares text with options.
     init?(_ node: ResolvedPredicate.Node) {
         guard case .comparison(let comparison) = node, comparison.operator == .equal, comparison.modifier == .direct,
             comparison.options.isEmpty,

@@ -1,7 +1,7 @@
-// The words of the grammar for operators, modifiers and options: used by parser, printer and messages alike.
+// The words of the grammar for operators, modifiers and options, shared by the parser, the printer and messages.
 
 extension FetchPredicate.Comparison.Operator {
-    /// The operator as the printer writes it.
+    /// The operator in the printer's spelling.
     package var keyword: String {
         switch self {
         case .equal: "=="
@@ -22,7 +22,7 @@ extension FetchPredicate.Comparison.Operator {
 }
 
 extension FetchPredicate.Comparison.Options {
-    /// The options as they stand behind an operator: `[cd]`, or nothing.
+    /// The options in the spelling after an operator: `[cd]`, or empty.
     package var suffix: String {
         let letters: [(FetchPredicate.Comparison.Options, String)] = [
             (.caseInsensitive, "c"), (.diacriticInsensitive, "d"), (.normalized, "n"), (.localeSensitive, "l"),

@@ -1,35 +1,35 @@
-// Predicates as values: what a fetch asks of each object, before it is bound to an entity.
+// Predicates as values: the conditions of a fetch on each object, before they are bound to an entity.
 //
 // Invariants
-//   1. A predicate knows names only; nothing is looked up in a model until `ResolvedPredicate` is made of it.
-//   2. Source columns are for messages; they take no part in equality or hashing.
+//   1. A predicate contains only names; they are looked up in a model when a `ResolvedPredicate` is made.
+//   2. Source columns are for messages; equality and hashing ignore them.
 // Not here: parsing of format strings (PredicateParser), evaluation (ResolvedPredicate).
 
 /// A condition on objects (Behaviour PR-01 to PR-18).
 public indirect enum FetchPredicate: Sendable, Hashable {
     /// TRUEPREDICATE or FALSEPREDICATE.
     case constant(Bool)
-    /// Two expressions compared.
+    /// A comparison of two expressions.
     case comparison(Comparison)
-    /// True if all are true; `and([])` is true.
+    /// True if all conditions are true; `and([])` is true.
     case and([FetchPredicate])
-    /// True if any is true; `or([])` is false.
+    /// True if any condition is true; `or([])` is false.
     case or([FetchPredicate])
-    /// True if the other is false.
+    /// True if the condition is false.
     case not(FetchPredicate)
 
-    /// Two expressions and how they are compared.
+    /// A comparison of two expressions.
     public struct Comparison: Sendable, Hashable {
         /// The comparison operators.
         public enum Operator: Sendable, Hashable, CaseIterable {
             case equal, notEqual, lessThan, lessThanOrEqual, greaterThan, greaterThanOrEqual
             case between, `in`, contains, beginsWith, endsWith, like, matches
         }
-        /// How a comparison treats a to-many key path on its left (PR-10).
+        /// The treatment of a to-many key path on the left side (PR-10).
         public enum Modifier: Sendable, Hashable {
             case direct, any, all, none
         }
-        /// How text is compared.
+        /// The options for comparing text.
         public typealias Options = ComparisonOptions
         /// The left side.
         public var left: FetchExpression
@@ -41,10 +41,10 @@ public indirect enum FetchPredicate: Sendable, Hashable {
         public var modifier: Modifier
         /// The options.
         public var options: Options
-        /// Where the sides begin in the text that the comparison was read from; for messages.
+        /// The columns of the sides in the text that the comparison was parsed from; for messages.
         package var places = ComparisonPlaces()
 
-        /// Compares two expressions.
+        /// Makes a comparison of two expressions.
         public init(
             _ left: FetchExpression, _ operator: Operator, _ right: FetchExpression, modifier: Modifier = .direct,
             options: Options = []
@@ -58,16 +58,16 @@ public indirect enum FetchPredicate: Sendable, Hashable {
     }
 }
 
-/// Where the sides of a comparison begin in its text; takes no part in equality or hashing.
+/// The columns of the sides of a comparison in its text; equality and hashing ignore them.
 package struct ComparisonPlaces: Sendable, Hashable {
-    /// The text; `nil` if there is none.
+    /// The text; `nil` for a comparison made in code.
     package var text: String?
     /// The column of the left side.
     package var left = 0
     /// The column of the right side.
     package var right = 0
 
-    /// No text.
+    /// Places without a text.
     package init() {}
     /// Any two are equal.
     package static func == (left: ComparisonPlaces, right: ComparisonPlaces) -> Bool { true }
@@ -97,23 +97,23 @@ public indirect enum FetchExpression: Sendable, Hashable {
 
 /// A path of property names, with the operators of the grammar (`@count`) as components.
 public struct FetchKeyPath: Sendable, Hashable {
-    /// The names.
+    /// The names of the path.
     public let components: [String]
     /// The 1-based column of each component in `text`; empty if there is no text.
     public let columns: [Int]
-    /// The text that the path stood in; for messages.
+    /// The text that contained the path; for messages.
     package let text: String?
 
-    /// A path built in code; `SELF` and `$variable` may be its first component.
+    /// Makes a path in code; `SELF` and `$variable` may be its first component.
     public init(_ components: [String]) { (self.components, columns, text) = (components, [], nil) }
 
-    /// A path that stood in a text.
+    /// Makes a path that was parsed from a text.
     package init(_ components: [String], columns: [Int], in text: String) {
         (self.components, self.columns, self.text) = (components, columns, text)
     }
 
-    /// Whether the names are the same.
+    /// Whether the components are equal; columns and text are ignored.
     public static func == (left: FetchKeyPath, right: FetchKeyPath) -> Bool { left.components == right.components }
-    /// Hashes the names.
+    /// Hashes the components.
     public func hash(into hasher: inout Hasher) { hasher.combine(components) }
 }

@@ -1,18 +1,18 @@
-// Everything that can be wrong with a predicate or a sort key: facts in cases, text in one place.
+// The errors of predicates and sort keys: facts in cases, all wording in one place.
 
-/// Why a predicate cannot be read, or does not fit the entity it is asked of.
+/// The reason why a predicate cannot be parsed, or does not fit its entity.
 public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The kinds of errors, with their facts.
     public enum Reason: Hashable, Sendable {
-        /// The text has something else than the grammar expects.
+        /// The text does not have what the grammar expects.
         case unexpected(found: String, expected: String)
-        /// A string, list or parenthesis that begins here never ends.
+        /// A string, list or parenthesis that begins at the column has no end.
         case unterminated(String)
-        /// A `\` is followed by something that is no escape.
+        /// A `\` is followed by characters that are not an escape.
         case invalidEscape(String)
         /// Parentheses, functions or operators are nested too deeply.
         case tooDeep(limit: Int)
-        /// The grammar knows it, but it cannot be evaluated here.
+        /// The grammar contains it, but Espalier cannot evaluate it.
         case unsupported(String, instead: String)
         /// A placeholder has no argument.
         case missingArgument(placeholder: String, argumentCount: Int)
@@ -20,31 +20,31 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         case surplusArguments(used: Int, given: Int)
         /// An argument does not fit its placeholder.
         case wrongArgument(placeholder: String, found: String, expected: String)
-        /// There is no function of this name.
+        /// No function has this name.
         case unknownFunction(String)
-        /// A function has another number of arguments.
+        /// A function has the wrong number of arguments.
         case argumentCount(function: String, found: Int, expected: Int)
-        /// A variable was never bound.
+        /// A variable was not bound to a value.
         case unboundVariable(String)
-        /// The entity has no property of this name.
+        /// The entity has no property with this name.
         case unknownProperty(String, entity: String)
-        /// The property belongs to a subentity only.
+        /// Only a subentity has the property.
         case propertyOfSubentity(String, entity: String, subentity: String)
-        /// The property is never stored, so nothing can be fetched by it (PX-02).
+        /// The property is not stored, so it cannot be fetched by (PX-02).
         case transientProperty(String, entity: String)
-        /// The path goes on after an attribute.
+        /// The path continues after an attribute.
         case pathBeyondAttribute(String, next: String)
-        /// There is no collection operator of this name, or it stands where there is no collection.
+        /// No collection operator has this name, or it is used without a collection.
         case collectionOperator(String, problem: String)
-        /// A path leads to many values where one is needed (PR-10).
+        /// A path leads to many values where one value is needed (PR-10).
         case toManyPath(String, advice: String)
-        /// ANY, ALL or NONE in front of one value.
+        /// ANY, ALL or NONE is used with a single value.
         case modifierWithoutCollection(String)
-        /// An operand is of a type that the other side or the operator does not take.
+        /// The type of an operand does not fit the other side or the operator.
         case typeMismatch(found: String, expected: String)
-        /// The text after MATCHES is no regular expression.
+        /// The text after MATCHES is not a valid regular expression.
         case invalidPattern(String, problem: String)
-        /// A text took more steps to be tried against the pattern after MATCHES than one text may cost.
+        /// Matching a text against the pattern after MATCHES exceeded the limit of steps for one text.
         case patternTooSlow(String, stepCountMax: Int)
     }
 
@@ -53,11 +53,11 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         let text: String?
         let column: Int?
         let suggestion: String?
-        /// What the error is about, in words.
+        /// The subject of the error, in words.
         var subject = "predicate"
     }
 
-    /// One reference, so that the many functions that can throw this keep small stack frames.
+    /// A single reference, so that the many functions that can throw this error keep small stack frames.
     private indirect enum Box: Hashable, Sendable {
         case facts(Facts)
     }
@@ -74,16 +74,16 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         }
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     public var reason: Reason { facts.reason }
-    /// The text of the predicate, if it was made of text.
+    /// The text of the predicate, if it was parsed from text.
     public var text: String? { facts.text }
-    /// Where in `text`: the 1-based position in characters.
+    /// The 1-based column in `text`, in characters.
     public var column: Int? { facts.column }
-    /// What may have been meant.
+    /// The name that was probably meant.
     public var suggestion: String? { facts.suggestion }
 
-    /// The same error, of a sort key.
+    /// The same error with a sort key as its subject.
     func inSortKey(_ keyPath: FetchKeyPath) -> FetchPredicateError {
         var facts = facts
         facts.subject = "sort key '\(keyPath.components.joined(separator: "."))'"
@@ -92,7 +92,7 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         return error
     }
 
-    /// What is wrong, where, and what would be right; with a caret below the text if there is text.
+    /// The error with its place and remedy; if there is a text, it is shown with a caret below it.
     public var description: String {
         var description = facts.subject + (column.map { ", column \($0)" } ?? "") + ": " + reason.description
         if let suggestion { description += "; did you mean '\(suggestion)'?" }
@@ -100,7 +100,7 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
         return description
     }
 
-    /// The line of `text` that holds `column`, with a caret below; long lines are cut on both sides.
+    /// The line of `text` that contains `column`, with a caret below; long lines are cut on both sides.
     private static func excerpt(of text: String, column: Int) -> String {
         let characters = Array(text)
         let position = min(max(column - 1, 0), characters.count)
@@ -115,7 +115,7 @@ public struct FetchPredicateError: Error, Hashable, Sendable, CustomStringConver
 }
 
 extension FetchPredicateError.Reason: CustomStringConvertible {
-    /// What is wrong and what would be right.
+    /// The error and its remedy.
     public var description: String {
         switch self {
         case .unexpected(let found, let expected): "found \(found), expected \(expected)"

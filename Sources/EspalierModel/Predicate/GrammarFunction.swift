@@ -1,13 +1,13 @@
-// The function names of the predicate grammar and what they stand for (Behaviour PR-17).
+// The function names of the predicate grammar and their meaning (Behaviour PR-17).
 
-/// A function as the grammar names it.
+/// The meaning of a function name in the grammar.
 enum GrammarFunction {
-    /// What the operands of a function have to be.
+    /// The kinds of operands that a function accepts.
     enum Operands {
         case numbers, text, any
     }
 
-    /// One value of a collection.
+    /// An aggregate of a collection.
     case aggregate(ResolvedExpression.Aggregate)
     /// A function of single values.
     case scalar(ResolvedFunction, Operands, count: Int)
@@ -19,10 +19,10 @@ enum GrammarFunction {
     case cast
     /// The time at which the predicate is resolved.
     case now
-    /// Known, but not to be had: what to do instead.
+    /// Part of the grammar, but not supported: the alternative to use.
     case refused(instead: String)
 
-    /// The functions by name; a name of one argument is written without its colon.
+    /// The functions by name; a function of one argument is listed without its colon.
     static let byName: [String: GrammarFunction] = [
         "count": .aggregate(.count), "sum": .aggregate(.sum), "average": .aggregate(.average),
         "min": .aggregate(.min), "max": .aggregate(.max), "median": .aggregate(.median), "mode": .aggregate(.mode),
@@ -51,7 +51,7 @@ enum GrammarFunction {
         "distanceToLocation:fromLocation:": .refused(instead: "compare latitude and longitude with BETWEEN"),
     ]
 
-    /// The types that CAST knows, under Core Data's class names and ours.
+    /// The types that CAST supports, under Core Data's class names and Espalier's names.
     static let castTypes: [String: AttributeType] = [
         "NSNumber": .double, "NSDecimalNumber": .decimal, "NSString": .string, "NSDate": .date, "NSData": .binary,
         "NSUUID": .uuid, "NSURL": .uri, "NSManagedObjectID": .objectID, "integer": .integer64, "double": .double,
@@ -59,7 +59,7 @@ enum GrammarFunction {
         "binary": .binary, "uuid": .uuid, "uri": .uri, "transformable": .transformable, "objectID": .objectID,
     ]
 
-    /// `name` as `byName` spells it: without the colon of a function of one argument.
+    /// `name` in the spelling of `byName`: without the colon of a function of one argument.
     static func normalized(_ name: String) -> String {
         let bare = name.hasSuffix(":") ? String(name.dropLast()) : name
         return byName[bare] == nil ? name : bare

@@ -1,15 +1,15 @@
-// Values that can stand for a placeholder of a predicate's text: `FetchPredicate(format: "age > %@", 17)`.
+// The values that can replace a placeholder in a predicate's text: `FetchPredicate(format: "age > %@", 17)`.
 
 public import FoundationEssentials
 
-/// A value that predicates know how to compare with (Behaviour PR-02).
+/// A value that a predicate can compare with (Behaviour PR-02).
 public protocol PredicateArgument {
-    /// The constant or list that takes the placeholder's place.
+    /// The constant or list that replaces the placeholder.
     var predicateExpression: FetchExpression { get }
 }
 
 extension AttributeValue: PredicateArgument {
-    /// The value itself.
+    /// The value itself, as a constant.
     public var predicateExpression: FetchExpression { .value(self) }
 }
 
@@ -24,12 +24,12 @@ extension FetchKeyPath: PredicateArgument {
 }
 
 extension ObjectID: PredicateArgument {
-    /// The object.
+    /// The object's ID.
     public var predicateExpression: FetchExpression { .value(.objectID(self)) }
 }
 
 extension Entity: PredicateArgument {
-    /// The entity's name, which `SELF.entity` is compared with (PR-14).
+    /// The name of the entity, for comparison with `SELF.entity` (PR-14).
     public var predicateExpression: FetchExpression { .value(.string(name)) }
 }
 
@@ -44,7 +44,7 @@ extension Bool: PredicateArgument {
 }
 
 extension BinaryInteger where Self: PredicateArgument {
-    /// The number, exactly.
+    /// The exact number.
     public var predicateExpression: FetchExpression {
         .value(Int64(exactly: self).map(AttributeValue.integer) ?? .double(Double(self)))
     }
@@ -70,7 +70,7 @@ extension Float: PredicateArgument {
 }
 
 extension Decimal: PredicateArgument {
-    /// The number, exactly.
+    /// The exact number.
     public var predicateExpression: FetchExpression { .value(.decimal(self)) }
 }
 
@@ -95,7 +95,7 @@ extension URL: PredicateArgument {
 }
 
 extension Optional: PredicateArgument where Wrapped: PredicateArgument {
-    /// The value, or nil.
+    /// The value, or null.
     public var predicateExpression: FetchExpression { map(\.predicateExpression) ?? .value(.null) }
 }
 

@@ -1,7 +1,8 @@
-// Key paths: property names, `SELF`, variables, `entity`, `objectID` and the collection operators (Behaviour PR-11).
+// Resolves key paths: property names, `SELF`, variables, `entity`, `objectID` and the collection operators (Behaviour
+// PR-11).
 
 extension PredicateResolver {
-    /// The collection operators, and the aggregates they stand for; `nil` = another meaning.
+    /// The collection operators with their aggregates; `nil` for an operator that is not an aggregate.
     private static let operators: [String: ResolvedExpression.Aggregate?] = [
         "@count": .count, "@sum": .sum, "@avg": .average, "@min": .min, "@max": .max,
         "@distinctUnionOfObjects": nil, "@unionOfObjects": nil,
@@ -24,7 +25,7 @@ extension PredicateResolver {
         return path
     }
 
-    /// The path that a key path means, with its collection operator if it has one.
+    /// Resolves a key path, including its collection operator if it has one.
     func resolve(_ keyPath: FetchKeyPath) throws(FetchPredicateError) -> Operand {
         guard let position = keyPath.components.firstIndex(where: \.isOperator) else {
             return try resolve(keyPath, keyPath.components.indices)
@@ -80,7 +81,7 @@ extension PredicateResolver {
         }
     }
 
-    /// Walks the components at `positions` through the model.
+    /// Resolves the components at `positions` against the model.
     private func resolve(_ keyPath: FetchKeyPath, _ positions: some Collection<Int>) throws(FetchPredicateError)
         -> Operand
     {
@@ -131,7 +132,7 @@ extension PredicateResolver {
             expression: .path(path), family: family, type: type, isCollection: path.isToMany, keyPath: keyPath)
     }
 
-    /// The type at the end of an attribute, and the names of composite elements on the way there (MD-26).
+    /// The type at the end of an attribute, and the names of composite elements that lead to it (MD-26).
     private func attribute(
         _ attribute: Attribute, _ rest: [String], _ keyPath: FetchKeyPath, _ position: Int, in entity: Entity
     ) throws(FetchPredicateError) -> (AttributeType, [String]) {

@@ -1,11 +1,11 @@
-// The comparison that most fetches consist of, resolved without the machinery that others need.
+// Resolves the comparison that most fetches consist of, by a shorter way than `resolve`.
 //
 // Invariants
-//   1. What is resolved here is resolved to the same as by `resolve`; whatever is in doubt, and every error, is left to
-//      it.
+//   1. The result equals that of `resolve`. All other comparisons, and every error, are left to `resolve`.
 
 extension PredicateResolver {
-    /// What `predicate` is resolved to, if it says that an attribute equals a constant that the attribute can hold.
+    /// The resolved form of `predicate` if it compares an attribute for equality with a constant that the attribute
+    /// accepts; otherwise `nil`.
     ///
     /// It takes a sixth of a fetch by index less than `resolve`.
     static func plainEquality(_ predicate: FetchPredicate, of entity: Entity) -> ResolvedPredicate.Node? {

@@ -1,28 +1,28 @@
-// The types of operands: which go together, and constants made values of the other side's type.
+// Checks the types of operands, and converts constants to the type of the other side.
 
 import FoundationEssentials
 
 extension PredicateResolver {
-    /// What can be compared with what.
+    /// The groups of types that can be compared with each other.
     enum Family: Hashable {
-        /// Nil, and functions whose type depends on their arguments.
+        /// Null, and functions whose type depends on their arguments.
         case any
         case number, text, boolean, date, bytes, uuid, uri, transformable, object, composite
     }
 
-    /// A resolved operand and what is known of its values.
+    /// A resolved operand with the known facts about its values.
     struct Operand {
         var expression: ResolvedExpression
         var family: Family
-        /// The type of the attribute whose values these are.
+        /// The type of the attribute that the values belong to.
         var type: AttributeType?
         var isCollection = false
-        /// The key path it was made of; for messages.
+        /// The key path that the operand was made of; for messages.
         var keyPath: FetchKeyPath?
-        /// The column where it begins as a side of a comparison.
+        /// The column at which the operand begins as a side of a comparison.
         var place: Int?
 
-        /// Whether it is a list written out.
+        /// Whether the operand is a list in braces.
         var isList: Bool {
             switch expression {
             case .values, .list: true
@@ -37,7 +37,7 @@ extension PredicateResolver {
             }
         }
 
-        /// What it is, in words.
+        /// The operand in words.
         var description: String {
             switch expression {
             case .value(let value): return value.kindDescription
@@ -49,7 +49,7 @@ extension PredicateResolver {
         }
     }
 
-    /// Whether the sides are collections where the operator and the modifier want them.
+    /// Checks that a side is a collection exactly where the operator and the modifier require one.
     func checkShape(_ sides: Sides) throws(FetchPredicateError) {
         let (left, right) = (sides.left, sides.right)
         if sides.modifier == .direct, left.isCollection {
@@ -89,7 +89,7 @@ extension PredicateResolver {
         }
     }
 
-    /// Makes constants values of the other side's type (invariant 2 of ResolvedPredicate).
+    /// Converts constants to the other side's type (invariant 2 of ResolvedPredicate).
     func convertConstants(of sides: inout Sides) throws(FetchPredicateError) {
         let (left, right) = (sides.left, sides.right)
         sides.right = try converted(right, to: left, in: sides)
@@ -128,13 +128,13 @@ extension PredicateResolver {
         return result
     }
 
-    /// The value as one of the other side's type; `nil` if it can be none.
+    /// The value as one of the other side's type; `nil` if there is no such value.
     private func converted(_ value: AttributeValue, to other: Operand) -> AttributeValue? {
         if value.isNull || other.family == .any { return value }
         if let type = other.type, let converted = try? type.converting(value) { return converted }
         switch (other.family, value) {
         case (.number, _) where value.number != nil: return value
-        // Dates, UUIDs and URIs have no literals: their text stands for them.
+        // Dates, UUIDs and URIs have no literals, so their texts are accepted.
         case (.date, .string), (.uuid, .string), (.uri, .string):
             let type: AttributeType = other.family == .date ? .date : other.family == .uuid ? .uuid : .uri
             let converted = ResolvedFunction.cast(value, to: type)
@@ -147,7 +147,7 @@ extension PredicateResolver {
         return nil
     }
 
-    /// Whether the sides are of one kind.
+    /// Checks that both sides belong to one family.
     func checkFamilies(of sides: Sides) throws(FetchPredicateError) {
         let (left, right) = (sides.left, sides.right)
         if left.family != .any, right.family != .any, left.family != right.family {
@@ -157,7 +157,7 @@ extension PredicateResolver {
         }
     }
 
-    /// Whether the operator takes values of these kinds.
+    /// Checks that the operator accepts values of these families.
     func checkOperator(of sides: Sides) throws(FetchPredicateError) {
         guard sides.operator.isTextual || sides.operator.isOrdering else { return }
         let (left, right) = (sides.left, sides.right)
@@ -210,7 +210,7 @@ extension PredicateResolver.Family {
         }
     }
 
-    /// What values of the family are, in words.
+    /// The values of the family in words.
     var description: String {
         switch self {
         case .any: "any value"
@@ -227,7 +227,7 @@ extension PredicateResolver.Family {
         }
     }
 
-    /// What has to stand beside `operand`, in words.
+    /// The kind of operand that fits `operand`, in words.
     fileprivate func expectation(for operand: PredicateResolver.Operand) -> String {
         let name = operand.keyPath.map { " to compare with '\($0.components.joined(separator: "."))'" } ?? ""
         switch self {

@@ -1,14 +1,15 @@
-// What a predicate is evaluated on: a row of a store, an object of a context, a test's table.
+// The subject of a predicate's evaluation: a row of a store, an object of a context, a table of a test.
 
-/// An object seen by predicates and sort keys.
+/// An object, as predicates and sort keys read it.
 ///
 /// Attribute and relationship slots are those of the entity the predicate was resolved for, which `entity` is or
-/// inherits from. Reading may fail (a row has to be fetched); evaluation then stops and throws the same error.
+/// inherits from. Reading may fail, for example when a row has to be fetched; evaluation then stops and throws the same
+/// error.
 public protocol PredicateSubject {
-    /// Why reading can fail; `Never` for objects in memory.
+    /// The error of a failed read; `Never` for objects in memory.
     associatedtype Failure: Error
 
-    /// Which object this is.
+    /// The ID of the object.
     var objectID: ObjectID { get }
     /// The concrete entity of the object.
     var entity: Entity { get }
@@ -19,27 +20,31 @@ public protocol PredicateSubject {
     /// The destinations of the to-many relationship in `slot`.
     func destinations(at slot: Int) throws(Failure) -> [Self]
 
-    /// Ends an evaluation that takes longer than it may, by throwing what this kind of subject throws.
+    /// Stops an evaluation that exceeds its limit of steps, by throwing this subject's kind of error.
     ///
     /// Only a subject that cannot fail may return: the pattern then counts as not matched.
     func stopEvaluation(_ error: FetchPredicateError) throws(Failure)
 
-    /// The ID of the destination of the to-one relationship in `slot`; to be given if it is cheaper than the object.
+    /// The ID of the destination of the to-one relationship in `slot`.
+    ///
+    /// Implement it if the ID can be read faster than the object.
     func destinationID(at slot: Int) throws(Failure) -> ObjectID?
-    /// The IDs of the destinations of the to-many relationship in `slot`; to be given if they are cheaper.
+    /// The IDs of the destinations of the to-many relationship in `slot`.
+    ///
+    /// Implement it if the IDs can be read faster than the objects.
     func destinationIDs(at slot: Int) throws(Failure) -> [ObjectID]
 }
 
 extension PredicateSubject {
-    /// The ID of the object that `destination(at:)` gives.
+    /// The ID of the object that `destination(at:)` returns.
     public func destinationID(at slot: Int) throws(Failure) -> ObjectID? { try destination(at: slot)?.objectID }
-    /// The IDs of the objects that `destinations(at:)` gives.
+    /// The IDs of the objects that `destinations(at:)` returns.
     public func destinationIDs(at slot: Int) throws(Failure) -> [ObjectID] {
         try destinations(at: slot).map(\.objectID)
     }
 }
 
 extension PredicateSubject where Failure == Never {
-    /// Nothing: evaluation goes on.
+    /// Does nothing: evaluation continues.
     public func stopEvaluation(_ error: FetchPredicateError) {}
 }

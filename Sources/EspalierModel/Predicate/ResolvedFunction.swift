@@ -1,15 +1,17 @@
-// The functions of the predicate grammar that can be computed from values alone (Behaviour PR-17).
+// Functions of the predicate grammar that are computed from values alone (Behaviour PR-17).
 //
 // Invariants
-//   1. A function of null is null, and so is one without a result: division by zero, the root of a negative number.
+//   1. A function of null is null, and so is a function without a result: division by zero, the root of a negative
+//      number.
 //   2. Whole numbers stay whole as long as the result fits; division of whole numbers truncates, as in Swift. A result
-//      that does not fit becomes a double. A decimal with any other number gives a decimal, if it has that value.
-//   3. Nothing traps, whatever the operands.
-// Not here: logarithms, exponentials and powers with fractional exponents, which are refused when resolved.
+//      that does not fit becomes a double. A decimal with any other number gives a decimal, if that number has a
+//      decimal value.
+//   3. No function traps, whatever its operands are.
+// Not here: logarithms, exponentials and powers with fractional exponents; the resolver refuses them.
 
 import FoundationEssentials
 
-/// A function of one value or several.
+/// A function of one or more values.
 package enum ResolvedFunction: Sendable, Hashable {
     case add, subtract, multiply, divide, modulus, power
     case squareRoot, absolute, floor, ceiling, truncate
@@ -17,11 +19,11 @@ package enum ResolvedFunction: Sendable, Hashable {
     case bitAnd, bitOr, bitXor, shiftLeft, shiftRight, onesComplement
     /// CAST to a type.
     case cast(AttributeType)
-    /// The argument itself; hides a key path from the planner (PR-16).
+    /// Returns its argument; hides a key path from the planner (PR-16).
     case noIndex
-    /// The element of a collection at a position from its start (0 ...) or its end (-1 ...).
+    /// The element of a collection at an index from its start (0 ...) or its end (-1 ...).
     case element(Int)
-    /// Operations on collections; they give collections.
+    /// Operations on collections, whose results are collections.
     case union, intersect, minus, distinct
 
     /// Whether the result is a collection.
@@ -32,7 +34,7 @@ package enum ResolvedFunction: Sendable, Hashable {
         }
     }
 
-    /// The function's value.
+    /// The result for `arguments`.
     func callAsFunction(_ arguments: [AttributeValue]) -> AttributeValue {
         guard let first = arguments.first, !arguments.contains(where: \.isNull) else { return .null }
         let second = arguments.last ?? first
@@ -50,7 +52,7 @@ package enum ResolvedFunction: Sendable, Hashable {
         }
     }
 
-    /// The value of a function of collections.
+    /// The result of a function of collections.
     func callAsFunction(collections: [[AttributeValue]]) -> [AttributeValue] {
         guard let first = collections.first, let second = collections.last else { return [] }
         switch self {
@@ -80,7 +82,7 @@ package enum ResolvedFunction: Sendable, Hashable {
         return binary(left, right)
     }
 
-    /// The whole result; `nil` if it does not fit.
+    /// The result as a whole number; `nil` if it does not fit.
     private func whole(_ left: Int64, _ right: Int64) -> AttributeValue? {
         let result: (partialValue: Int64, overflow: Bool)
         switch self {
@@ -90,7 +92,7 @@ package enum ResolvedFunction: Sendable, Hashable {
         case .divide where right != 0: result = left.dividedReportingOverflow(by: right)
         case .modulus where right != 0:
             result = left.remainderReportingOverflow(dividingBy: right)
-            // The remainder of the one overflowing division, by -1, is 0.
+            // The only division that overflows is by -1, and its remainder is 0.
             return .integer(result.overflow ? 0 : result.partialValue)
         case .power where right >= 0: return ResolvedFunction.wholePower(left, right)
         case .power: return nil
@@ -125,7 +127,7 @@ package enum ResolvedFunction: Sendable, Hashable {
         return result.isNaN ? .null : .double(result)
     }
 
-    /// `base` to a whole exponent; not a number for other exponents.
+    /// `base` to a whole exponent; NaN for other exponents.
     private static func power(_ base: Double, _ exponent: Double) -> Double {
         guard exponent == exponent.rounded(), Swift.abs(exponent) < 1_000_000 else { return .nan }
         var (result, square, rest) = (1.0, base, Int(Swift.abs(exponent)))
@@ -156,7 +158,7 @@ package enum ResolvedFunction: Sendable, Hashable {
         return result.isNaN ? .null : .decimal(result)
     }
 
-    /// A date and a number of seconds, or the seconds between two dates.
+    /// A date plus or minus a number of seconds, or the seconds between two dates.
     private func date(_ left: Date, _ right: AttributeValue) -> AttributeValue {
         let seconds = left.timeIntervalSinceReferenceDate
         switch (self, right) {
@@ -198,14 +200,14 @@ package enum ResolvedFunction: Sendable, Hashable {
         case .bitAnd: return .integer(left & right)
         case .bitOr: return .integer(left | right)
         case .bitXor: return .integer(left ^ right)
-        // Swift's smart shifts take any count and never trap.
+        // Swift's smart shifts accept any count and do not trap.
         case .shiftLeft: return .integer(left << right)
         case .shiftRight: return .integer(left >> right)
         default: return .integer(~left)
         }
     }
 
-    /// `value` as a value of `type`, by the rules of CAST: numbers and dates by seconds, text by its meaning.
+    /// `value` converted by the rules of CAST: numbers and dates by seconds, text by its meaning.
     static func cast(_ value: AttributeValue, to type: AttributeType) -> AttributeValue {
         if let converted = try? type.converting(value) { return converted }
         switch (type, value) {

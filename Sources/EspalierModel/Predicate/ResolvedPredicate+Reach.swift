@@ -1,21 +1,21 @@
-// Which objects a predicate looks at beyond the one it tests, and the condition that leads back from those.
+// The objects that a predicate reads besides the one it tests, and the conditions that lead back from them.
 
 internal import FoundationEssentials
 
-/// The ways that predicates and sort keys take from an object to others.
+/// The relationship paths that predicates and sort keys follow from the tested object to others.
 package struct PredicateReach {
-    /// Each is the beginning of a path, from the object that is tested to the last of its steps.
+    /// Each element is the beginning of a path: the steps from the tested object up to one of the path's steps.
     package private(set) var ways: Set<[ResolvedKeyPath.Step]> = []
-    /// From the object to the elements of the SUBQUERYs around the current place, outermost first.
+    /// The steps from the object to the elements of each enclosing SUBQUERY, outermost first.
     private var collections: [[ResolvedKeyPath.Step]] = []
 
-    /// No way.
+    /// Makes a reach without paths.
     package init() {}
 
-    /// Adds the ways of a sort key.
+    /// Adds the paths of a sort key.
     package mutating func add(_ key: ResolvedSortKey) { add(key.path) }
 
-    /// Adds the ways of a predicate.
+    /// Adds the paths of a predicate.
     package mutating func add(_ predicate: ResolvedPredicate) { add(predicate.root) }
 
     private mutating func add(_ node: ResolvedPredicate.Node) {
@@ -47,7 +47,7 @@ package struct PredicateReach {
         }
     }
 
-    /// Returns the steps from the object that is tested.
+    /// Adds a path, and returns its steps from the tested object.
     @discardableResult
     private mutating func add(_ path: ResolvedKeyPath) -> [ResolvedKeyPath.Step] {
         var steps: [ResolvedKeyPath.Step] = []
@@ -61,7 +61,7 @@ package struct PredicateReach {
 }
 
 extension ResolvedPredicate {
-    /// The condition that one of `ways` leads to one of some objects; `nil` if there is no way to any.
+    /// The condition that one of `ways` leads to one of the given objects; `nil` if no way has any.
     package init?(_ ways: [(steps: [ResolvedKeyPath.Step], ids: [ObjectID])], from entity: Entity) {
         let nodes = ways.filter { !$0.ids.isEmpty }.map { steps, ids in
             Node.comparison(.isOne(of: ids, at: steps))
@@ -70,19 +70,19 @@ extension ResolvedPredicate {
         self.init(root: nodes.count == 1 ? first : .or(nodes), of: entity)
     }
 
-    /// The condition that this one holds for an object that is one of `ids`.
+    /// This condition, restricted to the objects in `ids`.
     package func holding(forOneOf ids: [ObjectID]) -> ResolvedPredicate {
         let isOne = Node.comparison(.isOne(of: ids, at: []))
         return ResolvedPredicate(root: .and(root.conditions + [isOne]), of: entity)
     }
 
-    /// The condition to be one of `ids`.
+    /// The condition that the object is one of `ids`.
     package init(oneOf ids: [ObjectID], of entity: Entity) {
         self.init(root: .comparison(.isOne(of: ids, at: [])), of: entity)
     }
 
     private init(root: Node, of entity: Entity) {
-        // Nobody has asked it: it has no text.
+        // The condition was not made from a request, so it has no source text.
         (source, self.entity, self.root, equality) = (.constant(true), entity, root, AttributeEquality(root))
     }
 }

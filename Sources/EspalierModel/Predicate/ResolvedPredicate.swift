@@ -1,38 +1,38 @@
-// A predicate bound to an entity: names made slots, types checked, constants converted. What planners read.
+// A predicate bound to an entity: names resolved to slots, types checked, constants converted. Planners read this form.
 //
 // Invariants
-//   1. A resolved predicate fits its entity: evaluating it needs no lookup by name and cannot meet an unknown key.
+//   1. A resolved predicate fits its entity: evaluation needs no lookup by name and cannot meet an unknown key.
 //   2. A constant compared with an attribute has the attribute's own type, unless no value of that type equals it.
-//   3. Where a comparison has a key path and a constant, the key path stands on the left.
-//   4. `x IN relationship.y` and `relationship.y CONTAINS x` have become `ANY relationship.y == x`; `"x" IN name` has
-//      become `name CONTAINS "x"`: `in` has a list on its right, and `contains` is about text (PR-08).
-//   5. The tree is no deeper than `depthMax`, so that walking it by recursion is safe.
+//   3. In a comparison of a key path and a constant, the key path is on the left.
+//   4. `x IN relationship.y` and `relationship.y CONTAINS x` are rewritten to `ANY relationship.y == x`, and `"x" IN
+//      name` to `name CONTAINS "x"`: `in` has a list on its right, and `contains` compares text (PR-08).
+//   5. The tree is at most `depthMax` deep, so recursion over it is safe.
 
-/// A condition that is checked against an entity and ready to be evaluated or planned.
+/// A condition that has been checked against an entity and can be evaluated or planned.
 public struct ResolvedPredicate: Sendable {
-    /// The deepest nesting of a predicate or expression.
+    /// The maximum nesting of a predicate or expression.
     package static let depthMax = 100
 
-    /// The condition as it was asked.
+    /// The condition before resolution.
     public let source: FetchPredicate
-    /// The entity it was resolved for.
+    /// The entity that the condition was resolved for.
     public let entity: Entity
-    /// The condition in slots.
+    /// The resolved condition.
     package let root: Node
-    /// What the condition comes down to if it says nothing but that an attribute of the object has a value.
+    /// The condition as an equality, if it consists only of an attribute of the object compared with a constant.
     package let equality: AttributeEquality?
 
-    /// A condition, resolved.
+    /// A resolved condition.
     package indirect enum Node: Sendable {
         /// Always true or always false.
         case constant(Bool)
-        /// Two expressions compared.
+        /// A comparison of two expressions.
         case comparison(ResolvedComparison)
-        /// True if all are true; never empty.
+        /// True if all conditions are true; never empty.
         case and([Node])
-        /// True if any is true; never empty.
+        /// True if any condition is true; never empty.
         case or([Node])
-        /// True if the other is false.
+        /// True if the condition is false.
         case not(Node)
     }
 
@@ -65,11 +65,11 @@ extension ResolvedPredicate.Node {
         if case .and(let nodes) = self { nodes } else { [self] }
     }
 
-    /// The conditions that must all be true and are not always true.
+    /// The conjuncts that are not the constant true.
     package var conditions: [Self] { conjuncts.filter { if case .constant(true) = $0 { false } else { true } } }
 }
 
-/// Two resolved expressions and how they are compared.
+/// A comparison of two resolved expressions.
 package struct ResolvedComparison: Sendable {
     package typealias Operator = FetchPredicate.Comparison.Operator
     package typealias Modifier = FetchPredicate.Comparison.Modifier
@@ -81,11 +81,11 @@ package struct ResolvedComparison: Sendable {
     package let `operator`: Operator
     /// The right side: two elements for BETWEEN, a list or collection for IN, else one value.
     package let right: ResolvedExpression
-    /// How many elements of the left side must pass.
+    /// The elements of the left side that must pass: any, all or none.
     package let modifier: Modifier
-    /// How text is compared.
+    /// The options for comparing text.
     package let options: Options
-    /// The constant pattern of a text operator, made ready.
+    /// The compiled pattern of a text operator with a constant.
     let pattern: TextPattern?
 
     init(
@@ -100,39 +100,41 @@ package struct ResolvedComparison: Sendable {
         self.pattern = pattern
     }
 
-    /// The constant pattern of a text operator.
+    /// The compiled pattern of a text operator with a constant.
     package var textPattern: TextPattern? { pattern }
 
-    /// Folded text that every value of the left side begins with if it passes: of BEGINSWITH and LIKE with a constant.
+    /// Folded text that every matching value of the left side begins with, for BEGINSWITH and LIKE with a constant.
     package var requiredPrefix: String? { pattern?.requiredPrefix }
 }
 
-/// An operand, resolved.
+/// A resolved operand.
 package indirect enum ResolvedExpression: Sendable, Hashable {
     /// A constant.
     case value(AttributeValue)
-    /// Constants: the members of IN, ascending under the comparison's options and without equals; or BETWEEN's bounds.
+    /// Constants: the members of IN, ascending under the comparison's options and without duplicates; or BETWEEN's
+    /// bounds.
     case values([AttributeValue])
-    /// A list that has to be computed.
+    /// A list with elements to be computed.
     case list([ResolvedExpression])
-    /// A key path; a collection if it `isToMany`.
+    /// A key path; a collection if its `isToMany` is true.
     case path(ResolvedKeyPath)
-    /// One value made of a collection.
+    /// An aggregate of a collection.
     case aggregate(Aggregate, ResolvedExpression)
-    /// A function of one value or several.
+    /// A function of one or more values.
     case function(ResolvedFunction, [ResolvedExpression])
-    /// TERNARY.
+    /// TERNARY: a condition and two alternatives.
     case conditional(PredicateBox, ResolvedExpression, ResolvedExpression)
-    /// SUBQUERY: the objects at the end of `collection` that pass; inside, they are variable number `variable`.
+    /// SUBQUERY: the objects at the end of `collection` for which the condition holds, as variable number `variable` in
+    /// it.
     case subquery(collection: ResolvedKeyPath, variable: Int, PredicateBox)
 
-    /// The functions of the grammar that make one value of a collection (PR-11, FR-19).
+    /// The functions of the grammar that reduce a collection to one value (PR-11, FR-19).
     package enum Aggregate: Sendable, Hashable, CaseIterable {
         case count, sum, average, min, max, median, mode, stddev
     }
 }
 
-/// A condition inside an expression; equal only to itself in text.
+/// A condition inside an expression; two are equal if their source texts are equal.
 package final class PredicateBox: Sendable, Hashable {
     package let source: FetchPredicate
     package let node: ResolvedPredicate.Node
@@ -143,9 +145,9 @@ package final class PredicateBox: Sendable, Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(source) }
 }
 
-/// A path from an object to a value, in slots.
+/// A resolved path from an object to a value.
 package struct ResolvedKeyPath: Sendable, Hashable {
-    /// Where a path begins.
+    /// The start of a path.
     package enum Base: Sendable, Hashable {
         /// The object being tested.
         case evaluatedObject
@@ -153,19 +155,19 @@ package struct ResolvedKeyPath: Sendable, Hashable {
         case variable(Int)
     }
 
-    /// One relationship on the way.
+    /// One relationship of a path.
     package struct Step: Sendable, Hashable {
-        /// The entity the relationship is looked up in.
+        /// The entity in which the relationship is looked up.
         package let source: ManagedObjectModel.EntityIndex
         /// The slot of the relationship in `source`.
         package let slot: Int
-        /// The entity at its other end.
+        /// The entity at the other end of the relationship.
         package let destination: ManagedObjectModel.EntityIndex
-        /// Whether it leads to many objects.
+        /// Whether the relationship is to-many.
         package let isToMany: Bool
     }
 
-    /// What is read at the end of the steps.
+    /// The value that is read after the last step.
     package enum Terminal: Sendable, Hashable {
         /// The attribute in this slot of the last entity, or the part of a composite attribute under `elements`.
         case attribute(Int, type: AttributeType, elements: [String])
@@ -175,20 +177,20 @@ package struct ResolvedKeyPath: Sendable, Hashable {
         case entityName
     }
 
-    /// Where the path begins.
+    /// The start of the path.
     package let base: Base
-    /// The relationships on the way.
+    /// The relationships from the start to the end of the path.
     package let steps: [Step]
-    /// What is read at their end.
+    /// The value that is read after the last step.
     package let terminal: Terminal
 
     /// Whether the path leads to many values.
     package var isToMany: Bool { steps.contains(where: \.isToMany) }
 }
 
-/// A sort key that is checked against an entity.
+/// A sort key that has been checked against an entity.
 public struct ResolvedSortKey: Sendable {
-    /// The key as it was asked.
+    /// The key before resolution.
     public let source: SortKey
     /// The attribute, possibly across to-one relationships.
     package let path: ResolvedKeyPath
@@ -208,6 +210,6 @@ public struct ResolvedSortKey: Sendable {
 
     /// Whether smaller values come first.
     public var isAscending: Bool { source.isAscending }
-    /// How text is compared.
+    /// The options for comparing text.
     public var options: FetchPredicate.Comparison.Options { source.options }
 }

@@ -1,12 +1,12 @@
-// One criterion of an order, as an application names it; bound to an entity it is a `ResolvedSortKey`.
+// One criterion of a sort order, as an application names it; `ResolvedSortKey` is the form bound to an entity.
 
-/// One criterion of an order: a key path that ends in an attribute, and a direction.
+/// One criterion of a sort order: a key path that ends in an attribute, and a direction.
 public struct SortKey: Sendable, Hashable {
     /// The attribute, directly or across to-one relationships.
     public var keyPath: FetchKeyPath
-    /// Whether smaller values come first; "no value" comes before every value when ascending (FR-27).
+    /// Whether smaller values come first; null precedes every value in ascending order (FR-27).
     public var isAscending: Bool
-    /// How text is compared.
+    /// The options for comparing text.
     public var options: FetchPredicate.Comparison.Options
 
     /// Sorts by the dotted key path `name`.

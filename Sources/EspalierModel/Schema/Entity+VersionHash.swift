@@ -1,19 +1,20 @@
-// What tells versions of a model apart: a hash for each entity of what decides how its objects are stored (MD-05).
+// The version hash of each entity, which covers the properties of a model that determine how objects are stored
+// (MD-05).
 //
 // Invariants
-//   1. In the hash, inherited properties included: the names of entity and superentity; of each attribute name, type,
+//   1. The hash includes, with inherited properties: the names of entity and superentity; of each attribute name, type,
 //      optional, transient and elements; of each relationship name, destination, inverse, cardinality, optional,
-//      minCount and maxCount; the uniqueness constraints (MD-12); modifiers of the hash, where there are any.
-//   2. Not in the hash: defaults, delete rules, value transformers, renaming identifiers, indexes, whether the entity
-//      is abstract, and the order in which anything was written down.
-//   3. The hash is FNV-1a with 128 bits over the canonical encoding below, most significant byte first. It stands in
-//      files: changing either is a change of format.
+//      minCount and maxCount; the uniqueness constraints (MD-12); the version hash modifiers, if there are any.
+//   2. The hash excludes defaults, delete rules, value transformers, renaming identifiers, indexes, whether the entity
+//      is abstract, and the order of declarations.
+//   3. The hash is FNV-1a with 128 bits over the canonical encoding below, most significant byte first. It is stored in
+//      files: changing the hash or the encoding changes the file format.
 
 extension Entity {
-    /// The hash of what decides how objects of this entity are stored: 16 bytes.
+    /// A hash of 16 bytes over the properties that determine how objects of this entity are stored.
     ///
-    /// Equal for entities of two models exactly (but for a chance of 2^-128) if stored objects of one are stored
-    /// objects of the other.
+    /// The hashes of entities of two models are equal exactly if objects stored with one model can be read with the
+    /// other (except with a probability of 2^-128).
     ///
     /// - Complexity: O(properties).
     public var versionHash: [UInt8] {
@@ -24,7 +25,7 @@ extension Entity {
         writer.list(relationships.map(\.description).sorted { $0.name < $1.name }) { $0.structure(of: $1) }
         let constraints = uniquenessConstraints.map { $0.sorted() }.sorted { $0.lexicographicallyPrecedes($1) }
         writer.list(constraints) { $0.list($1) { $0.text($1) } }
-        // Without any modifier nothing is written: such hashes are those of models before there were modifiers.
+        // Without modifiers the list is not written, so such hashes equal those from before modifiers were supported.
         let modifiers = versionHashModifiers
         if !modifiers.isEmpty {
             writer.list(modifiers) { writer, modifier in
@@ -35,7 +36,7 @@ extension Entity {
         return fowlerNollVo(writer.bytes)
     }
 
-    /// The modifiers of the entity, under an empty name, and of its properties, by name.
+    /// The modifiers of the entity, under an empty name, and of its properties, sorted by name.
     private var versionHashModifiers: [(property: String, text: String)] {
         let named =
             [("", description.versionHashModifier)]
@@ -51,7 +52,7 @@ extension ManagedObjectModel {
         Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.versionHash) })
     }
 
-    /// One hash of all entities' version hashes, as 32 hexadecimal digits.
+    /// A hash over the version hashes of all entities, as 32 hexadecimal digits.
     public var versionChecksum: String {
         let hashes = entities.sorted { $0.name < $1.name }.flatMap(\.versionHash)
         return fowlerNollVo(hashes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

@@ -1,7 +1,7 @@
-// What a store keeps of descriptions: all but names of classes, modifiers of the hash and the application's own texts.
+// The part of the descriptions that a store keeps: all except class names, version hash modifiers and user info.
 
 extension EntityDescription {
-    /// This entity as a store keeps it.
+    /// This entity without the parts that a store does not keep.
     package var stored: EntityDescription {
         var entity = self
         (entity.managedObjectClassName, entity.versionHashModifier, entity.userInfo) = (nil, nil, [:])

@@ -1,8 +1,8 @@
-// What a developer writes down about an entity; a plain value, checked only as part of a whole model.
+// A developer's description of an entity; a plain value, which is checked only as part of a whole model.
 
 /// One entity: a class of objects, its properties and its rules.
 public struct EntityDescription: Sendable, Hashable {
-    /// An index over one or more properties, in this order.
+    /// An index over one or more properties, in the given order.
     public struct Index: Sendable, Hashable {
         /// One part of an index.
         public struct Element: Sendable, Hashable {
@@ -31,27 +31,27 @@ public struct EntityDescription: Sendable, Hashable {
 
     /// The name, unique in the model.
     public var name: String
-    /// The name of the entity it inherits from (MD-10).
+    /// The name of the superentity; `nil` = none (MD-10).
     public var superentity: String?
-    /// Whether no object may be of exactly this entity.
+    /// Whether every object must belong to a subentity.
     public var isAbstract: Bool
-    /// Its own attributes, without inherited ones, in the developer's order.
+    /// The entity's own attributes, without inherited ones, in the developer's order.
     public var attributes: [AttributeDescription]
-    /// Its own relationships, without inherited ones, in the developer's order.
+    /// The entity's own relationships, without inherited ones, in the developer's order.
     public var relationships: [RelationshipDescription]
-    /// Groups of properties whose values together must be unique (MD-12).
+    /// Groups of properties whose combined values must be unique (MD-12).
     public var uniquenessConstraints: [[String]]
-    /// The indexes besides those of single `isIndexed` attributes.
+    /// The indexes, except those of single `isIndexed` attributes.
     public var indexes: [Index]
     /// The name in an older version of the model (MD-33).
     public var renamingIdentifier: String?
-    /// The name of the class of its objects, as a model file writes it; `nil` = none is said.
+    /// The name of the class of its objects, as in a model file; `nil` = not specified.
     ///
-    /// It is kept for those who make classes of a model. No store keeps it.
+    /// It is for tools that generate classes from a model. Stores do not keep it.
     public var managedObjectClassName: String?
-    /// A text that makes the version hash another one, where all else is equal (MD-05); no store keeps it.
+    /// A text that changes the version hash of an otherwise equal entity (MD-05); stores do not keep it.
     public var versionHashModifier: String?
-    /// Texts of the application's own (MD-09); no store keeps them.
+    /// The application's own texts (MD-09); stores do not keep them.
     public var userInfo: [String: String]
 
     /// Describes an entity.

@@ -1,12 +1,12 @@
-// One model out of several, such as those of the parts of an application (MD-02).
+// Merges several models, such as those of the parts of an application, into one (MD-02).
 
 extension ManagedObjectModel {
-    /// A model with the entities, configurations and requests of all `models`.
+    /// Makes a model with the entities, configurations, requests and classes of all `models`.
     ///
-    /// What several models describe under one name must be described alike, and is taken once. Configurations of the
-    /// same name are united. Classes come along.
+    /// Entities and requests that several models describe under one name must be equal, and are added once.
+    /// Configurations of the same name are united.
     ///
-    /// - Throws: `ModelError` with every name that two models give different meanings.
+    /// - Throws: `ModelError` with every name that two models describe differently.
     public convenience init(byMerging models: [ManagedObjectModel]) throws(ModelError) {
         var merger = ModelMerger()
         for model in models { merger.add(model) }
@@ -17,7 +17,7 @@ extension ManagedObjectModel {
     }
 }
 
-/// Gathers the parts of models.
+/// Collects the parts of models.
 private struct ModelMerger {
     var entities: [EntityDescription] = []
     var versionIdentifiers: [String] = []

@@ -1,28 +1,28 @@
-// The checked model: every name resolved, inheritance flattened, immutable and shared by all layers.
+// The validated model: names resolved, inheritance flattened, immutable and shared by all layers.
 //
 // Invariants
 //   1. A model exists only if the whole of it is valid; otherwise `init` reports every error at once.
-//   2. Nothing in it ever changes, so it is Sendable and needs no lock.
-//   3. Entities refer to each other by index into `entities`, never by reference: there is no cycle to leak.
-//   4. In `Entity.attributes` and `.relationships` inherited properties come first, so that a property has the same
-//      index ("slot") in an entity and in all its subentities.
+//   2. A model is immutable, so it is Sendable and needs no lock.
+//   3. Entities refer to each other by index into `entities`, not by reference, so there are no reference cycles.
+//   4. In `Entity.attributes` and `.relationships` inherited properties come first, so a property has the same index
+//      ("slot") in an entity and in all its subentities.
 
 /// A schema: entities, their properties and their rules, checked as a whole (Behaviour MD-01 to MD-33).
 public final class ManagedObjectModel: Sendable {
     /// The position of an entity in `entities`.
     public typealias EntityIndex = Int
 
-    /// All entities, in the order they were described in.
+    /// All entities, in the order of their descriptions.
     public let entities: [Entity]
-    /// Names the developer gave this version of the model.
+    /// The names that the developer gave to this version of the model.
     public let versionIdentifiers: [String]
-    /// Named choices of entities, in the order they were described in (MD-04).
+    /// Named selections of entities, in the order of their descriptions (MD-04).
     public let configurations: [ConfigurationDescription]
-    /// Requests that have a name, in the order they were described in.
+    /// Named requests, in the order of their descriptions.
     public let fetchRequestTemplates: [FetchRequestTemplate]
-    /// The class of the objects of each entity, by entity name; empty for a model that was described without classes.
+    /// The class of the objects of each entity, by entity name; empty for a model described without classes.
     package let classes: [String: AnyClass]
-    /// The entities that relationships without inverse lead to.
+    /// The destinations of relationships without an inverse.
     package let oneWayDestinations: [Entity]
     private let indexByName: [String: EntityIndex]
 
@@ -39,7 +39,7 @@ public final class ManagedObjectModel: Sendable {
             configurations: configurations, fetchRequestTemplates: fetchRequestTemplates)
     }
 
-    /// Checks and resolves as the public initializer does, and remembers which class stands for which entity.
+    /// Checks and resolves like the public initializer, and records the class of each entity.
     package init(
         entities descriptions: [EntityDescription], versionIdentifiers: [String], classes: [String: AnyClass],
         configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestTemplate] = []
@@ -63,7 +63,7 @@ public final class ManagedObjectModel: Sendable {
     /// The entity at the other end of `relationship`.
     public func destination(of relationship: Relationship) -> Entity { entities[relationship.destination] }
 
-    /// The relationship back, or `nil` if it has none (MD-30).
+    /// The inverse relationship; `nil` if there is none (MD-30).
     public func inverse(of relationship: Relationship) -> Relationship? {
         relationship.inverse.map { entities[relationship.destination].relationships[$0] }
     }
@@ -78,42 +78,46 @@ public final class ManagedObjectModel: Sendable {
         fetchRequestTemplates.first { $0.name == name }
     }
 
-    /// The descriptions this model was made of.
+    /// The descriptions from which this model was made.
     public var descriptions: [EntityDescription] { entities.map(\.description) }
 
-    /// The descriptions as a store keeps them, so that a file explains itself: without what only applications need.
+    /// The descriptions as a store keeps them, without the parts that only applications need.
     package var storedDescriptions: [EntityDescription] { entities.map(\.description.stored) }
 }
 
-/// An entity of a checked model.
+/// An entity of a validated model.
 public final class Entity: Sendable {
-    /// What a name of a property stands for.
+    /// The kind and slot of a named property.
     public enum Property: Sendable, Hashable {
-        /// Slot in `attributes`.
+        /// The slot in `attributes`.
         case attribute(Int)
-        /// Slot in `relationships`.
+        /// The slot in `relationships`.
         case relationship(Int)
     }
 
-    /// What the developer wrote: own properties only.
+    /// The developer's description, with the entity's own properties only.
     public let description: EntityDescription
-    /// The position in the model.
+    /// The index of the entity in the model.
     public let index: ManagedObjectModel.EntityIndex
-    /// The direct superentity.
+    /// The index of the direct superentity.
     public let superentity: ManagedObjectModel.EntityIndex?
-    /// The topmost entity of the hierarchy (itself, if it inherits from none): all share one tree in a store.
+    /// The index of the topmost entity of the hierarchy, possibly this one.
+    ///
+    /// All entities of a hierarchy share one tree in a store.
     public let root: ManagedObjectModel.EntityIndex
-    /// This entity and everything that inherits from it, at any depth, in ascending order.
+    /// The indices of this entity and all its descendants, ascending.
     public let family: [ManagedObjectModel.EntityIndex]
-    /// All attributes, inherited ones first; the position is the attribute's slot.
+    /// All attributes, inherited ones first; the index is the attribute's slot.
     public let attributes: [Attribute]
-    /// All relationships, inherited ones first; the position is the relationship's slot.
+    /// All relationships, inherited ones first; the index is the relationship's slot.
     public let relationships: [Relationship]
     /// All uniqueness constraints, inherited ones first.
     public let uniquenessConstraints: [[String]]
-    /// All indexes, inherited ones first, those of single `isIndexed` attributes included (named like the attribute).
+    /// All indexes, inherited ones first.
+    ///
+    /// An index of a single `isIndexed` attribute has the attribute's name.
     public let indexes: [EntityDescription.Index]
-    /// The number that stands for the entity's name in an `ObjectID` of this process.
+    /// The number of the entity's name in the `ObjectID`s of this process.
     package let tag: UInt32
     private let propertiesByName: [String: Property]
 
@@ -140,9 +144,9 @@ public final class Entity: Sendable {
 
     /// The name, unique in the model.
     public var name: String { description.name }
-    /// Whether no object may be of exactly this entity.
+    /// Whether every object must belong to a subentity.
     public var isAbstract: Bool { description.isAbstract }
-    /// What `name` stands for; `nil` if the entity has no such property.
+    /// The property called `name`; `nil` if the entity has no such property.
     public func property(named name: String) -> Property? { propertiesByName[name] }
 
     /// The attribute called `name`.
@@ -161,13 +165,13 @@ public final class Entity: Sendable {
     public func isKind(of other: Entity) -> Bool { self === other || other.family.contains(index) }
 }
 
-/// An attribute of a checked model.
+/// An attribute of a validated model.
 public final class Attribute: Sendable {
-    /// What the developer wrote.
+    /// The developer's description.
     public let description: AttributeDescription
-    /// The position among all attributes of the entity and of its subentities.
+    /// The index among all attributes of the entity and of its subentities.
     public let slot: Int
-    /// The entity that declares it.
+    /// The index of the entity that declares it.
     public let declaredBy: ManagedObjectModel.EntityIndex
 
     package init(description: AttributeDescription, slot: Int, declaredBy: Int) {
@@ -180,27 +184,27 @@ public final class Attribute: Sendable {
     public var type: AttributeType { description.type }
     /// Whether it may be without a value when saved.
     public var isOptional: Bool { description.isOptional }
-    /// Whether it is never stored.
+    /// Whether its values are not stored.
     public var isTransient: Bool { description.isTransient }
     /// The value a new object begins with.
     public var defaultValue: AttributeValue { description.defaultValue }
-    /// Whether `value` may be stored as it is in this attribute.
+    /// Whether `value` can be stored unchanged in this attribute.
     ///
-    /// The same as the description says, without a copy of the description.
+    /// Equals `description.accepts`, without a copy of the description.
     package func accepts(_ value: AttributeValue) -> Bool { description.accepts(value) }
 }
 
-/// A relationship of a checked model.
+/// A relationship of a validated model.
 public final class Relationship: Sendable {
-    /// What the developer wrote.
+    /// The developer's description.
     public let description: RelationshipDescription
-    /// The position among all relationships of the entity and of its subentities.
+    /// The index among all relationships of the entity and of its subentities.
     public let slot: Int
-    /// The entity that declares it.
+    /// The index of the entity that declares it.
     public let declaredBy: ManagedObjectModel.EntityIndex
-    /// The entity at the other end.
+    /// The index of the destination entity.
     public let destination: ManagedObjectModel.EntityIndex
-    /// The slot of the relationship back, in the destination entity; `nil` = none.
+    /// The slot of the inverse in the destination entity; `nil` = none.
     public let inverse: Int?
 
     package init(description: RelationshipDescription, slot: Int, declaredBy: Int, destination: Int, inverse: Int?) {
@@ -213,11 +217,11 @@ public final class Relationship: Sendable {
 
     /// The name.
     public var name: String { description.name }
-    /// Whether there may be more than one destination.
+    /// Whether more than one destination is possible.
     public var isToMany: Bool { description.cardinality != .toOne }
     /// Whether the order of the destinations is kept.
     public var isOrdered: Bool { description.cardinality == .ordered }
-    /// What happens to destinations when an object is deleted.
+    /// The effect on the destinations when an object is deleted.
     public var deleteRule: DeleteRule { description.deleteRule }
     /// Whether it may be empty when saved.
     public var isOptional: Bool { description.isOptional }

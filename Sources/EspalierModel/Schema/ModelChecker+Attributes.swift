@@ -1,7 +1,7 @@
-// What can be wrong with attributes (Behaviour MD-17 to MD-26).
+// Checks attributes (Behaviour MD-17 to MD-26).
 
 extension ModelChecker {
-    /// How deep composites can be nested.
+    /// The maximum nesting of composites.
     static let compositeDepthMax = 8
 
     mutating func checkAttribute(_ attribute: AttributeDescription, of entity: EntityDescription) {
@@ -92,7 +92,7 @@ extension ModelChecker {
 }
 
 extension AttributeType {
-    /// Whether values of this type can be parts of an index or of a uniqueness constraint.
+    /// Whether an index or a uniqueness constraint can contain values of this type.
     package var hasKeyOrder: Bool {
         switch self {
         case .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binary, .uuid,

@@ -1,4 +1,4 @@
-// What can be wrong where one part of a model names another: relationships, constraints, indexes.
+// Checks the names by which one part of a model refers to another: relationships, constraints, indexes.
 
 extension ModelChecker {
     mutating func checkRelationship(_ relationship: RelationshipDescription, of entity: EntityDescription) {
@@ -8,13 +8,13 @@ extension ModelChecker {
             return report(
                 entity.name, relationship.name, "destination '\(relationship.destination)' does not exist\(hint)")
         }
-        // No inverse on either side is legal (MD-30); an inverse on one side only is that side's problem.
+        // A missing inverse on both sides is legal (MD-30); an inverse on one side only is reported for that side.
         if let inverse = relationship.inverse {
             checkInverse(inverse, of: relationship, from: entity, to: destination)
         }
     }
 
-    /// MD-28, MD-29.
+    /// Checks counts (MD-28, MD-29).
     private mutating func checkCounts(of relationship: RelationshipDescription, in entity: EntityDescription) {
         let (least, greatest) = (relationship.minCount, relationship.maxCount)
         if least < 0 || greatest < 0 {
@@ -38,7 +38,7 @@ extension ModelChecker {
         }
     }
 
-    /// Both sides of a pair have to name each other and to mean exactly each other's entity.
+    /// Checks that both relationships of a pair name each other, with exactly each other's entity as destination.
     private mutating func checkInverse(
         _ name: String, of relationship: RelationshipDescription, from entity: EntityDescription,
         to destination: EntityDescription
@@ -80,7 +80,7 @@ extension ModelChecker {
         }
     }
 
-    /// MD-12.
+    /// Checks uniqueness constraints (MD-12).
     mutating func checkConstraints(of entity: EntityDescription) {
         var seen = ancestry(of: entity).dropFirst().flatMap(\.uniquenessConstraints).map(Set.init)
         for constraint in entity.uniquenessConstraints {
@@ -116,7 +116,8 @@ extension ModelChecker {
         }
     }
 
-    /// A property in a constraint or an index: a stored attribute with an order, or a to-one relationship.
+    /// Checks a property in a constraint or an index: it must be a stored attribute with an order, or a to-one
+    /// relationship.
     private mutating func checkKeyProperty(_ name: String, in label: String, of entity: EntityDescription) {
         let line = ancestry(of: entity)
         if let attribute = line.lazy.flatMap(\.attributes).first(where: { $0.name == name }) {

@@ -1,14 +1,15 @@
-// Finds everything that is wrong with a set of entity descriptions, in one pass.
+// Finds all problems in a set of entity descriptions, in one pass.
 //
 // Invariants
-//   1. No problem hides another: each check goes on after a finding, as far as it has anything to go on.
-//   2. Problems come in the order of the descriptions, each saying where, what, and what would be right.
-//   3. Descriptions without problems resolve without surprise: names are unique and known, inheritance has no cycle.
+//   1. A problem does not hide others: each check continues after a finding as long as it has valid input.
+//   2. Problems are in the order of the descriptions; each names the place, the error and the remedy.
+//   3. Descriptions without problems can be resolved without errors: names are unique and known, inheritance has no
+//      cycle.
 // Not here: attributes (ModelChecker+Attributes), relationships, constraints and indexes (ModelChecker+References).
 
 struct ModelChecker {
     let descriptions: [EntityDescription]
-    /// The first entity of each name.
+    /// The index of the first entity with each name.
     let indexByName: [String: Int]
     private(set) var found: [ModelError.Problem] = []
 
@@ -25,7 +26,7 @@ struct ModelChecker {
         return checker.found
     }
 
-    /// An entity of an older version has at most one successor.
+    /// Checks that each entity of an older version has at most one successor.
     private mutating func checkRenamedEntities() {
         var successors: [String: String] = [:]
         for entity in descriptions {
@@ -48,10 +49,10 @@ struct ModelChecker {
         found.append(ModelError.Problem(entity: entity, property: property, message))
     }
 
-    /// The entity called `name`, as one of the descriptions.
+    /// The description of the entity called `name`.
     func entity(named name: String) -> EntityDescription? { indexByName[name].map { descriptions[$0] } }
 
-    /// The entity and its superentities, topmost last; ends before an unknown name and before it would go round.
+    /// The entity and its superentities, topmost last; stops at an unknown name or at a cycle.
     func ancestry(of entity: EntityDescription) -> [EntityDescription] {
         var line = [entity]
         var names: Set<String> = [entity.name]
@@ -63,7 +64,9 @@ struct ModelChecker {
         return line
     }
 
-    /// `; did you mean 'x'?` if a name is near; after many problems there are no hints, whose cost grows with names.
+    /// The text `; did you mean 'x'?` if a similar name exists.
+    ///
+    /// After many problems it is empty, because the cost of a hint grows with the number of names.
     func hint(_ name: String, among names: [String]) -> String {
         guard found.count < Self.hintedProblemCountMax else { return "" }
         return NameSuggestion.nearest(to: name, among: names).map { "; did you mean '\($0)'?" } ?? ""
@@ -100,7 +103,8 @@ struct ModelChecker {
         if modifier == "" { report(entity.name, property, "the modifier of the hash is empty; give a text, or nil") }
     }
 
-    /// Names begin with a letter or `_` and go on with letters, digits and `_`: what key paths can spell.
+    /// Checks that a name begins with a letter or `_` and continues with letters, digits and `_`, so that key paths can
+    /// contain it.
     mutating func checkName(_ name: String, of what: String, in entity: EntityDescription, property: String?) {
         let scalars = name.unicodeScalars
         guard let first = scalars.first else {
@@ -122,7 +126,7 @@ struct ModelChecker {
         }
     }
 
-    /// How many problems get hints.
+    /// The number of problems that get hints.
     private static let hintedProblemCountMax = 100
 
     /// The longest name, in UTF-8 bytes: a store keeps names in keys, which are limited.

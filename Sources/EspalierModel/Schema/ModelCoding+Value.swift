@@ -1,11 +1,11 @@
-// Default values inside an encoded model: a code byte, then the content.
+// Encodes default values inside an encoded model: a code byte, followed by the content.
 //
 //   00 null   01 integer: uint, zigzag   02 decimal: byte sign, byte exponent + 128, 16 bytes significand
 //   03 double: 8 bytes   04 float: 4 bytes   05 string: text   06 false   07 true
 //   08 date: 8 bytes, seconds since 2001
 //   09 binary: uint byte count, bytes   0A UUID: 16 bytes   0B URI: text   0C transformable: like binary
 //   0D composite: list of (text name, value), sorted by name   0E decimal that is not a number
-// Fixed-width numbers are little-endian. An object is never a default; it is written as null.
+// Fixed-width numbers are little-endian. An object ID is not valid as a default; it is written as null.
 
 import FoundationEssentials
 

@@ -1,10 +1,10 @@
-// A model as bytes: what a store keeps in its catalog, so that a file explains itself (Behaviour MD-05).
+// Encodes a model as the bytes that a store keeps in its catalog, so that a file describes itself (Behaviour MD-05).
 //
 // Invariants
-//   1. The same descriptions always give the same bytes, and bytes give equal descriptions back.
+//   1. The same descriptions always give the same bytes, and decoding the bytes gives equal descriptions.
 //   2. Bytes are untrusted: any input gives a model description or a located `ModelCodingError`. Memory is bounded by
-//      the input's size, depth by `ModelChecker.compositeDepthMax`.
-//   3. Numbers below stand in files: on disk, never renumber; a change of layout takes a new version number.
+//      the size of the input, depth by `ModelChecker.compositeDepthMax`.
+//   3. The numbers below are on disk: never renumber. A change of the layout requires a new version number.
 //
 // Layout of version 1. uint = LEB128; text = uint byte count, UTF-8; optional = 00 or 01 and the thing; list = uint
 // count, items; value = code byte and content (ModelCoding+Value).
@@ -17,19 +17,19 @@
 //                (1 optional), uint minCount, uint maxCount, optional text renaming identifier
 //   index        text name, list of (text property, flags (1 ascending))
 
-/// A model's descriptions, as they stand in bytes.
+/// The encoded part of a model: its entity descriptions and version identifiers.
 package struct EncodedModel: Sendable, Hashable {
     /// The entities, as the developer described them.
     package var entities: [EntityDescription]
-    /// The names of the model's version.
+    /// The version identifiers of the model.
     package var versionIdentifiers: [String]
 
-    /// The descriptions of a model.
+    /// Makes an encoded model of descriptions.
     package init(entities: [EntityDescription], versionIdentifiers: [String] = []) {
         (self.entities, self.versionIdentifiers) = (entities, versionIdentifiers)
     }
 
-    /// The descriptions of `model`, as a store keeps them.
+    /// Makes an encoded model of the stored descriptions of `model`.
     package init(_ model: ManagedObjectModel) {
         self.init(entities: model.storedDescriptions, versionIdentifiers: model.versionIdentifiers)
     }
@@ -37,7 +37,7 @@ package struct EncodedModel: Sendable, Hashable {
     static let magic: [UInt8] = [0x45, 0x53, 0x50, 0x4D]
     static let version: UInt8 = 1
 
-    /// The model as bytes of the layout above.
+    /// The bytes, in the layout above.
     package var bytes: [UInt8] {
         var writer = ModelWriter()
         writer.bytes = EncodedModel.magic + [EncodedModel.version]
@@ -46,9 +46,11 @@ package struct EncodedModel: Sendable, Hashable {
         return writer.bytes
     }
 
-    /// The descriptions that `bytes` hold; whether they make a valid model is `ManagedObjectModel`'s to say.
+    /// Decodes descriptions.
     ///
-    /// - Throws: `ModelCodingError` with the offset and what is wrong there.
+    /// Whether they make a valid model is checked by `ManagedObjectModel`.
+    ///
+    /// - Throws: `ModelCodingError` with the offset and the error there.
     /// - Complexity: O(bytes).
     package init(bytes: [UInt8]) throws(ModelCodingError) {
         var reader = ModelReader(bytes)
@@ -67,9 +69,9 @@ package struct EncodedModel: Sendable, Hashable {
     }
 }
 
-/// Why bytes are no model.
+/// The reason why bytes are not an encoded model.
 package struct ModelCodingError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The kinds of errors.
     package enum Reason: Equatable, Sendable {
         case notAModel
         case unsupportedVersion(UInt8)
@@ -83,14 +85,14 @@ package struct ModelCodingError: Error, Equatable, Sendable, CustomStringConvert
         case trailingBytes(Int)
     }
 
-    /// Where it is.
+    /// The offset of the error.
     package let byteOffset: Int
-    /// What is wrong there.
+    /// The kind of the error.
     package let reason: Reason
 
     package init(byteOffset: Int, reason: Reason) { (self.byteOffset, self.reason) = (byteOffset, reason) }
 
-    /// What is wrong, where, and what would be right.
+    /// The error with its offset and remedy.
     package var description: String {
         let text =
             switch reason {

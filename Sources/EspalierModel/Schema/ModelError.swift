@@ -1,14 +1,14 @@
-// Everything that can be wrong with a model, found in one pass and reported together.
+// The errors of a model, found in one pass and reported together.
 
-/// A model that is not valid, with all the reasons.
+/// A model is not valid; contains all problems.
 public struct ModelError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// One reason: where, what, and what would be right.
+    /// One problem: the place, the error and the remedy.
     public struct Problem: Equatable, Sendable, CustomStringConvertible {
-        /// The entity, `nil` if the problem is the model's as a whole.
+        /// The entity; `nil` if the problem concerns the model as a whole.
         public let entity: String?
         /// The property, constraint or index of the entity.
         public let property: String?
-        /// What is wrong and what would be right.
+        /// A clause that names the error and the remedy.
         public let message: String
 
         package init(entity: String?, property: String? = nil, _ message: String) {
@@ -26,7 +26,7 @@ public struct ModelError: Error, Equatable, Sendable, CustomStringConvertible {
 
     package init(problems: [Problem]) { self.problems = problems }
 
-    /// All problems, one a line.
+    /// All problems, one per line.
     public var description: String {
         "the model is not valid:\n" + problems.map { "  \($0)" }.joined(separator: "\n")
     }

@@ -1,9 +1,9 @@
-// What a model says beside its entities: which of them form a configuration, and which requests have a name.
+// The parts of a model besides its entities: configurations and named requests.
 //
 // Invariants
-//   1. No store keeps them: they belong to the application and to its model file.
+//   1. Stores do not keep them: they belong to the application and to its model file.
 
-/// A named choice of entities, such as those of one store (MD-04).
+/// A named selection of entities, such as those of one store (MD-04).
 public struct ConfigurationDescription: Sendable, Hashable {
     /// The name, unique in the model.
     public var name: String
@@ -17,21 +17,21 @@ public struct ConfigurationDescription: Sendable, Hashable {
     }
 }
 
-/// A request that the model knows under a name (FR-17).
+/// A request that has a name in the model (FR-17).
 ///
-/// Its condition is the text of a format: `FetchPredicate` reads it, and gives its variables their values.
+/// Its condition is a format string, which `FetchPredicate` parses; variables in it are replaced by values.
 public struct FetchRequestTemplate: Sendable, Hashable {
     /// The name, unique in the model.
     public var name: String
-    /// The name of the entity whose objects are asked for.
+    /// The name of the entity whose objects are requested.
     public var entity: String
     /// The text of the condition; `nil` = all objects.
     public var predicateFormat: String?
     /// The greatest number of results; 0 = no limit.
     public var fetchLimit: Int
-    /// Whether objects of subentities are found too.
+    /// Whether the results include objects of subentities.
     public var includesSubentities: Bool
-    /// Whether unsaved changes of the context take part.
+    /// Whether the request includes unsaved changes of the context.
     public var includesPendingChanges: Bool
     /// Whether results are faults whose rows are already in memory.
     public var returnsObjectsAsFaults: Bool
@@ -52,7 +52,7 @@ public struct FetchRequestTemplate: Sendable, Hashable {
 }
 
 extension ModelChecker {
-    /// What is wrong with configurations and requests; their entities have been looked at.
+    /// The problems of configurations and requests; the entities must have been checked before.
     func problems(
         of configurations: [ConfigurationDescription], _ templates: [FetchRequestTemplate]
     ) -> [ModelError.Problem] {

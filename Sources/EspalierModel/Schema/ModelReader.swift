@@ -1,7 +1,7 @@
-// Reads an encoded model from untrusted bytes; the layout is described in ModelCoding.
+// Decodes an encoded model from untrusted bytes; ModelCoding describes the layout.
 //
 // Invariants
-//   1. Nothing is read beyond the end; no count is believed that the bytes left cannot hold.
+//   1. Nothing is read beyond the end; a count that the remaining bytes cannot hold is refused.
 
 struct ModelReader {
     private let bytes: [UInt8]
@@ -34,7 +34,7 @@ struct ModelReader {
         throw error(.malformedNumber, at: start)
     }
 
-    /// A count of things of at least one byte each.
+    /// A count of items that have at least one byte each.
     mutating func count() throws(ModelCodingError) -> Int {
         let start = position
         let count = try uint()
@@ -62,7 +62,7 @@ struct ModelReader {
 
     mutating func flag(_ what: String) throws(ModelCodingError) -> Bool { try flags(1, what) == 1 }
 
-    /// A byte of which only the lowest `count` bits can be set.
+    /// A byte in which only the lowest `count` bits may be set.
     mutating func flags(_ count: UInt8, _ what: String) throws(ModelCodingError) -> UInt8 {
         let start = position
         let flags = try byte()

@@ -1,9 +1,9 @@
-// Turns descriptions that ModelChecker found valid into entities: inheritance flattened, names made indices.
+// Converts descriptions that ModelChecker found valid to entities: inheritance flattened, names replaced by indices.
 
 struct ModelResolver {
     private let descriptions: [EntityDescription]
     private let indexByName: [String: Int]
-    /// For each entity, it and its superentities, topmost first.
+    /// For each entity the indices of its superentities, topmost first, and its own index.
     private let ancestries: [[Int]]
 
     init(_ descriptions: [EntityDescription]) {

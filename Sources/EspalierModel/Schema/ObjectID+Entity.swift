@@ -1,6 +1,6 @@
-// Identifiers of objects whose entity is known from a model.
+// Temporary IDs for entities of a model.
 
 extension ObjectID {
-    /// A fresh temporary ID for an entity of a model: the same without looking its name up.
+    /// Makes a new temporary ID for an entity of a model, without looking up the entity's name.
     package init(temporaryFor entity: Entity) { self.init(temporaryForEntityTag: entity.tag) }
 }

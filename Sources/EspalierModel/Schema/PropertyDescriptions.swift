@@ -1,19 +1,20 @@
-// What a developer writes down about attributes and relationships; plain values, checked only as part of a whole model.
+// A developer's descriptions of attributes and relationships; plain values, which are checked only as part of a whole
+// model.
 //
-// Not here: the checked, resolved form that contexts and stores work with (ManagedObjectModel).
+// Not here: the validated, resolved form that contexts and stores use (ManagedObjectModel).
 
-/// What happens to the other side of a relationship when an object is deleted (Behaviour MC-13 to MC-16).
+/// The effect on the other side of a relationship when an object is deleted (Behaviour MC-13 to MC-16).
 public enum DeleteRule: UInt8, Sendable, Hashable, CaseIterable {
-    /// The destination is left as it is; the caller keeps integrity.
+    /// The destination is left unchanged; the caller is responsible for integrity.
     ///
-    /// Core Data would leave a reference to nothing behind; here the save fails unless the same save has led the
-    /// destination elsewhere or deleted it. On disk: never renumber.
+    /// Core Data would leave a dangling reference. In Espalier the save fails unless the same save links the
+    /// destination to another object or deletes it. On disk: never renumber.
     case noAction = 0
-    /// The destination's inverse is set to nil, or the object removed from it.
+    /// The inverse is set to nil, or the object is removed from it.
     case nullify = 1
-    /// The destination is deleted too, and then its own rules run.
+    /// The destination is deleted too, and its own delete rules are applied.
     case cascade = 2
-    /// The save fails if there still is a destination.
+    /// The save fails if a destination still exists.
     case deny = 3
 }
 
@@ -23,13 +24,13 @@ public struct AttributeDescription: Sendable, Hashable {
     public var name: String
     /// The type of its values.
     public var type: AttributeType
-    /// Whether the attribute may be without a value when saved.
+    /// Whether the attribute may be null when saved.
     public var isOptional: Bool
-    /// Whether the value lives in the object only and is never stored (MO-40).
+    /// Whether the value exists only in the object and is not stored (MO-40).
     public var isTransient: Bool
-    /// The value a new object begins with.
+    /// The initial value in a new object.
     public var defaultValue: AttributeValue
-    /// Whether a single-attribute index is kept for it.
+    /// Whether the store keeps an index of this attribute alone.
     public var isIndexed: Bool
     /// The parts of a `composite` attribute.
     public var elements: [AttributeDescription]
@@ -37,9 +38,9 @@ public struct AttributeDescription: Sendable, Hashable {
     public var valueTransformerName: String?
     /// The name in an older version of the model (MD-33).
     public var renamingIdentifier: String?
-    /// A text that makes the version hash another one, where all else is equal (MD-05); no store keeps it.
+    /// A text that changes the version hash of an otherwise equal attribute (MD-05); stores do not keep it.
     public var versionHashModifier: String?
-    /// Texts of the application's own (MD-15); no store keeps them.
+    /// The application's own texts (MD-15); stores do not keep them.
     public var userInfo: [String: String]
 
     /// Describes an attribute.
@@ -65,7 +66,7 @@ public struct AttributeDescription: Sendable, Hashable {
 
 /// One relationship of an entity, as the developer describes it.
 public struct RelationshipDescription: Sendable, Hashable {
-    /// How many destinations there may be, and whether their order is kept.
+    /// The number of destinations that are possible, and whether their order is kept.
     public enum Cardinality: UInt8, Sendable, Hashable {
         /// At most one destination. On disk: never renumber.
         case toOne = 0
@@ -79,25 +80,25 @@ public struct RelationshipDescription: Sendable, Hashable {
     public var name: String
     /// The name of the destination entity.
     public var destination: String
-    /// The name of the relationship back, on the destination entity; `nil` = none (MD-30).
+    /// The name of the inverse relationship, on the destination entity; `nil` = none (MD-30).
     public var inverse: String?
     /// To-one, to-many or ordered to-many.
     public var cardinality: Cardinality
-    /// What happens to the destinations when an object is deleted.
+    /// The effect on the destinations when an object is deleted.
     public var deleteRule: DeleteRule
     /// Whether the relationship may be empty when saved.
     public var isOptional: Bool
-    /// The least number of destinations of a non-empty relationship; 0 = no limit (MD-29).
+    /// The minimum number of destinations of a nonempty relationship; 0 = no limit (MD-29).
     public var minCount: Int
-    /// The greatest number of destinations; 0 = no limit.
+    /// The maximum number of destinations; 0 = no limit.
     ///
     /// Always 1 for a to-one relationship.
     public var maxCount: Int
     /// The name in an older version of the model (MD-33).
     public var renamingIdentifier: String?
-    /// A text that makes the version hash another one, where all else is equal (MD-05); no store keeps it.
+    /// A text that changes the version hash of an otherwise equal relationship (MD-05); stores do not keep it.
     public var versionHashModifier: String?
-    /// Texts of the application's own (MD-15); no store keeps them.
+    /// The application's own texts (MD-15); stores do not keep them.
     public var userInfo: [String: String]
 
     /// Describes a relationship.

@@ -1,13 +1,13 @@
-// Which values an attribute takes, and which values of other types become one of its own without loss.
+// The values that an attribute type accepts, and the lossless conversions from other types.
 //
 // Invariants
-//   1. `accepts` is true exactly for what may stand in a row: the right case, integers in range, or null.
-//   2. `converting` gives a value that `accepts` takes, equal to the given one, or throws; it never rounds silently.
-//   3. A binary fraction and a decimal one are the same number if the shortest text of one is the other: 0.1 is 0.1.
+//   1. `accepts` is true exactly for values that a row can hold: the right case, integers in range, or null.
+//   2. `converting` returns a value that `accepts` allows and that equals the given one, or throws; it does not round.
+//   3. A binary and a decimal fraction are equal if the shortest text of one is the text of the other: 0.1 is 0.1.
 
 import FoundationEssentials
 
-/// Why a value cannot be the value of an attribute.
+/// The reason why an attribute cannot have a value.
 public enum AttributeValueError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The value is of another kind.
     case wrongType(AttributeValue, AttributeType)
@@ -17,10 +17,10 @@ public enum AttributeValueError: Error, Hashable, Sendable, CustomStringConverti
     case inexact(AttributeValue, AttributeType)
     /// A composite has no element of this name.
     case unknownElement(String)
-    /// An element of a composite cannot take its value.
+    /// An element of a composite does not accept its value.
     indirect case element(String, AttributeValueError)
 
-    /// What is wrong and what would be right.
+    /// The error and the values that the type accepts.
     public var description: String {
         switch self {
         case .wrongType(let value, let type):
@@ -36,13 +36,13 @@ public enum AttributeValueError: Error, Hashable, Sendable, CustomStringConverti
 }
 
 extension AttributeType {
-    /// Whether `value` may be stored as it is in an attribute of this type (Behaviour MD-18, MD-19; stricter than
-    /// Core Data: the range of an integer type is checked).
+    /// Whether `value` can be stored unchanged in an attribute of this type (Behaviour MD-18, MD-19).
     ///
-    /// Elements of a composite are the business of `AttributeDescription.accepts`.
+    /// Stricter than Core Data: the range of an integer type is checked. Elements of a composite are checked by
+    /// `AttributeDescription.accepts`.
     public func accepts(_ value: AttributeValue) -> Bool {
         if self == .undefined { return true }
-        // A switch over the value alone: a tuple of both would copy it, for every value of a save.
+        // The switch is over the value alone: a tuple with the type would copy the value, for every value of a save.
         switch value {
         case .null: return true
         case .integer(let number):
@@ -66,11 +66,11 @@ extension AttributeType {
         }
     }
 
-    /// `value` as an attribute of this type holds it.
+    /// `value` converted to this type.
     ///
     /// Numbers become numbers of this type if that loses nothing; 0 and 1 become booleans.
     ///
-    /// - Throws: `AttributeValueError` if there is no such value.
+    /// - Throws: `AttributeValueError` if this type has no equal value.
     public func converting(_ value: AttributeValue) throws(AttributeValueError) -> AttributeValue {
         if accepts(value) { return value }
         guard isNumeric || self == .boolean, let number = value.number else { throw .wrongType(value, self) }
@@ -104,7 +104,7 @@ extension AttributeType {
         }
     }
 
-    /// What values of this type are, in words.
+    /// The values of this type in words.
     var valueDescription: String {
         switch self {
         case .undefined: "any value"
@@ -128,7 +128,7 @@ extension AttributeType {
 }
 
 extension ExactNumber {
-    /// The number as an integer, if it is one and fits.
+    /// The number as an integer; `nil` if it is not whole or does not fit.
     var integer: Int64? {
         switch self {
         case .integer(let value): value
@@ -148,7 +148,7 @@ extension ExactNumber {
 }
 
 extension AttributeValue {
-    /// The number as a decimal, by the shortest text of binary fractions.
+    /// The number as a decimal; a binary fraction becomes the decimal of its shortest text.
     var decimal: Decimal? {
         switch self {
         case .integer(let value): return Decimal(value)
@@ -191,7 +191,7 @@ extension AttributeValue {
         }
     }
 
-    /// What kind of value this is, in words.
+    /// The kind of this value in words.
     var kindDescription: String {
         switch self {
         case .null: "no value"

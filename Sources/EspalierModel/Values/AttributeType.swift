@@ -1,11 +1,11 @@
-// The types an attribute can have, under Core Data's names and numbers.
+// The types that an attribute can have, with Core Data's names and numbers.
 //
 // Invariants
-//   1. Raw values are those of NSAttributeType (Behaviour MD-18) and stand in files: on disk, never renumber.
+//   1. Raw values are those of NSAttributeType (Behaviour MD-18) and are on disk: never renumber.
 
 /// The type of an attribute (Behaviour MD-18).
 public enum AttributeType: UInt16, Sendable, Hashable, CaseIterable {
-    /// No type: holds no value in a store; only legal for transient attributes.
+    /// No type; legal only for transient attributes, because a store does not hold such values.
     case undefined = 0
     /// A signed 16-bit integer.
     case integer16 = 100

@@ -1,22 +1,22 @@
-// The one order of attribute values that every store, every index, memory and contexts share.
+// The order of attribute values, which all stores, indexes, memory and contexts share.
 //
 // Invariants
 //   1. `compare` is a total order: any two values are ordered, and the order is transitive.
-//   2. Null comes before every value (Behaviour FR-27); the kinds follow one another in a fixed order.
-//   3. Numbers compare by exact mathematical value, whatever their types; NaN equals NaN and follows every number.
+//   2. Null precedes every value (Behaviour FR-27); the kinds follow one another in a fixed order.
+//   3. Numbers compare by exact mathematical value, regardless of type; NaN equals NaN and follows every number.
 //   4. Text compares by the Unicode scalars of its canonical composition (NFC), never by locale.
-// Not here: what a predicate makes of null (ResolvedPredicate+Evaluation), folding of text (TextFolding).
+// Not here: the meaning of null in a predicate (PredicateEvaluation), folding of text (TextFolding).
 
 public import FoundationEssentials
 
 extension AttributeValue {
-    /// How this value stands to `other` in the one order of all values.
+    /// Compares this value with `other` in the order of all values.
     ///
     /// Kinds are ordered null, boolean, numbers, date, string, URI, UUID, binary, transformable, object ID, composite.
     /// False precedes true; UUIDs and bytes compare as unsigned bytes; URIs by their text; composites by their sorted
     /// names, then values. Object IDs are ordered within one process only.
     ///
-    /// - Parameter options: How text is compared; without effect on other kinds (Behaviour PR-05).
+    /// - Parameter options: The options for comparing text; other kinds ignore them (Behaviour PR-05).
     /// - Complexity: O(size of the smaller value).
     public func compare(
         _ other: AttributeValue, options: ComparisonOptions = []
@@ -44,7 +44,7 @@ extension AttributeValue {
         }
     }
 
-    /// The value as a number, `nil` if it is of another kind.
+    /// The value as a number; `nil` if it is of another kind.
     var number: ExactNumber? {
         switch self {
         case .integer(let value): .integer(value)
@@ -55,7 +55,7 @@ extension AttributeValue {
         }
     }
 
-    /// The place of the value's kind in the order.
+    /// The position of the value's kind in the order.
     var kindRank: Int {
         switch self {
         case .null: 0
@@ -87,7 +87,7 @@ extension AttributeValue {
     }
 }
 
-/// How `left` stands to `right`, for types whose `<` is a total order.
+/// Compares two values of a type whose `<` is a total order.
 func ordered<Value: Comparable>(_ left: Value, _ right: Value) -> ComparisonResult {
     left < right ? .orderedAscending : left == right ? .orderedSame : .orderedDescending
 }

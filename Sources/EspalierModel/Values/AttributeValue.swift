@@ -1,13 +1,13 @@
-// One value of one attribute, as it crosses every border between graph, store and file.
+// One value of one attribute, in the form that graph, store and file exchange.
 //
 // Invariants
-//   1. `.null` stands for "no value" of every type; there is no other spelling of it.
+//   1. `.null` is the only representation of "no value", for every type.
 //   2. All three integer types share `.integer`; the range belongs to the attribute, not to the value.
-// Not here: how values are ordered and compared (AttributeValue+Comparison), how they look in a row (EspalierStore).
+// Not here: the order of values (AttributeValue+Comparison), their encoding in a row (EspalierStore).
 
 public import FoundationEssentials
 
-/// One value of one attribute: what snapshots hold, predicates compare and stores encode.
+/// One value of one attribute: snapshots hold it, predicates compare it, and stores encode it.
 public enum AttributeValue: Sendable, Hashable {
     /// No value.
     case null
@@ -31,7 +31,7 @@ public enum AttributeValue: Sendable, Hashable {
     case uuid(UUID)
     /// A value of a `uri` attribute.
     case uri(URL)
-    /// The bytes a transformer made of a `transformable` attribute's value.
+    /// The bytes that a transformer made from the value of a `transformable` attribute.
     case transformable(Data)
     /// An object ID.
     case objectID(ObjectID)

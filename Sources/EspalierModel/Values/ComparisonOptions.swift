@@ -1,16 +1,16 @@
-// How text is compared: what conditions, sort keys, patterns and folding have in common.
+// The options for comparing text, shared by conditions, sort keys, patterns and folding.
 
-/// How text is compared (PR-05).
+/// Options for comparing text (PR-05).
 public struct ComparisonOptions: OptionSet, Sendable, Hashable {
     /// The bits.
     public let rawValue: UInt8
-    /// Options with these bits.
+    /// Makes options from these bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
-    /// `[c]`: upper and lower case are the same.
+    /// `[c]`: upper and lower case are equal.
     public static let caseInsensitive = ComparisonOptions(rawValue: 1)
-    /// `[d]`: letters with and without diacritics are the same.
+    /// `[d]`: letters with and without diacritics are equal.
     public static let diacriticInsensitive = ComparisonOptions(rawValue: 2)
-    /// `[n]`: the strings are normalized already; bytes are compared.
+    /// `[n]`: the strings are already normalized; bytes are compared.
     public static let normalized = ComparisonOptions(rawValue: 4)
     /// `[l]`: compare by locale.
     public static let localeSensitive = ComparisonOptions(rawValue: 8)

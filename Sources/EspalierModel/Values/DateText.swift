@@ -1,8 +1,8 @@
-// Points in time as ISO 8601 text, and back: what messages show and what predicates accept for dates.
+// Converts dates to and from ISO 8601 text: the form in messages, and the form that predicates accept.
 //
 // Invariants
 //   1. Times without a zone are UTC; text is always written in UTC.
-//   2. Any input is answered; nothing traps, whatever the text or the date.
+//   2. Any text or date gives a result or `nil`; no input traps.
 // Not here: the exact spelling of a date in a predicate's text, which is `CAST(seconds, 'NSDate')`.
 
 package import FoundationEssentials
@@ -10,10 +10,11 @@ package import FoundationEssentials
 /// ISO 8601 text of dates in the proleptic Gregorian calendar.
 package enum DateText {
     private static let secondsPerDay: Int64 = 86_400
-    /// Days from 0000-03-01 to 2001-01-01, the reference date.
+    /// The days from 0000-03-01 to 2001-01-01, the reference date.
     private static let referenceDay: Int64 = 730_791
 
-    /// The text `2001-01-01T00:00:00Z`, with milliseconds if there are any; bare seconds outside years 0 to 9999.
+    /// The text `2001-01-01T00:00:00Z`, with milliseconds if there are any; the plain number of seconds for dates
+    /// outside the years 0 to 9999.
     package static func text(of date: Date) -> String {
         let seconds = date.timeIntervalSinceReferenceDate
         guard seconds > -63_100_000_000, seconds < 252_400_000_000 else { return "\(seconds) s" }
@@ -27,7 +28,7 @@ package enum DateText {
         return calendar.joined(separator: "-") + "T" + clock.joined(separator: ":") + fraction + "Z"
     }
 
-    /// The date that `text` names: `2009-01-31`, `2009-01-31 13:45`, `2009-01-31T13:45:07.25+01:00`.
+    /// The date that `text` spells: `2009-01-31`, `2009-01-31 13:45`, `2009-01-31T13:45:07.25+01:00`.
     static func date(from text: String) -> Date? {
         var reader = Reader(Array(text.utf8))
         guard let year = reader.number(4), reader.skip("-"), let month = reader.number(2), reader.skip("-"),
@@ -62,7 +63,9 @@ package enum DateText {
         return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
     }
 
-    /// Days since 0000-03-01: years begin in March, so that the leap day is the last of its year.
+    /// The number of days since 0000-03-01.
+    ///
+    /// A year begins in March here, so that a leap day is the last day of its year.
     private static func dayNumber(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let (year, month) = month < 3 ? (year - 1, month + 9) : (year, month - 3)
         let era = (year >= 0 ? year : year - 399) / 400
@@ -121,7 +124,7 @@ package enum DateText {
             return fraction
         }
 
-        /// Seconds east of UTC; none written = 0.
+        /// The offset from UTC in seconds, positive to the east; 0 if the text has none.
         mutating func zone() -> Int64? {
             if isAtEnd || skip("Z") { return 0 }
             let isEast = skip("+")

@@ -1,7 +1,7 @@
 // Numbers of different types, compared by exact mathematical value.
 //
 // Invariants
-//   1. No comparison rounds: Int64 against Double, and Decimal against both, are decided on whole numbers.
+//   1. Comparisons do not round: Int64 against Double, and Decimal against both, are decided with whole numbers.
 //   2. NaN (of Double or Decimal) equals NaN and follows every other number; -0 equals 0.
 
 package import FoundationEssentials
@@ -12,9 +12,9 @@ enum ExactNumber {
     case double(Double)
     case decimal(Decimal)
 
-    /// How this number stands to `other`.
+    /// Compares this number with `other`.
     ///
-    /// - Complexity: O(1); a decimal costs some hundred operations more than the other types.
+    /// - Complexity: O(1); a decimal needs some hundred operations more than the other types.
     func compare(_ other: ExactNumber) -> ComparisonResult {
         switch (self, other) {
         case (.integer(let left), .integer(let right)): ordered(left, right)
@@ -42,7 +42,7 @@ enum ExactNumber {
 }
 
 extension ComparisonResult {
-    /// The result with the sides exchanged.
+    /// The result for exchanged sides.
     var reversed: ComparisonResult {
         switch self {
         case .orderedAscending: .orderedDescending
@@ -52,7 +52,7 @@ extension ComparisonResult {
     }
 }
 
-/// ± significand x 10^decimalExponent x 2^binaryExponent, or something beyond: infinities and NaN by `rank`.
+/// ± significand x 10^decimalExponent x 2^binaryExponent; infinities and NaN are encoded in `rank`.
 private struct ScaledMagnitude {
     /// -1 = below every finite number, 0 = finite, 1 = above every finite number, 2 = not a number.
     var rank = 0
@@ -86,7 +86,7 @@ private struct ScaledMagnitude {
         let (left, right) = (ScaledMagnitude(left), ScaledMagnitude(right))
         guard left.rank == 0, right.rank == 0 else { return ordered(left.rank, right.rank) }
         guard left.sign == right.sign, left.sign != 0 else { return ordered(left.sign, right.sign) }
-        // Both sides are multiplied by what makes all exponents non-negative.
+        // Scaling both sides by the same powers of ten and two makes all exponents nonnegative.
         let (ten, two) = (
             min(left.decimalExponent, right.decimalExponent), min(left.binaryExponent, right.binaryExponent)
         )
@@ -104,9 +104,9 @@ private struct ScaledMagnitude {
     }
 }
 
-/// A whole number without limit, as far as comparing needs it.
+/// A nonnegative whole number of any size, with the operations that comparison needs.
 private struct WholeNumber {
-    /// Least significant first, no leading zero limb.
+    /// The limbs, least significant first, without leading zeros.
     private var limbs: [UInt32] = []
 
     init(_ value: UInt128) {
@@ -118,7 +118,7 @@ private struct WholeNumber {
     }
 
     mutating func multiply(by base: UInt64, times: Int) {
-        // As many factors at once as 32 bits hold: 10^9, 2^31.
+        // Multiplies by as many factors at once as 32 bits can hold: 10^9, 2^31.
         let (chunk, count): (UInt64, Int) = base == 10 ? (1_000_000_000, 9) : (1 << 31, 31)
         for _ in 0..<times / count { multiply(by: chunk) }
         for _ in 0..<times % count { multiply(by: base) }
@@ -146,16 +146,16 @@ private struct WholeNumber {
 extension Decimal {
     /// The number as ± significand x 10^exponent, exactly; `nil` for NaN.
     ///
-    /// This is what row and key encodings are made of.
-    /// The exponent is in -128...127. Equal numbers can have different parts (1.0 and 1.00).
+    /// Row and key encodings are made from these parts. The exponent is in -128...127. Equal numbers can have different
+    /// parts (1.0 and 1.00).
     package var parts: (isNegative: Bool, significand: UInt128, exponent: Int)? {
         guard !isNaN else { return nil }
-        // The 128 bits themselves are not public; the digits of the significand are.
+        // The 128 bits are not public API; the digits of the significand are.
         guard let digits = UInt128(Swift.abs(significand).description) else { return nil }
         return (sign == .minus && digits != 0, digits, exponent)
     }
 
-    /// The number with these parts.
+    /// Makes the number with these parts.
     ///
     /// - Returns: `nil` if the exponent is outside -128...127.
     package init?(isNegative: Bool, significand: UInt128, exponent: Int) {

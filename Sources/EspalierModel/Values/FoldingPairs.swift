@@ -1,30 +1,30 @@
-// Pieces of two scalars, a letter and its mark mostly, that a table has folded lately.
+// A cache of the foldings of pairs of scalars, which are mostly a letter and its mark.
 //
 // Invariants
-//   1. A place holds both scalars and what they fold to in one word, which is read and written at once: whoever finds
-//      its pair finds its own result, whatever other threads write.
-//   2. To forget a pair costs time only.
+//   1. A slot holds both scalars and their folding in one word, which is read and written atomically, so a reader that
+//      finds its pair finds the folding of that pair, whatever other threads write.
+//   2. Replacing a pair costs only time.
 
 import Synchronization
 
-/// What pairs of scalars fold to.
+/// A cache from pairs of scalars to their foldings.
 @safe
 struct FoldingPairs: ~Copyable, Sendable {
     private static let count = 1024
-    // SAFETY: read and written as atomics only; the pairs of a table stay for ever, as the table does.
+    // SAFETY: read and written as atomics only; the memory is never deallocated, because the table is not.
     nonisolated(unsafe) private let places: UnsafeMutablePointer<Atomic<UInt64>>
 
     init() {
         unsafe places = .allocate(capacity: Self.count)
-        // SAFETY: there is room for so many.
+        // SAFETY: the capacity is `count`.
         for number in 0..<Self.count { unsafe (places + number).initialize(to: Atomic(0)) }
     }
 
-    /// What a pair folds to.
+    /// The folding of a pair.
     enum Result: Equatable {
         /// One scalar.
         case scalar(Unicode.Scalar)
-        /// What both fold to alone, one behind the other.
+        /// The foldings of the two scalars, one after the other.
         case both
     }
 
@@ -35,7 +35,7 @@ struct FoldingPairs: ~Copyable, Sendable {
         Int(truncatingIfNeeded: (key &* 0x9E37_79B9_7F4A_7C15) >> 54)
     }
 
-    /// What the pair folded to when it was last seen; `nil` if that is forgotten.
+    /// The cached folding of the pair; `nil` if it is not in the cache.
     @inline(__always)
     subscript(first: UInt32, second: UInt32) -> Result? {
         let key = UInt64(first) << 21 | UInt64(second) | 1 << 42
@@ -46,7 +46,7 @@ struct FoldingPairs: ~Copyable, Sendable {
         return code == Self.bothCode ? .both : Unicode.Scalar(UInt32(truncatingIfNeeded: code)).map(Result.scalar)
     }
 
-    /// Keeps what a pair folds to, in the place of another one.
+    /// Caches the folding of a pair; replaces the pair that shares its slot.
     func keep(_ first: UInt32, _ second: UInt32, _ result: Result) {
         let key = UInt64(first) << 21 | UInt64(second) | 1 << 42
         let code = if case .scalar(let scalar) = result { UInt64(scalar.value) } else { Self.bothCode }

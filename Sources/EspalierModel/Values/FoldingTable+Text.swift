@@ -1,26 +1,26 @@
-// Folding a text piece by piece: most scalars are looked up, and what acts on one another is folded together.
+// Folds a text piece by piece: most scalars are looked up, and scalars that affect one another are folded together.
 //
 // Invariants
-//   1. A piece is a scalar and what follows it up to the next one that begins a piece. It folds to the same bytes alone
-//      and in its text.
-//   2. A piece of one scalar is looked up, and so is one whose other scalars are all left out; pairs are remembered;
-//      every other piece goes through `TextFolding.foldedByScalars`.
-//   3. Each byte of a text is looked at once or twice, so folding is linear.
+//   1. A piece is a scalar and the following scalars up to the next one that begins a piece. A piece folds to the same
+//      bytes alone and in its text.
+//   2. A piece of one scalar is looked up, and so is a piece whose other scalars are all left out; pairs are cached;
+//      every other piece is folded by `TextFolding.foldedByScalars`.
+//   3. Each byte of a text is read at most twice, so folding is linear.
 
 extension FoldingTable {
-    /// Calls `body` with the UTF-8 bytes of the text, folded.
+    /// Calls `body` with the UTF-8 bytes of the folded text.
     ///
     /// - Complexity: O(n)
     func withFolded<Outcome>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Outcome) -> Outcome {
         var text = text
         return text.withUTF8 { bytes in
-            // Few texts grow: most capitals have as many bytes as their small letters.
+            // Few texts grow: most upper-case letters have as many bytes as their lower-case letters.
             var capacity = bytes.count + bytes.count / 4 + 2 * Self.slack
             while true {
-                // SAFETY: both buffers stay in place within the calls that they are lent to.
+                // SAFETY: both buffers are valid during the closures that receive them.
                 let outcome = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { room in
                     unsafe fold(bytes, into: room).map { count in
-                        // SAFETY: so many bytes were written.
+                        // SAFETY: `fold` has initialized `count` bytes.
                         unsafe body(UnsafeBufferPointer(rebasing: room[..<count]))
                     }
                 }
@@ -30,19 +30,19 @@ extension FoldingTable {
         }
     }
 
-    /// What is free in the room before an entry is written: its eight bytes are written at once.
+    /// The free bytes required before an entry is written: all its eight bytes are written at once.
     private static let slack = 8
 
-    /// Folds a text; returns how many bytes it has then, `nil` if there is not enough room for them.
+    /// Folds a text into `room`; returns the number of bytes written, or `nil` if `room` is too small.
     private func fold(_ bytes: UnsafeBufferPointer<UInt8>, into room: UnsafeMutableBufferPointer<UInt8>) -> Int? {
         var (position, count) = (0, 0)
-        // The scalar at `position` and its entry, if the search for the end of the last piece has read it.
+        // The scalar at `position` and its entry, if the search for the end of the previous piece has read them.
         var ahead: (scalar: (value: UInt32, length: Int), entry: FoldingEntry)?
         let limit = room.count - 2 * Self.slack
         while position < bytes.count {
             guard count <= limit else { return nil }
             let begin = position
-            // SAFETY: `position` is at a scalar of the text; what is written ends before the room does.
+            // SAFETY: `position` is at a scalar of the text; every write ends before the end of `room`.
             let first = unsafe ahead?.scalar ?? Self.scalar(bytes, at: position)
             position += first.length
             // SAFETY: as above, within the text.
@@ -88,12 +88,12 @@ extension FoldingTable {
         return count
     }
 
-    /// Folds a piece of several scalars; `false` if there is not enough room.
+    /// Folds a piece of several scalars; returns `false` if `room` is too small.
     private func foldPiece(
         _ piece: UnsafeBufferPointer<UInt8>, scalars: Int, _ count: inout Int,
         _ room: UnsafeMutableBufferPointer<UInt8>
     ) -> Bool {
-        // SAFETY: a piece begins with a scalar, and has so many of them; there is room for two entries.
+        // SAFETY: the piece has `scalars` scalars, of which there is at least one; `room` has space for two entries.
         let first = unsafe Self.scalar(piece, at: 0)
         let second = scalars == 2 ? unsafe Self.scalar(piece, at: first.length).value : 0
         if scalars == 2, let result = pairs[first.value, second] {
@@ -109,13 +109,13 @@ extension FoldingTable {
             }
             return true
         }
-        // SAFETY: the piece is valid UTF-8, as the text is.
+        // SAFETY: the piece is valid UTF-8, because the text is.
         let text = unsafe String(decoding: piece, as: UTF8.self)
         let folded = TextFolding.foldedByScalars(text, ignoresCase: ignoresCase, ignoresMarks: ignoresMarks)
         if scalars == 2 { keep(folded, of: first.value, second) }
         guard folded.utf8.count <= room.count - count - 2 * Self.slack else { return false }
         for byte in folded.utf8 {
-            // SAFETY: there is room, as was just seen.
+            // SAFETY: the guard above has checked the space.
             unsafe room[count] = byte
             count += 1
         }
@@ -132,18 +132,18 @@ extension FoldingTable {
 
     @inline(__always)
     private static func put(_ entry: FoldingEntry, _ count: inout Int, _ room: UnsafeMutableBufferPointer<UInt8>) {
-        // SAFETY: eight bytes are free behind `count`.
+        // SAFETY: eight bytes are free at offset `count`.
         unsafe UnsafeMutableRawBufferPointer(room).storeBytes(
             of: entry.bytes.littleEndian, toByteOffset: count, as: UInt64.self)
         count += entry.count
     }
 
-    /// The scalar at `position`, and how many bytes it has.
+    /// The scalar at `position`, and its length in bytes.
     @inline(__always)
     private static func scalar(
         _ bytes: UnsafeBufferPointer<UInt8>, at position: Int
     ) -> (value: UInt32, length: Int) {
-        // SAFETY: a string's UTF-8 is valid: behind a lead byte are as many bytes as it says.
+        // SAFETY: the UTF-8 of a string is valid, so a lead byte is followed by as many bytes as it announces.
         let lead = unsafe UInt32(bytes[position])
         func next(_ offset: Int) -> UInt32 { unsafe UInt32(bytes[position + offset]) & 0x3F }
         if lead < 0x80 { return (lead, 1) }

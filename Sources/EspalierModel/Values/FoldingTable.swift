@@ -1,40 +1,42 @@
-// What single scalars fold to: looked up in pages of 256 that are made when a text needs them.
+// The foldings of single scalars, in pages of 256 that are made when a text needs them.
 //
 // Invariants
-//   1. An entry is what `TextFolding.foldedByScalars` makes of the scalar alone. A page never changes once it is there.
-//   2. A scalar begins a piece if it is a starter, what it folds to begins with one, and no canonical composition has
-//      either in second place. Text may be cut before it: both parts fold to the same bytes alone and together.
-//   3. What is younger than the list of starters in second place begins no piece: such text takes longer, and folds
-//      right.
-//   4. Pages in which nothing changes, ideographs and syllables mostly, are one page; so are those of scalars that
-//      nobody has assigned. The others of all Unicode take less than 1 MiB in a table.
+//   1. An entry is the result of `TextFolding.foldedByScalars` for the scalar alone. A page is immutable after it is
+//      published.
+//   2. A scalar begins a piece if it is a starter, its folding begins with a starter, and neither is in second place of
+//      a canonical composition. A text can be split before it: the parts fold to the same bytes alone and together.
+//   3. Scalars from Unicode versions newer than the list of starters in second place begin no piece: folding such text
+//      takes longer, and the result is correct.
+//   4. All pages without a changed scalar, mostly ideographs and syllables, share one page, and so do all pages of
+//      unassigned scalars. All other pages of Unicode use less than 1 MiB per table.
 
 import Synchronization
-// The standard library decomposes text to compare it, and shows that only under this name.
+// The standard library exposes its NFD normalization only under this SPI name.
 @_spi(_Unicode) import Swift
 
-/// What scalars fold to, for one way to fold.
+/// The foldings of scalars, for one combination of options.
 @safe
 final class FoldingTable: Sendable {
     private static let caseTable = FoldingTable(ignoresCase: true, ignoresMarks: false)
     private static let markTable = FoldingTable(ignoresCase: false, ignoresMarks: true)
     private static let caseAndMarkTable = FoldingTable(ignoresCase: true, ignoresMarks: true)
 
-    /// The table of a way to fold; it is empty when it is asked for first.
+    /// The shared table for a combination of options; its pages are made on demand.
     static func of(ignoresCase: Bool, ignoresMarks: Bool) -> FoldingTable {
         ignoresCase ? (ignoresMarks ? caseAndMarkTable : caseTable) : markTable
     }
 
     let ignoresCase: Bool
     let ignoresMarks: Bool
-    /// Pieces of two scalars that were folded lately.
+    /// The cache of folded pairs.
     let pairs = FoldingPairs()
-    // SAFETY: a place for each page of 256 scalars, read and written as atomics only. Tables and pages stay for ever.
+    // SAFETY: one element per page of 256 scalars, read and written as atomics only. Tables and pages are never
+    // deallocated.
     nonisolated(unsafe) private let pages: UnsafeMutablePointer<Atomic<Page?>>
 
     private typealias Page = UnsafePointer<FoldingEntry>
     private static let pageCount = 0x11_0000 >> 8
-    // SAFETY: these two pages are made once, and never change.
+    // SAFETY: these two pages are initialized once and are immutable.
     nonisolated(unsafe) private static let unchangedPage = unsafe makePage(
         Array(repeating: FoldingEntry.unchanged, count: 256))
     nonisolated(unsafe) private static let unknownPage = unsafe makePage(
@@ -43,11 +45,11 @@ final class FoldingTable: Sendable {
     private init(ignoresCase: Bool, ignoresMarks: Bool) {
         (self.ignoresCase, self.ignoresMarks) = (ignoresCase, ignoresMarks)
         unsafe pages = .allocate(capacity: Self.pageCount)
-        // SAFETY: there is room for so many.
+        // SAFETY: the capacity is `pageCount`.
         for number in 0..<Self.pageCount { unsafe (pages + number).initialize(to: Atomic(nil)) }
     }
 
-    /// What a scalar folds to.
+    /// The folding of a scalar.
     @inline(__always)
     func entry(_ value: UInt32) -> FoldingEntry {
         let (number, index) = (Int(value >> 8), Int(value & 0xFF))
@@ -56,30 +58,30 @@ final class FoldingTable: Sendable {
         return unsafe page(number)[index]
     }
 
-    /// Makes a page.
+    /// Makes and publishes a page.
     @inline(never)
     private func page(_ number: Int) -> Page {
         let entries = (0..<256).map { entry(of: Unicode.Scalar(UInt32(number << 8 | $0))) }
-        // SAFETY: pages stay for ever.
+        // SAFETY: pages are never deallocated.
         let made =
             if entries.allSatisfy({ $0 == .unchanged }) {
                 unsafe Self.unchangedPage
             } else if entries.allSatisfy({ $0 == .unknown }) {
-                // SAFETY: pages stay for ever.
+                // SAFETY: pages are never deallocated.
                 unsafe Self.unknownPage
             } else {
-                // SAFETY: pages stay for ever.
+                // SAFETY: pages are never deallocated.
                 unsafe Self.makePage(entries)
             }
-        // SAFETY: the number is below the count. Of two threads that make a page at once, one is heard; the other one's
-        // page says the same.
+        // SAFETY: the number is below the count. If two threads make a page at the same time, one of the two remains;
+        // both have equal content.
         unsafe pages[number].store(made, ordering: .releasing)
         return unsafe made
     }
 
     private static func makePage(_ entries: [FoldingEntry]) -> Page {
         let page = UnsafeMutablePointer<FoldingEntry>.allocate(capacity: entries.count)
-        // SAFETY: there is room for as many.
+        // SAFETY: the capacity is `entries.count`.
         for (index, entry) in entries.enumerated() { unsafe (page + index).initialize(to: entry) }
         return unsafe Page(page)
     }
@@ -94,7 +96,8 @@ final class FoldingTable: Sendable {
             folded.utf8, beginsPiece: beginsPiece, isLeftOut: ignoresMarks && TextFolding.isDiacritic(scalar))
     }
 
-    /// Whether nothing before acts on a scalar, nor on the first one that it decomposes to.
+    /// Whether preceding text cannot affect the scalar: it does not compose or reorder with the first scalar of the
+    /// decomposition.
     private static func isStarter(_ scalar: Unicode.Scalar) -> Bool {
         guard let age = scalar.properties.age, (age.major, age.minor) <= secondPlacesVersion else { return false }
         for first in String(scalar)._nfd {
@@ -104,9 +107,10 @@ final class FoldingTable: Sendable {
         return false
     }
 
-    /// The version of Unicode that `secondPlaces` was made from.
+    /// The version of Unicode from which `secondPlaces` was made.
     private static let secondPlacesVersion = (17, 0)
-    /// Starters that a canonical composition has behind its first place: vowel signs, and the jamo that end a syllable.
+    /// Starters that a canonical composition can have after its first place: vowel signs, and the jamo that end a
+    /// syllable.
     private static let secondPlaces: [ClosedRange<UInt32>] = [
         0x9BE...0x9BE, 0x9D7...0x9D7, 0xB3E...0xB3E, 0xB56...0xB57, 0xBBE...0xBBE, 0xBD7...0xBD7, 0xCC2...0xCC2,
         0xCD5...0xCD6, 0xD3E...0xD3E, 0xD57...0xD57, 0xDCF...0xDCF, 0xDDF...0xDDF, 0xFB5...0xFB5, 0xFB7...0xFB7,
@@ -117,7 +121,7 @@ final class FoldingTable: Sendable {
     ]
 }
 
-/// The UTF-8 bytes that a scalar folds to, the first one lowest; their count; and what may be done with it.
+/// The UTF-8 bytes of a scalar's folding, the first byte lowest; their count; and flags.
 struct FoldingEntry: Equatable {
     private let bits: UInt64
 
@@ -136,22 +140,22 @@ struct FoldingEntry: Equatable {
         self.bits = bits
     }
 
-    /// Of a scalar that folds to itself and begins a piece.
+    /// The entry of a scalar that folds to itself and begins a piece.
     static let unchanged = FoldingEntry(bits: unchangedBit | beginsBit)
-    /// Of a scalar that takes the slow way.
+    /// The entry of a scalar that must be folded by `TextFolding.foldedByScalars`.
     static let unknown = FoldingEntry(bits: 0)
 
-    /// Whether the scalar stays what it is; `bytes` are not there then.
+    /// Whether the scalar folds to itself; the entry then has no `bytes`.
     @inline(__always) var isUnchanged: Bool { bits & Self.unchangedBit != 0 }
-    /// Whether `bytes` are there.
+    /// Whether the entry has `bytes`.
     @inline(__always) var isWhole: Bool { bits & Self.wholeBit != 0 }
-    /// Whether text may be cut before the scalar.
+    /// Whether a text can be split before the scalar.
     @inline(__always) var beginsPiece: Bool { bits & Self.beginsBit != 0 }
-    /// Whether the scalar is a mark that is left out.
+    /// Whether the scalar is a mark that folding removes.
     @inline(__always) var isLeftOut: Bool { bits & Self.leftOutBit != 0 }
-    /// How many bytes there are.
+    /// The number of bytes.
     @inline(__always) var count: Int { Int(truncatingIfNeeded: bits >> 56 & 7) }
-    /// The bytes, the first one lowest, and something without meaning behind them.
+    /// The bytes, the first one lowest; the bits after them have no meaning.
     @inline(__always) var bytes: UInt64 { bits }
     /// The bytes.
     var utf8: [UInt8] { (0..<UInt64(count)).map { UInt8(truncatingIfNeeded: bits >> (8 * $0)) } }

@@ -1,13 +1,14 @@
 // "Did you mean ...?": the known name that a mistyped one is closest to.
 
-/// Finds the known name nearest to a mistyped one.
+/// Finds the known name that is nearest to a mistyped one.
 package enum NameSuggestion {
     /// The candidate that `name` most probably stands for; `nil` if none is near.
     ///
-    /// Near means: equal but for case, or at most one edit (insertion, deletion, replacement, exchange of neighbours)
-    /// for each three characters, at least one. The first of several equally near ones.
+    /// A candidate is near if it is equal except for case, or if it differs by at most one edit (insertion, deletion,
+    /// replacement, exchange of neighbors) per three characters; one edit is always allowed. Of several equally near
+    /// candidates the first is returned.
     ///
-    /// - Complexity: O(candidates x length squared); names above 64 characters find nothing.
+    /// - Complexity: O(candidates x length squared); for names of more than 64 characters the result is `nil`.
     package static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
         guard name.count <= 64 else { return nil }
         let typed = Array(name.lowercased())

@@ -1,7 +1,7 @@
-// Searching lists of stored rows, which unordered relationships give by ascending key.
+// Binary search in lists of stored rows, which unordered relationships return by ascending key.
 
 extension [ObjectID] {
-    /// Whether `id` is among these, which are rows of one hierarchy by ascending key.
+    /// Whether `id` is in the list, which contains rows of one hierarchy by ascending key.
     ///
     /// - Complexity: O(log n).
     package func hasInKeyOrder(_ id: ObjectID) -> Bool {

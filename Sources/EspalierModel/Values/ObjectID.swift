@@ -1,39 +1,43 @@
-// Object identifiers: who an object is, across contexts, threads and processes.
+// Object identifiers: the identity of an object across contexts, threads and processes.
 //
 // Invariants
 //   1. Two IDs are equal exactly if they name the same row of the same store, or the same unsaved object.
-//   2. An ID is 16 trivial bytes: hashing, comparing and copying it touches no other memory and no reference count.
-//   3. Key 0 is never given out.
+//   2. An ID consists of 16 trivial bytes: hashing, comparing and copying it touches no other memory and no reference
+//      count.
+//   3. Key 0 is never allocated.
 
 public import FoundationEssentials
 import Synchronization
 
 /// The identity of a managed object (Behaviour ID-01 to ID-08).
 ///
-/// An ID is temporary from insertion until the first save (or `obtainPermanentIDs`), and permanent afterwards. IDs are
+/// An ID is temporary from insertion until the first save (or `obtainPermanentIDs`), and permanent afterwards. Contexts
+/// exchange only IDs, never live objects.
 /// the only thing that passes between contexts; live objects do not.
 public struct ObjectID: Hashable, Sendable {
-    /// Which store, as a number of this process; 0 = temporary.
+    /// The store, as a number that is valid in this process; 0 = temporary.
     ///
-    /// Not the store's business: see `storeIdentifier`.
+    /// Only `storeIdentifier` identifies the store outside this process.
     @usableFromInline package let storeTag: UInt32
-    /// Which concrete entity, as a number of this process; see `entityName`.
+    /// The concrete entity, as a number that is valid in this process; see `entityName`.
     @usableFromInline package let entityTag: UInt32
-    /// The primary key within the entity's hierarchy, or the running number of a temporary ID.
+    /// The primary key within the entity's hierarchy, or the serial number of a temporary ID.
     @usableFromInline package let key: UInt64
 
-    /// Whether both name the same: the keys first, in which most differ.
+    /// Whether both IDs are the same.
+    ///
+    /// Keys are compared first, because most IDs differ there.
     @inlinable
     public static func == (left: ObjectID, right: ObjectID) -> Bool {
         left.key == right.key && left.entityTag == right.entityTag && left.storeTag == right.storeTag
     }
 
-    /// Hashes one word: keys of one table of IDs differ mostly in `key`, and the tags are small.
+    /// Hashes one word: the IDs in one table differ mostly in `key`, and the tags are small.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(key ^ UInt64(entityTag) << 48 ^ UInt64(storeTag) << 40)
     }
 
-    /// The ID of the row with primary key `key` (not 0) of `entityName` in the store `storeIdentifier`.
+    /// Makes the ID of the row with primary key `key` (not 0) of `entityName` in the store `storeIdentifier`.
     package init(entityName: String, storeIdentifier: UUID, key: UInt64) {
         precondition(key != 0, "key 0 is never given out")
         (storeTag, entityTag, self.key) = (
@@ -41,25 +45,25 @@ public struct ObjectID: Hashable, Sendable {
         )
     }
 
-    /// The ID of a row of a store and an entity whose tags the caller already has: what stores use in loops.
+    /// Makes the ID of a row from known tags of store and entity; stores use it in loops.
     @inlinable
     package init(storeTag: UInt32, entityTag: UInt32, key: UInt64) {
         precondition(key != 0, "key 0 is never given out")
         (self.storeTag, self.entityTag, self.key) = (storeTag, entityTag, key)
     }
 
-    /// A fresh temporary ID, unique in this process.
+    /// Makes a new temporary ID, unique in this process.
     package init(temporaryFor entityName: String) {
         self.init(temporaryForEntityTag: Interned.entities.tag(of: entityName))
     }
 
-    /// A fresh temporary ID for an entity whose tag the caller already has.
+    /// Makes a new temporary ID from a known entity tag.
     package init(temporaryForEntityTag entityTag: UInt32) {
         (storeTag, self.entityTag) = (0, entityTag)
         key = Interned.temporaryKeys.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// Whether the object has not been given its place in a store yet (ID-01).
+    /// Whether the object has not been assigned a row in a store yet (ID-01).
     public var isTemporary: Bool { storeTag == 0 }
 
     /// The name of the concrete entity (ID-03).
@@ -103,10 +107,10 @@ package enum Interned {
     fileprivate static let temporaryKeys = Atomic<UInt64>(0)
 }
 
-/// Gives every distinct value a number from 1 up.
+/// Assigns each distinct value a number, from 1 up.
 ///
-/// Entries live as long as the process: only store UUIDs that were
-/// opened and entity names of loaded models are entered, never text from a URI.
+/// Entries live as long as the process. Only the UUIDs of opened stores and the entity names of loaded models are
+/// entered, never text from a URI.
 package final class InternTable<Value: Hashable & Sendable>: Sendable {
     private struct State {
         var tags: [Value: UInt32] = [:]
@@ -115,7 +119,7 @@ package final class InternTable<Value: Hashable & Sendable>: Sendable {
     /// Guards both directions of the table.
     private let state = Mutex(State())
 
-    /// The number of `value`, a new one if it has none yet.
+    /// The number of `value`; assigns a new one if it has none.
     package func tag(of value: Value) -> UInt32 {
         state.withLock { state in
             if let tag = state.tags[value] { return tag }
@@ -126,9 +130,9 @@ package final class InternTable<Value: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// The number of `value` if it has one.
+    /// The number of `value`; `nil` if it has none.
     package func existingTag(of value: Value) -> UInt32? { state.withLock { $0.tags[value] } }
 
-    /// The value with number `tag`, which this table has given out.
+    /// The value with number `tag`, which this table must have assigned.
     package func value(of tag: UInt32) -> Value { state.withLock { $0.values[Int(tag) - 1] } }
 }

@@ -1,47 +1,51 @@
-// A hash table from object IDs to values: what contexts and saves look up once or more for every row.
+// A hash table from object IDs to values, which contexts and saves look up at least once for every row.
 //
 // Invariants
-//   1. At most one entry per ID.
-//   2. Entries whose IDs share a chain stand in a row, each node leading to the next. Keys that are neighbours have
-//      chains that are neighbours, and entries stand side by side in the order in which they came.
-//   3. There are at least as many chains as entries. An entry that goes leaves a free node, which the next one takes:
-//      where objects come and go, nothing piles up.
-//   4. The 16 chains of 16 neighbouring keys are chosen by one multiplication with a random odd number of the process:
-//      keys come from files, and nobody who writes a file can know which will meet.
-// Rows come and go in the order of their keys: neighbours share cache lines. A dictionary would spend 20 ns on hashing
-// alone. It is public because the compiler specializes a generic type of another module only then: unspecialized, it
-// took half of a fetch.
+//   1. There is at most one entry per ID.
+//   2. The entries of a chain are linked: each node refers to the next. IDs with adjacent keys have adjacent chains,
+//      and new nodes are appended in the order of insertion.
+//   3. There are at least as many chains as entries. Removing an entry frees its node, and the next insertion reuses
+//      it, so insertions and removals in turn do not grow the table.
+//   4. The group of 16 chains for 16 adjacent keys is selected by one multiplication with a random odd number of the
+//      process: keys come from files, and the author of a file cannot predict which keys collide.
+// Rows are inserted and removed in key order, so neighbors share cache lines. A dictionary would spend 20 ns on hashing
+// alone. The type is public because the compiler specializes a generic type of another module only then: unspecialized,
+// it took half of a fetch.
 
 /// An entry of a table, or a free node.
 @usableFromInline
 struct ObjectIDNode<Value> {
     @usableFromInline var id: ObjectID
-    /// 1 more than the position of the next node of the chain, or of the next free one; 0: there is none.
+    /// 1 more than the index of the next node in the chain, or in the list of free nodes; 0 = none.
     @usableFromInline var next: UInt32
-    /// `nil` if it is free.
+    /// `nil` if the node is free.
     @usableFromInline var value: Value?
 
     @inlinable
     init(_ id: ObjectID, next: UInt32, _ value: Value?) { (self.id, self.next, self.value) = (id, next, value) }
 }
 
-/// Values by object ID.
+/// A map from object IDs to values.
 public struct ObjectIDTable<Value> {
-    /// 1 more than the position of the first node of each chain, 0 where there is none; no chains, or a power of two.
+    /// 1 more than the index of the first node of each chain, 0 for an empty chain.
+    ///
+    /// The count is 0 or a power of two.
     @usableFromInline var chains: [UInt32] = []
     @usableFromInline var nodes: [ObjectIDNode<Value>] = []
-    /// 1 more than the position of the first free node.
+    /// 1 more than the index of the first free node; 0 = none.
     @usableFromInline var free: UInt32 = 0
-    /// 64 less the number of bits that say which 16 chains: the high bits of a product depend on all bits of the ID.
+    /// 64 minus the number of bits that select a group of 16 chains.
+    ///
+    /// They are the high bits of the product, which depend on all bits of the ID.
     @usableFromInline var shift: UInt64 = 64
     @usableFromInline let multiplier: UInt64
     @usableFromInline var used = 0
 
-    /// How many entries there are.
+    /// The number of entries.
     @inlinable
     public var count: Int { used }
 
-    /// A table without entries; it takes no memory before the first.
+    /// Makes an empty table, which allocates no memory.
     @inlinable
     public init() { multiplier = tableMultiplier }
 
@@ -55,7 +59,7 @@ public struct ObjectIDTable<Value> {
         return place == 0 ? nil : nodes[Int(place) - 1].value
     }
 
-    /// Calls `body` with the value of `id`, if there is one, where it lies.
+    /// Calls `body` with the value of `id` in place, if there is one.
     ///
     /// - Complexity: O(1).
     @inlinable
@@ -66,7 +70,7 @@ public struct ObjectIDTable<Value> {
         return place == 0 ? nil : nodes[Int(place) - 1].value.map { body($0) }
     }
 
-    /// Enters a value, in place of the one that `id` has.
+    /// Sets the value of `id`; replaces an existing value.
     @inlinable
     public mutating func set(_ value: consuming Value, for id: ObjectID) {
         if used == chains.count { layOut(forCount: 2 * used) }
@@ -91,7 +95,7 @@ public struct ObjectIDTable<Value> {
         }
     }
 
-    /// Takes out the entry of `id`, if there is one.
+    /// Removes the entry of `id`, if there is one.
     @inlinable
     public mutating func remove(_ id: ObjectID) {
         guard used > 0 else { return }
@@ -107,7 +111,7 @@ public struct ObjectIDTable<Value> {
         nodes[Int(place) - 1].value = nil
     }
 
-    /// Makes room for `count` entries in all.
+    /// Reserves memory for `count` entries in total.
     @inlinable
     public mutating func reserveCapacity(_ count: Int) {
         nodes.reserveCapacity(count)
@@ -116,10 +120,10 @@ public struct ObjectIDTable<Value> {
 
     // MARK: Places
 
-    /// How many entries there is room for, free places among them.
+    /// The number of nodes, including free ones.
     package var placeCount: Int { nodes.count }
 
-    /// 1 more than the position of the node of `id` in the chain that begins with `first`; 0: it is not there.
+    /// 1 more than the index of the node of `id` in the chain that begins with `first`; 0 = not found.
     @inlinable
     @inline(__always)
     func place(of id: ObjectID, in first: UInt32) -> UInt32 {
@@ -135,7 +139,7 @@ public struct ObjectIDTable<Value> {
         return Int(truncatingIfNeeded: (mixed >> shift) << 4 | id.key & 15)
     }
 
-    /// Makes as many chains, or more, and puts the nodes in use into them.
+    /// Makes at least `count` chains, and links the nodes in use into them.
     @inlinable
     mutating func layOut(forCount count: Int) {
         let former = chains
@@ -158,5 +162,5 @@ public struct ObjectIDTable<Value> {
 extension ObjectIDNode: Sendable where Value: Sendable {}
 extension ObjectIDTable: Sendable where Value: Sendable {}
 
-/// Random and odd, the same for all tables of a process.
+/// A random odd number, the same for all tables of a process.
 @usableFromInline package let tableMultiplier = UInt64.random(in: .min ... .max) | 1

@@ -1,29 +1,30 @@
-// Text as it is compared: canonical composition, and folding for [c] and [d].
+// Text normalization for comparison: canonical composition, and folding for [c] and [d].
 //
 // Invariants
-//   1. Two strings are equal under options exactly if `folded` gives the same bytes; their order is that of the bytes.
-//   2. `folded` is idempotent and never depends on locale, environment or platform tables other than the standard
+//   1. Two strings are equal under options exactly if `folded` returns the same bytes; their order is that of the
+//      bytes.
+//   2. `folded` is idempotent and does not depend on locale, environment or platform tables other than the standard
 //      library's Unicode data.
-//   3. [c] maps each scalar of the canonical decomposition to its lower case, that to upper and again to lower case
-//      (ẞ = ß = SS, ς = σ); the Turkish dotless i stays itself.
+//   3. [c] maps each scalar of the canonical decomposition to lower case, the result to upper case and again to lower
+//      case (ẞ = ß = SS, ς = σ); the Turkish dotless i is unchanged.
 //   4. [d] removes scalars of the canonical decomposition whose combining class is 1 (overlays) or at least 10: accents
-//      and vowel points. Nukta, kana voicing and virama (7, 8, 9) make other letters and stay, as do ø, đ and ł, which
-//      have no decomposition.
-//   5. [n] says the text is normalized already: bytes are compared as they are.
-// Not here: how text is cut so that most of it is looked up (FoldingTable); the order-preserving key encoding of a
-// store's indexes, which is made of `folded(_:_:).utf8`.
+//      and vowel points. Nukta, kana voicing and virama (7, 8, 9) make other letters and are kept, as are ø, đ and ł,
+//      which have no decomposition.
+//   5. [n] says the text is already normalized: bytes are compared unchanged.
+// Not here: the division of text into pieces that can be looked up (FoldingTable); the order-preserving key encoding of
+// a store's indexes, which is made from `folded(_:_:).utf8`.
 
 package import FoundationEssentials
-// The standard library normalizes text to compare it, and shows that only under this name.
+// The standard library exposes its normalization only under this SPI name.
 @_spi(_Unicode) import Swift
 
-/// Makes text comparable (Behaviour PR-05).
+/// Normalizes text for comparison (Behaviour PR-05).
 package enum TextFolding {
     package typealias Options = ComparisonOptions
 
-    /// The text whose UTF-8 bytes decide equality and order under `options`.
+    /// The text whose UTF-8 bytes determine equality and order under `options`.
     ///
-    /// - Complexity: O(n); text below U+0300 without [c] and [d], and ASCII text, take a fast path.
+    /// - Complexity: O(n); text below U+0300 without [c] and [d], and ASCII text, are folded by a faster path.
     package static func folded(_ text: String, _ options: Options) -> String {
         let ignoresCase = options.contains(.caseInsensitive)
         let ignoresMarks = options.contains(.diacriticInsensitive)
@@ -36,7 +37,7 @@ package enum TextFolding {
         }
     }
 
-    /// Calls `body` with the UTF-8 bytes of `folded(text, options)`, which is quicker than to make a text of them.
+    /// Calls `body` with the UTF-8 bytes of `folded(text, options)`, without making a string of them.
     ///
     /// - Complexity: O(n)
     static func withFolded<Outcome>(
@@ -48,17 +49,18 @@ package enum TextFolding {
             var folded = folded(text, options)
             return folded.withUTF8(body)
         }
-        // SAFETY: whoever calls keeps the bytes within `body`.
+        // SAFETY: the caller must not let the bytes escape from `body`.
         return unsafe FoldingTable.of(ignoresCase: ignoresCase, ignoresMarks: ignoresMarks).withFolded(text, body)
     }
 
-    /// The text folded scalar by scalar, and composed as a whole.
+    /// The text folded scalar by scalar and composed as a whole.
     ///
-    /// - Complexity: O(n), some 100 steps a scalar.
+    /// - Complexity: O(n), some 100 steps per scalar.
     static func foldedByScalars(_ text: String, ignoresCase: Bool, ignoresMarks: Bool) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text._nfd where !(ignoresMarks && isDiacritic(scalar)) {
-            // One by one: `append(contentsOf:)` makes room for just what it appends, and copies all before.
+            // Scalars are appended one by one: `append(contentsOf:)` reserves only the exact space and copies all
+            // previous scalars.
             if ignoresCase { foldCase(scalar) { scalars.append($0) } } else { scalars.append(scalar) }
         }
         return composed(String(scalars))
@@ -72,14 +74,15 @@ package enum TextFolding {
         return String(scalars)
     }
 
-    /// Whether the UTF-8 bytes of a text are those of its canonical composition too and none of them is 0, as in most
-    /// text; some such texts are not found.
+    /// Whether the UTF-8 bytes of a text are in NFC and contain no 0, as in most text.
+    ///
+    /// May be `false` for some such texts.
     package static func isPlain(_ utf8: UnsafeBufferPointer<UInt8>) -> Bool {
-        // SAFETY: read within the call. Zero becomes the greatest byte; there is no branch for each.
+        // SAFETY: read within the call. Zero wraps around to the greatest byte, so the loop needs no branch.
         unsafe utf8.reduce(into: 0 as UInt8) { $0 = max($0, $1 &- 1) } < leastCombiningByte - 1
     }
 
-    /// How `left` stands to `right` under `options`.
+    /// Compares `left` with `right` under `options`.
     package static func compare(_ left: String, _ right: String, _ options: Options) -> ComparisonResult {
         // The standard library's `<` is the order of the NFC scalars.
         if options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive, .normalized]) {
@@ -101,21 +104,21 @@ package enum TextFolding {
         return ordered(left.count, right.count)
     }
 
-    /// The lead byte of U+0300: every scalar below it stands for itself in NFC and combines with none of them.
+    /// The lead byte of U+0300: every scalar below it is its own NFC and combines with no other such scalar.
     static let leastCombiningByte: UInt8 = 0xCC
 
     private static func isASCII(_ text: String) -> Bool { isBelow(0x80, text) }
 
     /// Whether all bytes of `text` are less than `limit`.
     private static func isBelow(_ limit: UInt8, _ text: String) -> Bool {
-        // SAFETY: the buffer does not leave the closure. The greatest byte is found without a branch for each.
+        // SAFETY: the buffer does not leave the closure. The loop finds the greatest byte without a branch.
         let greatest = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
             unsafe bytes.reduce(into: 0 as UInt8) { $0 = max($0, $1) }
         }
         return greatest.map { $0 < limit } ?? text.utf8.allSatisfy { $0 < limit }
     }
 
-    /// Whether [d] leaves the scalar out.
+    /// Whether [d] removes the scalar.
     static func isDiacritic(_ scalar: Unicode.Scalar) -> Bool {
         let combiningClass = scalar.properties.canonicalCombiningClass.rawValue
         return combiningClass == 1 || combiningClass >= 10
@@ -123,7 +126,7 @@ package enum TextFolding {
 
     private static func foldCase(_ scalar: Unicode.Scalar, _ append: (Unicode.Scalar) -> Void) {
         let properties = scalar.properties
-        // Most scripts have no case; the mappings are texts, which take 50 times as long to make.
+        // Most scripts have no case, and a mapping is a string that has to be created.
         guard scalar != "\u{131}", properties.changesWhenLowercased || properties.changesWhenUppercased else {
             return append(scalar)
         }

@@ -1,23 +1,25 @@
-// Swift source of the `@Entity` classes of a model: what an application would have written itself.
+// Writes the `@Entity` classes of a model as the Swift source that an application would contain.
 //
 // Invariants
-//   1. The source compiles, and the model of its classes has the version hashes of the model, but for what `omissions`
-//      names.
+//   1. The source compiles, and the model of its classes has the version hashes of the given model, except for the
+//      parts that `omissions` names.
 //   2. The same model always gives the same source.
-// Not here: how values and names are written in Swift (SwiftText).
+// Not here: the spelling of values and names in Swift (SwiftText).
 
 package import EspalierModel
 
 /// The classes of a model as Swift source.
 package struct EntityClassSource: Sendable {
-    /// The source of a file.
+    /// The source of one file.
     package let text: String
-    /// What classes cannot say, a sentence for each: it is left out, with a comment in its place.
+    /// One sentence for each part of the model that classes cannot express and the source omits.
+    ///
+    /// An omitted attribute has a comment in its place.
     package let omissions: [String]
 
     /// Writes the classes of `model`.
     ///
-    /// - Parameter origin: What the head of the source calls the model.
+    /// - Parameter origin: The description of the model's origin in the comment at the top of the source.
     /// - Throws: `EntityClassError` for names that no class or property can have.
     package init(_ model: ManagedObjectModel, origin: String) throws(EntityClassError) {
         var problems: [String] = []
@@ -42,12 +44,12 @@ package struct EntityClassSource: Sendable {
     }
 }
 
-/// Names of a model that no Swift source can have.
+/// The entity and property names of a model that its classes cannot have.
 package struct EntityClassError: Error, Equatable, CustomStringConvertible {
-    /// A sentence for each.
+    /// One sentence for each name.
     package let problems: [String]
 
-    /// All of them, one a line if there are several.
+    /// All problems; one per line if there are several.
     package var description: String {
         problems.count == 1
             ? problems[0] : "no classes can be made:\n" + problems.map { "  \($0)" }.joined(separator: "\n")
@@ -72,7 +74,7 @@ private struct EntityClassWriter {
         text += "}\n"
     }
 
-    /// Notes the parts of the model that stand beside its entities and properties.
+    /// Notes the modifiers, user info, configurations and requests that the classes omit.
     mutating func noteWhatNoClassSays() {
         for entity in model.descriptions {
             let parts =
@@ -114,12 +116,12 @@ private struct EntityClassWriter {
         return line.count <= 100 ? line : "(\n    \(arguments.joined(separator: ",\n    ")))"
     }
 
-    /// Items of a list that stands within the arguments of a class, each in a line of its own.
+    /// Items of a list inside the arguments of a class, each on its own line.
     private static func lines(_ items: [String]) -> String {
         "\n" + items.map { "        \($0),\n" }.joined() + "    "
     }
 
-    /// Whether a constraint is that of one attribute of the class itself: its property says so.
+    /// Whether a constraint is on one attribute of the class itself: the mark of the property then declares it.
     private func isMark(_ constraint: [String], of entity: EntityDescription) -> Bool {
         constraint.count == 1 && entity.attributes.contains { $0.name == constraint[0] }
     }

@@ -1,10 +1,10 @@
-// Names and values as Swift source writes them.
+// The spelling of names and values in Swift source.
 
 import EspalierModel
 import FoundationEssentials
 
 enum SwiftText {
-    /// The type of a property with values of `type`; `nil` if there is none.
+    /// The Swift type of a property with values of `type`; `nil` if there is none.
     static func typeName(of type: AttributeType) -> String? {
         switch type {
         case .integer16: "Int16"
@@ -23,13 +23,13 @@ enum SwiftText {
         }
     }
 
-    /// The types above that are Foundation's.
+    /// The types above that Foundation declares.
     static let foundationTypes: Set = ["Decimal", "Date", "Data", "UUID", "URL"]
 
-    /// `name` where a declaration has it: within backticks if it is a word of the language.
+    /// `name` as a declaration spells it: in backticks if it is a Swift keyword.
     static func identifier(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
 
-    /// A literal of `text`.
+    /// A string literal with the value `text`.
     static func literal(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {
@@ -53,7 +53,7 @@ enum SwiftText {
         return result + "\""
     }
 
-    /// An expression of the value of a default; `nil` if no plain one has its type.
+    /// An expression for a default value; `nil` if no literal or initializer call expresses it.
     static func expression(_ value: AttributeValue, isOptional: Bool) -> String? {
         switch value {
         case .integer(let value): "\(value)"
@@ -72,7 +72,7 @@ enum SwiftText {
         }
     }
 
-    /// Words of the language that a property can have within backticks only.
+    /// The Swift keywords that a property name can be only in backticks.
     static let keywords: Set = [
         "Any", "Protocol", "Self", "Type", "as", "associatedtype", "await", "break", "case", "catch", "class",
         "continue", "default", "defer", "deinit", "do", "else", "enum", "extension", "fallthrough", "false",
@@ -82,14 +82,14 @@ enum SwiftText {
         "where", "while",
     ]
 
-    /// Names that a class of the source would hide from the rest of it.
+    /// The type and module names that an entity class of the same name would hide.
     static let classNamesInUse: Set = [
         "Attribute", "Bool", "Data", "Date", "Decimal", "Double", "Entity", "EntityDescription", "Float", "Int16",
         "Int32", "Int64", "ManagedObject", "OrderedToMany", "PropertyOptions", "Relationship", "String", "ToMany",
         "Transient", "URL", "UUID", "Set", "Array", "Optional", "Swift", "Espalier", "Foundation",
     ]
 
-    /// The properties that every object of a class has.
+    /// The names of the properties that every entity class inherits.
     static let propertyNamesInUse: Set = [
         "objectID", "entity", "managedObjectContext", "hasChanges", "isInserted", "isUpdated", "isDeleted", "isFault",
         "hasPersistentChangedValues", "description", "hashValue", "entityName", "entityDescription",

@@ -1,19 +1,19 @@
-// Reads binary property lists: a table of objects that name each other by number.
+// Reads binary property lists: a table of objects that refer to each other by number.
 //
 // Invariants
-//   1. Any bytes give a list or an error. Objects are not followed while they are read, so there is no recursion.
-//   2. Memory is bounded by the input: objects that share bytes would have more in them than the file has bytes, and
-//      are refused.
+//   1. Any bytes give a list or an error. References are not followed during reading, so there is no recursion.
+//   2. Memory is bounded by the input: the contents of all objects together may not exceed the size of the file, so a
+//      file in which many objects share the same bytes is refused.
 //
-// Layout (version 00): "bplist00", objects, a table of their offsets, and 32 bytes at the end. All numbers have the
-// most significant byte first. The end has 6 unused bytes, the size of an offset, the size of a reference, and as 8
-// bytes each the number of objects, the number of the top one, and the offset of the table. An object begins with a
-// byte: its kind and, in the lower half, its size.
+// Layout (version 00): "bplist00", the objects, a table of their offsets, and a trailer of 32 bytes. All numbers are
+// big-endian. The trailer has 6 unused bytes, the size of an offset, the size of a reference, and then, in 8 bytes
+// each, the number of objects, the number of the top object, and the offset of the table. An object begins with one
+// byte: the upper half is its kind, the lower half its size.
 
-/// Bytes that are no binary property list.
+/// The bytes are not a binary property list.
 struct BinaryPropertyListError: Error {
     let byteOffset: Int
-    /// What is wrong there.
+    /// A description of the fault at that offset.
     let message: String
 }
 
@@ -25,24 +25,24 @@ struct BinaryPropertyList {
         case boolean(Bool)
         case integer(Int64)
         case real(Double)
-        /// Seconds since the beginning of 2001.
+        /// Seconds since the start of 2001, UTC.
         case date(Double)
         case data([UInt8])
         case string(String)
-        /// The number of an object of an archive.
+        /// The number of an object in a keyed archive.
         case reference(Int)
         /// The numbers of the items.
         case array([Int])
-        /// The numbers of keys and values.
+        /// The numbers of the keys and values, pairwise.
         case dictionary(keys: [Int], values: [Int])
     }
 
-    /// How many objects there may be.
+    /// The maximum number of objects.
     static let objectCountMax = 262_144
 
-    /// All objects.
+    /// All objects, by number.
     let objects: [Value]
-    /// The number of the top one.
+    /// The number of the top object.
     let top: Int
 
     /// Reads `bytes`.
@@ -55,7 +55,7 @@ struct BinaryPropertyList {
 }
 
 private struct BinaryPropertyListReader {
-    /// The upper half of an object's first byte.
+    /// The upper half of the first byte of an object.
     private enum Kind: UInt8 {
         case plain = 0, integer, real, date, data, ascii, utf16
         case reference = 8
@@ -65,7 +65,7 @@ private struct BinaryPropertyListReader {
     }
 
     let bytes: [UInt8]
-    /// How many bytes of text, data and references can still be made.
+    /// The remaining number of bytes of text, data and references that may be read.
     private var budget: Int
     private var referenceSize = 0
 
@@ -141,7 +141,7 @@ private struct BinaryPropertyListReader {
         }
     }
 
-    /// The length of an object and where its content begins: a number follows the first byte if 15 stands in it.
+    /// The length of an object and the offset of its content: a size of 15 means that a number follows the first byte.
     private func length(_ size: Int, at offset: Int) throws(BinaryPropertyListError) -> (Int, start: Int) {
         guard size == 15 else { return (size, offset + 1) }
         guard offset + 1 < bytes.count, bytes[offset + 1] >> 4 == 1, bytes[offset + 1] & 15 <= 3 else {
@@ -175,7 +175,7 @@ private struct BinaryPropertyListReader {
         return bytes[start..<(start + length * size)]
     }
 
-    /// A number that fits `Int`; no greater one has a meaning in a file.
+    /// A number that fits in `Int`; a valid file contains no greater one.
     private func number(at offset: Int, size: Int) throws(BinaryPropertyListError) -> Int {
         guard let number = Int(exactly: try bits(at: offset, size: size)) else {
             throw error(offset, "a number is greater than any file")
@@ -183,7 +183,7 @@ private struct BinaryPropertyListReader {
         return number
     }
 
-    /// Numbers of 8 bytes have a sign, shorter ones have none; of 16 bytes only the lower ones are used.
+    /// Reads an integer: 8 bytes are signed, fewer are unsigned; of 16 bytes only the lower 8 are used.
     private func integer(at offset: Int, size: Int) throws(BinaryPropertyListError) -> Int64 {
         Int64(bitPattern: try bits(at: size == 16 ? offset + 8 : offset, size: min(8, size)))
     }

@@ -1,23 +1,23 @@
-// Makes the document of a compiled model: the elements that the editor's file had, as far as the compiler kept them.
+// Builds the document of a compiled model: the elements of the editor's file, as far as the compiler kept them.
 //
 // Invariants
-//   1. What is not understood is not dropped: a field of an unknown name becomes an attribute of that name, which is no
-//      word of model files, so that making a model of the document is refused by name (ModelFeature.unknownAttributes).
-//   2. Each object is read where it is owned, and references back are used for names only: nothing goes round.
-//   3. Work is bounded: objects that are named again and again count each time.
-//   4. Entities and properties come in the order of their names, for the archive keeps no other.
+//   1. A field with an unknown name is not dropped: it becomes an attribute of that name. Model files have no such
+//      attribute, so making a model of the document is refused by name (ModelFeature.unknownAttributes).
+//   2. Each object is read at its owner, and back references are used for names only, so cycles are not followed.
+//   3. Work is bounded: an object that is referenced several times counts each time.
+//   4. Entities and properties are sorted by name, because the archive keeps no other order.
 
 import EspalierModel
 
 struct CompiledModelReader {
     private let archive: KeyedArchive
     private(set) var problems: [ModelFileError.Problem] = []
-    /// How many fields and entries can still be read.
+    /// The remaining number of fields and entries that may be read.
     private var budget = 1_000_000
 
     init(_ archive: KeyedArchive) { self.archive = archive }
 
-    /// The element `model`; `nil` if the archive holds another thing.
+    /// The element `model`; `nil` if the archived object is not a model.
     mutating func root() -> ModelElement? {
         guard let model = archive.object(archive.root), model.className == "NSManagedObjectModel" else { return nil }
         var root = ModelElement(.model)
@@ -63,7 +63,7 @@ struct CompiledModelReader {
         }
         guard spend(properties.count, on: element) else { return element }
         element.children = properties.sorted { $0.0 < $1.0 }.map { property($0.1, name: $0.0, of: name) }
-        // Older compilers wrote indexes over several properties here only.
+        // Older compilers wrote indexes over several properties in `NSCompoundIndexes` only.
         if let indexes = fields["NSFetchIndexDescriptions"] {
             element.children += archive.items(indexes).compactMap { index($0) }
         } else {
@@ -79,7 +79,7 @@ struct CompiledModelReader {
         return element
     }
 
-    /// The names of the properties that superentities have: whether an entity repeats them depends on the compiler.
+    /// The names of inherited properties: it depends on the compiler whether an entity repeats them.
     private func inheritedNames(of entity: KeyedArchive.Object) -> Set<String> {
         var names: Set<String> = []
         var line: Set<Int> = [entity.number]
@@ -152,7 +152,7 @@ struct CompiledModelReader {
         return element
     }
 
-    /// The text of a default in a model file; `nil` if it is of a class that is not read.
+    /// The text of a default in a model file; `nil` if the default is of a class that this reader does not know.
     private func defaultText(_ field: KeyedArchive.Value, _ type: AttributeType) -> String? {
         var value = field
         if case .reference(let number) = field {
@@ -203,7 +203,7 @@ struct CompiledModelReader {
         return element
     }
 
-    /// An index; `nil` for one that stands for `indexed` at its only attribute, which says so itself.
+    /// An index; `nil` if it has the name of its only attribute, because that attribute's `indexed` flag implies it.
     private mutating func index(_ field: KeyedArchive.Value) -> ModelElement? {
         guard let object = archive.object(field) else { return nil }
         let name = archive.text(object.fields["NSIndexName"]) ?? ""
@@ -230,7 +230,7 @@ struct CompiledModelReader {
 
     // What entities and properties have in common
 
-    /// Notes the former name, where it is another one, and the modifier of the hash.
+    /// Sets the former name, if it differs, and the version hash modifier.
     private func nameFormerly(_ object: KeyedArchive.Object, name: String, in element: inout ModelElement) {
         if let former = archive.text(object.fields["NSRenamingIdentifier"]), former != name {
             element["elementID"] = former
@@ -253,18 +253,18 @@ struct CompiledModelReader {
         if !sorted.isEmpty { element.children.append(ModelElement(.userInfo, children: sorted)) }
     }
 
-    /// Keeps the names of fields that nothing here reads.
+    /// Keeps the names of fields that this reader does not know.
     private func keepUnknown(_ object: KeyedArchive.Object, in element: inout ModelElement, known: Set<String>) {
         for name in object.fields.keys.sorted() where !known.contains(name) && element[name] == nil {
             let field = object.fields[name]
-            // What is empty asks for nothing.
+            // An empty list has no effect, so it is not kept.
             if let list = archive.object(field), list.fields["NS.objects"] == .array([]) { continue }
             if field == .boolean(false) { continue }
             element[name] = "?"
         }
     }
 
-    /// Whether that many more fields can be read.
+    /// Subtracts `count` from the budget; reports a problem if the budget is exceeded.
     private mutating func spend(_ count: Int, on element: ModelElement) -> Bool {
         guard budget >= 0 else { return false }
         budget -= count

@@ -1,7 +1,7 @@
-// The table of objects in a keyed archive: each is a value, or an object of a class with named fields.
+// The table of objects in a keyed archive: each is a plain value, or an object of a class with named fields.
 //
 // Invariants
-//   1. Objects are followed one step at a time, by number: archives go round in circles, and no reader here does.
+//   1. References are followed one step at a time, by number: archives contain cycles, and no method here recurses.
 
 /// A keyed archive.
 struct KeyedArchive {
@@ -9,22 +9,22 @@ struct KeyedArchive {
 
     /// An object of a class.
     struct Object {
-        /// The number in the archive.
+        /// The object's number in the archive.
         let number: Int
         let className: String
-        /// The fields by name, `$class` left out; references to nothing are left out too.
+        /// The fields by name, without `$class` and without references to the null object.
         let fields: [String: Value]
     }
 
     private let list: BinaryPropertyList
-    /// The objects of the archive, as numbers in the list.
+    /// The objects of the archive, as numbers in the property list.
     private let numbers: [Int]
-    /// For each of them what it is, if it is an object of a class: each is taken apart once, however often it is named.
+    /// The decoded object for each of them, `nil` for a plain value; each is decoded once.
     private let objects: [Object?]
     /// The number of the object that was archived.
     let root: Int
 
-    /// The archive in a property list; `nil` if the list is none.
+    /// The archive in a property list; `nil` if the list is not a keyed archive.
     init?(_ list: BinaryPropertyList) {
         self.list = list
         let top = Self.strings(list, list.top)
@@ -50,12 +50,12 @@ struct KeyedArchive {
         }
     }
 
-    /// The value of the object with this number in the archive.
+    /// The value of the object with this number; `.null` if there is none.
     func value(_ number: Int) -> Value {
         numbers.indices.contains(number) ? list.objects[numbers[number]] : .null
     }
 
-    /// The object with this number; `nil` if it is a plain value.
+    /// The object with this number; `nil` if it is a plain value or there is none.
     func object(_ number: Int) -> Object? { objects.indices.contains(number) ? objects[number] : nil }
 
     /// The object that a field refers to.
@@ -73,15 +73,15 @@ struct KeyedArchive {
         }
     }
 
-    /// The items of an array or set that a field refers to, as fields.
+    /// The items of the array or set that a field refers to.
     func items(_ field: Value?) -> [Value] {
         guard let object = object(field), case .array(let items)? = object.fields["NS.objects"] else { return [] }
         return items.map { list.objects[$0] }
     }
 
-    /// The keys and values of a dictionary that a field refers to, as fields.
+    /// The keys and values of the dictionary that a field refers to.
     ///
-    /// A dictionary with known keys has these in an object of their own.
+    /// A dictionary with a key set that is known in advance keeps its keys in a separate object.
     func entries(_ field: Value?) -> [(key: Value, value: Value)] {
         guard let object = object(field) else { return [] }
         if let values = object.fields["values"], let mapping = self.object(object.fields["searchMapping"]) {
@@ -91,13 +91,13 @@ struct KeyedArchive {
         return Array(zip(keys.map { list.objects[$0] }, items(field)))
     }
 
-    /// Whether a field refers to the object that stands for nothing.
+    /// Whether a field refers to the null object.
     private static func isNothing(_ field: Value, _ list: BinaryPropertyList, _ numbers: [Int]) -> Bool {
         guard case .reference(let number) = field, numbers.indices.contains(number) else { return false }
         return list.objects[numbers[number]] == .string("$null")
     }
 
-    /// The entries of a dictionary whose keys are texts.
+    /// The entries of a dictionary whose keys are strings; the values are numbers in the list.
     private static func strings(_ list: BinaryPropertyList, _ index: Int) -> [String: Int] {
         guard case .dictionary(let keys, let values) = list.objects[index] else { return [:] }
         var entries: [String: Int] = [:]

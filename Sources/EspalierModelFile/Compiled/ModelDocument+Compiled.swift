@@ -5,14 +5,14 @@ public import FoundationEssentials
 extension ModelDocument {
     /// Reads a compiled model, as Core Data archives it.
     ///
-    /// The compiler drops what only the editor needs, and the order of entities and properties. Predicates, named
-    /// requests and parts of composites are not read. What is there and not understood is kept under its name, so that
-    /// making a model is refused by ``ModelFeature/unknownAttributes``.
+    /// The compiler drops data that only the editor needs, and the order of entities and properties. Predicates, named
+    /// requests and parts of composites are not read. Fields that this reader does not know are kept by name, so making
+    /// a model of the document is refused with ``ModelFeature/unknownAttributes``.
     ///
     /// - Parameters:
     ///   - compiled: The bytes of the file.
-    ///   - path: What messages call the file.
-    /// - Throws: `ModelFileError` if the bytes are no archive of a model, or more than is read.
+    ///   - path: The name of the file in messages.
+    /// - Throws: `ModelFileError` if the bytes are not an archive of a model, or exceed a limit.
     /// - Complexity: O(bytes).
     public init(compiled: Data, path: String = "the compiled model") throws(ModelFileError) {
         guard compiled.count <= Self.byteCountMax else { throw Self.tooLarge(path: path, byteCount: compiled.count) }

@@ -1,33 +1,34 @@
-// What a model document means to Espalier: descriptions of entities, and the list of what they leave out.
+// The meaning of a model document for Espalier: descriptions of entities, and the list of features that they leave out.
 //
 // Invariants
-//   1. Nothing is left out in silence: what a model cannot say and the store does not do stands in `unsupported`.
-//   2. What is for tools only, such as places in a drawing and marks for search, stays in the document and is no loss.
+//   1. Nothing is left out silently: `unsupported` lists every feature that a model cannot express or the store does
+//      not support.
+//   2. Data for tools only, such as places in a drawing and marks for search, stays in the document and is not listed.
 
 public import EspalierModel
 
-/// The parts of a model that a document describes.
+/// The parts of a model, as a document describes them.
 public struct ModelConversion: Sendable {
     /// The entities, in the order of the document.
     public var entities: [EntityDescription]
-    /// The name of the version; empty if it has none.
+    /// The version identifier of the document; empty if it has none.
     public var versionIdentifiers: [String]
     /// The configurations, in the order of the document.
     public var configurations: [ConfigurationDescription]
-    /// The requests, in the order of the document.
+    /// The request templates, in the order of the document.
     public var fetchRequestTemplates: [FetchRequestTemplate]
-    /// What the document asks for and the model does not do, each with its line and its element.
+    /// The features that the document uses and the model lacks, each with line and element.
     public let unsupported: [ModelFileError.Problem]
-    /// Where entities and properties stand.
+    /// The lines and labels of entities and properties.
     let places: ModelPlaces
 
-    /// The features that stand in `unsupported`.
+    /// The distinct features in `unsupported`.
     public var unsupportedFeatures: Set<ModelFeature> {
         Set(unsupported.compactMap { if case .unsupported(let feature) = $0.kind { feature } else { nil } })
     }
 }
 
-/// The lines of a document's entities and properties, for problems that are found in descriptions.
+/// The lines and labels of a document's entities and properties, for problems found in their descriptions.
 struct ModelPlaces: Sendable {
     let path: String
     private var lines: [String: Int] = [:]
@@ -35,7 +36,7 @@ struct ModelPlaces: Sendable {
 
     init(path: String) { self.path = path }
 
-    /// Notes where an entity stands, or a property of it; of several of one name the first.
+    /// Notes the place of an entity or of one of its properties; of several with one name, the first.
     mutating func note(_ element: ModelElement, entity: String, property: String? = nil) {
         let key = Self.key(entity, property)
         guard labels[key] == nil else { return }
@@ -43,11 +44,11 @@ struct ModelPlaces: Sendable {
         lines[key] = element.line
     }
 
-    /// The problems of descriptions as problems of the file.
+    /// Converts problems of descriptions to problems at places of the file.
     func located(_ error: ModelError) -> ModelFileError {
         let problems = error.problems.map { problem -> ModelFileError.Problem in
             guard let entity = problem.entity else { return .init(.invalidModel, element: "model", problem.message) }
-            // A part of a composite is called by its path.
+            // The property of a part of a composite is a dotted path.
             let property = problem.property.map { String($0.prefix { $0 != "." }) }
             let known = [Self.key(entity, property), Self.key(entity, nil)].first { labels[$0] != nil }
             guard let known else { return .init(.invalidModel, element: "entity '\(entity)'", problem.message) }
@@ -64,10 +65,11 @@ extension ManagedObjectModel {
     /// The model that a document describes.
     ///
     /// - Parameters:
-    ///   - document: What a model file says.
-    ///   - ignoredFeatures: What the application can do without. ``ModelFeature`` says for each what happens instead.
-    /// - Throws: `ModelFileError` with each problem of the model, or with each feature that Espalier does not have and
-    ///   that is not ignored.
+    ///   - document: The content of a model file.
+    ///   - ignoredFeatures: The features that the application does not need. ``ModelFeature`` says for each what
+    ///     happens instead.
+    /// - Throws: `ModelFileError` with each problem of the model, or with each feature that Espalier does not support
+    ///   and that is not ignored.
     public convenience init(
         _ document: ModelDocument, ignoring ignoredFeatures: Set<ModelFeature> = []
     ) throws(ModelFileError) {

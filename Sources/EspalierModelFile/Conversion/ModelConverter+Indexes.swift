@@ -1,9 +1,9 @@
-// Indexes of both forms that files have, under names that are unique within each hierarchy.
+// Converts both forms of indexes in model files, with names that are unique within each hierarchy.
 
 import EspalierModel
 
 extension ModelConverter {
-    /// The index that `fetchIndex` describes; `nil` if it is of a kind that there is not.
+    /// The index that a `fetchIndex` describes; `nil`, and a note, if it is of an unsupported kind.
     mutating func index(_ element: ModelElement, of entity: ModelElement) -> EntityDescription.Index? {
         var special: String?
         if element.text("partialIndexPredicate") != nil { special = "has a condition" }
@@ -27,7 +27,7 @@ extension ModelConverter {
             })
     }
 
-    /// The indexes of an older file, which have no names there.
+    /// The indexes of an older file, in which they have no names.
     mutating func compoundIndexes(_ element: ModelElement, of entity: String) -> [EntityDescription.Index] {
         element.children.enumerated().map { number, index in
             EntityDescription.Index(
@@ -35,9 +35,10 @@ extension ModelConverter {
         }
     }
 
-    /// Gives indexes that have the name of another one in their hierarchy the name of their entity too.
+    /// Appends the entity's name to each index name that another index of the hierarchy has.
     ///
-    /// Files let each entity name its indexes as it likes; in a model, subentities have those of their superentities.
+    /// In files the index names of each entity are independent; in a model, subentities inherit the indexes of their
+    /// superentities.
     mutating func nameIndexes() {
         let indexByName = Dictionary(
             entities.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -60,7 +61,7 @@ extension ModelConverter {
         }
     }
 
-    /// `name` with `_` for each character that no name of a model can have.
+    /// `name` with `_` in place of each character that a model's names cannot contain.
     private static func identifier(_ name: String) -> String {
         var result = ""
         for scalar in name.unicodeScalars { result.unicodeScalars.append(scalar.continuesName ? scalar : "_") }

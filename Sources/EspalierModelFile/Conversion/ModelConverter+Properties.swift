@@ -1,4 +1,4 @@
-// Attributes with types, defaults and parts of composites; relationships with inverse, counts and rules.
+// Converts attributes with types, defaults and parts of composites, and relationships with inverses, counts and rules.
 
 import EspalierModel
 

@@ -1,16 +1,16 @@
 // Makes descriptions of a model document's entities, configurations and requests.
 //
 // Invariants
-//   1. Work and memory are bounded by the document: entities, depth of inheritance and parts of composites are limited,
-//      for composites may name each other.
+//   1. Work and memory are bounded by the document. Entities, inheritance depth and parts of composites are limited,
+//      because composites can refer to each other.
 // Not here: properties (ModelConverter+Properties), constraints and indexes (ModelConverter+Indexes).
 
 import EspalierModel
 
 extension ModelDocument {
-    /// What the document means to Espalier, and what of it Espalier does not do.
+    /// The meaning of the document for Espalier, including its unsupported features.
     ///
-    /// Whether the descriptions hold together is judged when a model is made of them.
+    /// This method does not check that the descriptions are consistent; making a model of them does.
     ///
     /// - Throws: `ModelFileError` with each element and value that has no meaning.
     public func conversion() throws(ModelFileError) -> ModelConversion {
@@ -34,17 +34,17 @@ extension ModelDocument {
 }
 
 struct ModelConverter {
-    /// How many entities a model can have.
+    /// The maximum number of entities of a model.
     static let entityCountMax = 4_096
-    /// How many superentities an entity can have.
+    /// The maximum number of levels of inheritance.
     static let inheritanceDepthMax = 64
-    /// How deep composites can lie in each other: as deep as a model takes them.
+    /// The maximum nesting of composites, which is that of a model.
     static let compositeDepthMax = 8
 
     let root: ModelElement
     /// The composite types by name.
     let composites: [String: ModelElement]
-    /// How many parts of composites can still be made.
+    /// The remaining number of parts of composites that may be made.
     var compositePartBudget = XMLReader.elementCountMax
 
     var entities: [EntityDescription] = []
@@ -128,7 +128,9 @@ struct ModelConverter {
                 returnsObjectsAsFaults: flag("returnObjectsAsFaults", "returnsObjectsAsFaults")))
     }
 
-    /// Whether no entity inherits through too many others; one that inherits from itself is found in the descriptions.
+    /// Whether no entity inherits through too many others.
+    ///
+    /// An entity that inherits from itself is reported later, when a model is made of the descriptions.
     private mutating func isInheritanceBounded(_ elements: [ModelElement]) -> Bool {
         let parents = Dictionary(
             elements.map { ($0["name"] ?? "", $0["parentEntity"]) }, uniquingKeysWith: { first, _ in first })
@@ -170,7 +172,7 @@ struct ModelConverter {
         report(.invalidModel, composite, "there is another composite of this name; rename one of them")
     }
 
-    /// The application's own texts.
+    /// The application's own texts; reports keys that occur twice.
     mutating func userInfo(of element: ModelElement, in path: [ModelElement]) -> [String: String] {
         var texts: [String: String] = [:]
         for entry in element.children(.userInfo).flatMap(\.children) {
@@ -187,7 +189,7 @@ struct ModelConverter {
         unsupported.append(problem(.unsupported(feature), element, in: path, message))
     }
 
-    /// Beyond the limit each feature is noted at least once.
+    /// Whether a feature was noted: beyond the limit of problems, each feature is still noted once.
     private func hasNoted(_ feature: ModelFeature) -> Bool { unsupported.contains { $0.kind == .unsupported(feature) } }
 
     mutating func report(
@@ -206,6 +208,6 @@ struct ModelConverter {
 }
 
 extension ModelElement {
-    /// The value of an attribute, `nil` if it is empty too: editors leave empty fields behind.
+    /// The value of an attribute; `nil` also if it is empty, because editors keep empty attributes.
     func text(_ name: String) -> String? { self[name].flatMap { $0.isEmpty ? nil : $0 } }
 }

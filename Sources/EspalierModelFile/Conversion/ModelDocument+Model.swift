@@ -1,8 +1,8 @@
-// Model documents made of models: what an application described in code, as the model editor would have saved it.
+// Makes a document of a model that an application described in code, as the model editor would have saved it.
 //
 // Invariants
-//   1. The document means the model: its conversion gives equal descriptions, configurations and requests.
-//   2. What files have no words for is refused by name, and nothing of it is left out.
+//   1. The conversion of the document gives descriptions, configurations and requests equal to those of the model.
+//   2. Each part of the model that files cannot express is refused by name; no part is omitted.
 
 public import EspalierModel
 
@@ -11,9 +11,9 @@ extension ModelDocument {
     ///
     /// - Parameters:
     ///   - model: A model, described in code or read from a file.
-    ///   - path: What messages call the document.
+    ///   - path: The name of the document in messages.
     /// - Throws: `ModelFileError` for defaults of bytes and composites, attributes of type object ID, and more than one
-    ///   name of the version: files have no words for them.
+    ///   version identifier: files cannot express them.
     public init(_ model: ManagedObjectModel, path: String = "the model document") throws(ModelFileError) {
         var writer = ModelDescriptionWriter()
         let root = writer.root(model)
@@ -84,7 +84,7 @@ private struct ModelDescriptionWriter {
         return element
     }
 
-    /// An attribute; `type` is what the names of its composite types begin with.
+    /// The element of an attribute; the names of its composite types begin with `type`.
     private mutating func attribute(
         _ attribute: AttributeDescription, in place: String, type: String
     ) -> ModelElement {
@@ -113,7 +113,7 @@ private struct ModelDescriptionWriter {
         return element
     }
 
-    /// Adds the composite type of an attribute; its name.
+    /// Adds the composite type of an attribute, and returns its name.
     private mutating func composite(_ attribute: AttributeDescription, _ label: String, type: String) -> String {
         let stem = type + attribute.name.prefix(1).uppercased() + attribute.name.dropFirst()
         var (name, number) = (stem, 2)

@@ -1,7 +1,7 @@
-// Types, rules and values under the names and texts of model files, in both directions.
+// The names of types and rules and the texts of values in model files, in both directions.
 //
 // Invariants
-//   1. A value that goes into a file comes out equal.
+//   1. A value that is written to a file and read again is equal.
 
 import EspalierModel
 import FoundationEssentials
@@ -14,16 +14,16 @@ extension AttributeType {
         (.composite, "Composite"),
     ]
 
-    /// The type that files call `name`.
+    /// The type with the name `name` in files.
     init?(modelFileName name: String) {
         guard let type = Self.modelFileNames.first(where: { $0.1 == name })?.0 else { return nil }
         self = type
     }
 
-    /// The name in files; `nil` if they have none.
+    /// The name in files; `nil` if the type has none.
     var modelFileName: String? { Self.modelFileNames.first { $0.0 == self }?.1 }
 
-    /// The value of this type that a file writes as `text`; `nil` if it is none.
+    /// The value of this type that a file writes as `text`; `nil` if there is none.
     func value(modelFileText text: String) -> AttributeValue? {
         switch self {
         case .string: .string(text)
@@ -48,7 +48,7 @@ extension AttributeType {
 }
 
 extension AttributeValue {
-    /// The text of a default in files; `nil` if files cannot say it.
+    /// The text of a default in files; `nil` if files cannot express it.
     var modelFileText: String? {
         switch self {
         case .integer(let value): "\(value)"
@@ -66,7 +66,7 @@ extension AttributeValue {
 }
 
 extension Decimal {
-    /// The number that plain digits write; `nil` for exponents, and for more digits than any decimal has.
+    /// The number in plain decimal notation; `nil` for exponents, and if the number is not finite or too large.
     fileprivate init?(modelFileText text: String) {
         guard text.utf8.count <= 200, Double(text) != nil,
             text.utf8.allSatisfy({ (0x30...0x39).contains($0) || "+-.".utf8.contains($0) }),
@@ -81,12 +81,12 @@ extension DeleteRule {
         (.nullify, "Nullify"), (.cascade, "Cascade"), (.deny, "Deny"), (.noAction, "No Action"),
     ]
 
-    /// The rule that files call `name`.
+    /// The rule with the name `name` in files.
     init?(modelFileName name: String) {
         guard let rule = Self.modelFileNames.first(where: { $0.1 == name })?.0 else { return nil }
         self = rule
     }
 
-    /// The name in files.
+    /// The name of the rule in files.
     var modelFileName: String { Self.modelFileNames.first { $0.0 == self }?.1 ?? "Nullify" }
 }

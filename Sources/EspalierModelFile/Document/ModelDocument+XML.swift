@@ -1,15 +1,15 @@
-// Documents as XML, in the layout of the model editor's files.
+// Writes documents as XML, in the layout of the model editor's files.
 //
 // Invariants
-//   1. The same document always gives the same bytes: order is the document's, four spaces a level, no line end at the
-//      end of the file.
+//   1. The same document always gives the same bytes: the order is that of the document, each level is indented by four
+//      spaces, and the file does not end with a line break.
 
 public import FoundationEssentials
 
 extension ModelDocument {
     /// The bytes of the file `contents`.
     ///
-    /// - Throws: `ModelFileError` for a character that no XML can hold, and for a name that no XML can have.
+    /// - Throws: `ModelFileError` for a character or a name that XML does not allow.
     /// - Complexity: O(bytes).
     public func xml() throws(ModelFileError) -> Data {
         var writer = ModelXMLWriter()
@@ -23,7 +23,9 @@ private struct ModelXMLWriter {
     var text = "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
     var problems: [ModelFileError.Problem] = []
 
-    /// Elements of documents that were read lie at most `XMLReader.depthMax` deep; what code made deeper is refused.
+    /// Writes an element with its children.
+    ///
+    /// A document that was read is at most `XMLReader.depthMax` deep; a deeper one that was made in code is refused.
     mutating func write(_ element: ModelElement, depth: Int, labels: [String]) {
         let labels = depth == 0 ? [] : labels + [element.label]
         guard depth < XMLReader.depthMax else {

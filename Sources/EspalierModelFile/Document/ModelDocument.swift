@@ -1,29 +1,29 @@
-// A model file as a value: everything that it says, in its order.
+// A model file as a value: its complete content, in file order.
 //
 // Invariants
-//   1. A document that was read consists of known elements at their places, with known values; attributes of unknown
-//      names are kept as they are.
-//   2. Reading what was written gives an equal document. Comments and white space between elements are not kept.
-// Not here: what the document means (Conversion); folders and versions (Files).
+//   1. A document that was read consists of known elements at valid places, with valid values. Attributes with unknown
+//      names are kept unchanged.
+//   2. Reading a written document gives an equal document. Comments and white space between elements are not kept.
+// Not here: the meaning of the document (Conversion); folders and versions (Files).
 
 public import FoundationEssentials
 import EspalierModel
 
-/// What one model file says.
+/// The content of one model file.
 ///
-/// A document is the file's mirror: all elements and attributes, in their order. ``ModelDocument/conversion()`` makes
+/// A document mirrors the file: all elements and attributes, in their order. ``ModelDocument/conversion()`` makes
 /// descriptions of it, and ``ModelDocument/init(_:path:)`` makes the document of a model.
 public struct ModelDocument: Sendable {
-    /// The element `model`, which has all others in it.
+    /// The element `model`, which contains all others.
     public var root: ModelElement
-    /// Where it was read, for the messages of errors.
+    /// The path of the file, for error messages.
     public let path: String
 
-    /// A document made in code.
+    /// Makes a document from an element.
     ///
     /// - Parameters:
     ///   - root: The element `model`.
-    ///   - path: What messages call the document.
+    ///   - path: The name of the document in messages.
     public init(root: ModelElement, path: String = "the model document") {
         (self.root, self.path) = (root, path)
     }
@@ -32,7 +32,7 @@ public struct ModelDocument: Sendable {
     ///
     /// - Parameters:
     ///   - xml: The bytes of the file `contents`.
-    ///   - path: What messages call the file.
+    ///   - path: The name of the file in messages.
     /// - Throws: `ModelFileError`: the first breach of XML, or every element and value that no model file has.
     /// - Complexity: O(bytes); files of more than 16 MiB, 65,536 elements or 4,096 children of one are refused.
     public init(xml: Data, path: String = "the model file") throws(ModelFileError) {
@@ -57,7 +57,7 @@ public struct ModelDocument: Sendable {
         self.init(root: root, path: path)
     }
 
-    /// The greatest file that is read, in bytes; the files of large applications have less than 1 MiB.
+    /// The size of the largest file that is read, in bytes; the files of large applications have less than 1 MiB.
     static let byteCountMax = 16 << 20
 
     static func tooLarge(path: String, byteCount: Int) -> ModelFileError {
@@ -75,14 +75,14 @@ public struct ModelDocument: Sendable {
 }
 
 extension ModelDocument: Hashable {
-    /// Whether both say the same, wherever they were read.
+    /// Whether the contents are equal; paths and lines are ignored.
     public static func == (left: ModelDocument, right: ModelDocument) -> Bool { left.root == right.root }
 
-    /// Hashes what the document says.
+    /// Hashes the content, not the path.
     public func hash(into hasher: inout Hasher) { hasher.combine(root) }
 }
 
-/// Turns XML into elements of a model file, and notes what has no place in one.
+/// Converts XML to elements of a model file, and notes elements that model files do not have.
 private struct ModelElementReader {
     private(set) var problems: [ModelFileError.Problem] = []
 
@@ -97,7 +97,9 @@ private struct ModelElementReader {
         return read(element, as: .model)
     }
 
-    /// The depth of XML is limited, so recursion is.
+    /// Converts an element and its children.
+    ///
+    /// The recursion is bounded by `XMLReader.depthMax`.
     private mutating func read(_ element: XMLElement, as kind: ModelElement.Kind) -> ModelElement {
         var result = ModelElement(
             kind, element.attributes.map { .init($0.name, $0.value) }, children: [], line: element.line)
@@ -125,6 +127,6 @@ private struct ModelElementReader {
 }
 
 extension String {
-    /// The text, or its beginning if it is too long for a message.
+    /// The text, or its first 80 characters if it is longer.
     var shortened: String { count <= 80 ? self : prefix(80) + "…" }
 }

@@ -1,11 +1,11 @@
 // One element of a model file as a value: its kind, its attributes in order, its children in order.
 //
 // Invariants
-//   1. The line is where the element was read, and no part of what it says: elements of different lines can be equal.
+//   1. The line of an element is not part of its value: elements from different lines can be equal.
 
 /// An element of a model file.
 public struct ModelElement: Sendable {
-    /// What an element describes; the raw value is its name in the file.
+    /// The kinds of elements; the raw value is the element's name in the file.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// The model as a whole.
         case model
@@ -15,11 +15,11 @@ public struct ModelElement: Sendable {
         case attribute
         /// A relationship of an entity.
         case relationship
-        /// A request that looks like a property of an entity.
+        /// A request that appears as a property of an entity.
         case fetchedProperty
         /// A request of the model, or of a fetched property.
         case fetchRequest
-        /// A named choice of entities.
+        /// A named selection of entities.
         case configuration
         /// An entity of a configuration.
         case memberEntity
@@ -29,25 +29,25 @@ public struct ModelElement: Sendable {
         case fetchIndexElement
         /// The uniqueness constraints of an entity.
         case uniquenessConstraints
-        /// One of them.
+        /// One uniqueness constraint.
         case uniquenessConstraint
-        /// A property that takes part in one of them.
+        /// A property of a uniqueness constraint.
         case constraint
-        /// The indexes of an entity in older files.
+        /// The indexes of an entity, in older files.
         case compoundIndexes
-        /// One of them.
+        /// One index, in older files.
         case compoundIndex
-        /// A property that takes part in one of them.
+        /// A property of an index, in older files.
         case index
         /// A type of composite attributes.
         case composite
-        /// Texts of the application's own.
+        /// The application's own texts for a part of the model.
         case userInfo
-        /// One of them.
+        /// One of these texts.
         case entry
-        /// Where entities lie in the editor's drawing.
+        /// The positions of entities in the editor's drawing.
         case elements
-        /// Where one of them lies.
+        /// The position of one entity.
         case element
     }
 
@@ -55,23 +55,23 @@ public struct ModelElement: Sendable {
     public struct Attribute: Sendable, Hashable {
         /// Its name.
         public let name: String
-        /// Its value, with all references replaced.
+        /// Its value, with all references replaced by their characters.
         public var value: String
 
-        /// An attribute.
+        /// Makes an attribute.
         public init(_ name: String, _ value: String) { (self.name, self.value) = (name, value) }
     }
 
-    /// What it describes.
+    /// The kind of the element.
     public let kind: Kind
     /// Its attributes, in the order of the file.
     public var attributes: [Attribute]
-    /// The elements in it, in the order of the file.
+    /// The child elements, in the order of the file.
     public var children: [ModelElement]
-    /// The line that it was read in, from 1; `nil` if it was made in code.
+    /// The line on which the element begins, from 1; `nil` if it was made in code.
     public let line: Int?
 
-    /// An element made in code.
+    /// Makes an element in code.
     public init(_ kind: Kind, _ attributes: [Attribute] = [], children: [ModelElement] = []) {
         self.init(kind, attributes, children: children, line: nil)
     }
@@ -80,7 +80,9 @@ public struct ModelElement: Sendable {
         (self.kind, self.attributes, self.children, self.line) = (kind, attributes, children, line)
     }
 
-    /// The value of an attribute, `nil` if it is not there; a new one comes last.
+    /// The value of an attribute; `nil` if it is missing.
+    ///
+    /// A new attribute is appended.
     public subscript(_ name: String) -> String? {
         get { attributes.first { $0.name == name }?.value }
         set {
@@ -95,7 +97,7 @@ public struct ModelElement: Sendable {
     /// The children of one kind.
     public func children(_ kind: Kind) -> [ModelElement] { children.filter { $0.kind == kind } }
 
-    /// `entity 'Person'`: what it describes, with the name that it has in the file.
+    /// The kind with the element's name in the file, such as `entity 'Person'`.
     var label: String {
         let name = self["name"] ?? self["property"] ?? self["value"] ?? self["key"]
         return kind.rawValue + (name.map { " '\($0)'" } ?? "")
@@ -103,12 +105,12 @@ public struct ModelElement: Sendable {
 }
 
 extension ModelElement: Hashable {
-    /// Whether both say the same, wherever they were read.
+    /// Whether kind, attributes and children are equal; lines are ignored.
     public static func == (left: ModelElement, right: ModelElement) -> Bool {
         left.kind == right.kind && left.attributes == right.attributes && left.children == right.children
     }
 
-    /// Hashes what the element says.
+    /// Hashes kind, attributes and children.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(kind)
         hasher.combine(attributes)

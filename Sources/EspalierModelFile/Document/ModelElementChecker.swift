@@ -1,21 +1,23 @@
-// Finds what no model file can say in a tree of elements: places, missing attributes, values without meaning.
+// Checks a tree of elements against the rules of model files: places, missing attributes, invalid values.
 //
 // Invariants
-//   1. Attributes of unknown names are no problem: they are kept, and named when a model is made of the document.
+//   1. Attributes with unknown names are not a problem here: they are kept, and reported when a model is made of the
+//      document.
 
 import EspalierModel
 
 struct ModelElementChecker {
-    /// More problems than anybody reads are not kept.
+    /// The maximum number of problems kept.
     static let problemCountMax = 100
 
     private(set) var problems: [ModelFileError.Problem] = []
-    /// The labels of the elements that are being looked at.
+    /// The labels of the elements on the path to the current one.
     private var labels: [String] = []
 
-    /// Looks at an element and at all that is in it.
+    /// Checks an element and its descendants.
     ///
-    /// Elements lie no deeper than their rules allow, which is 4 levels: what is misplaced is not looked into.
+    /// The recursion is at most as deep as the rules allow, which is 4 levels: misplaced elements are not checked
+    /// further.
     mutating func check(_ element: ModelElement) {
         if element.kind != .model { labels.append(element.label) }
         defer { if element.kind != .model { labels.removeLast() } }

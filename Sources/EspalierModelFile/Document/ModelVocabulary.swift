@@ -1,13 +1,15 @@
-// The words of model files: which elements lie in which, what attributes they have, and what these can say.
+// The vocabulary of model files: the allowed children and attributes of each kind of element, and the values of those
+// attributes.
 //
 // Invariants
-//   1. A word stands here once, whatever version of the editor wrote it; older ones keep being read.
+//   1. Each word appears here once, no matter which version of the editor writes it; words of older versions stay
+//      readable.
 
-/// What the value of an attribute has to be.
+/// The values that an attribute allows.
 enum ModelWord: Equatable {
     /// Any text.
     case text
-    /// Any text but the empty one.
+    /// Any nonempty text.
     case name
     /// `YES` or `NO`.
     case flag
@@ -18,7 +20,7 @@ enum ModelWord: Equatable {
     /// One of these texts.
     case choice([String])
 
-    /// Whether `value` is one.
+    /// Whether `value` is allowed.
     func allows(_ value: String) -> Bool {
         switch self {
         case .text: true
@@ -30,7 +32,7 @@ enum ModelWord: Equatable {
         }
     }
 
-    /// What would be right.
+    /// A description of the allowed values.
     var expectation: String {
         switch self {
         case .text: "any text is right"
@@ -43,29 +45,29 @@ enum ModelWord: Equatable {
     }
 }
 
-/// What an element of one kind can hold.
+/// The allowed content of one kind of element.
 struct ModelElementRule {
     /// The attributes, by name.
     var attributes: [String: ModelWord] = [:]
-    /// The attributes that it cannot be without.
+    /// The attributes that must be present.
     var required: Set<String> = []
-    /// The kinds of its children.
+    /// The kinds of elements that are allowed as children.
     var children: Set<ModelElement.Kind> = []
 }
 
 extension ModelElement.Kind {
-    /// Kinds that an element has at most once.
+    /// The kinds of which an element may have at most one child.
     static let singular: Set<ModelElement.Kind> = [.userInfo, .uniquenessConstraints, .compoundIndexes, .elements]
 
-    /// The types of attributes, as files name them.
+    /// The names of attribute types in files.
     static let attributeTypes = [
         "Integer 16", "Integer 32", "Integer 64", "Decimal", "Double", "Float", "String", "Boolean", "Date", "Binary",
         "UUID", "URI", "Transformable", "Composite", "Undefined",
     ]
-    /// The delete rules, as files name them.
+    /// The names of delete rules in files.
     static let deleteRules = ["Nullify", "Cascade", "Deny", "No Action"]
 
-    /// What elements of this kind can hold.
+    /// The allowed content of elements of this kind.
     var rule: ModelElementRule { Self.rules[self] ?? ModelElementRule() }
 
     private static let rules: [ModelElement.Kind: ModelElementRule] = [
@@ -98,7 +100,7 @@ extension ModelElement.Kind {
                     "usesScalarValueType": .flag, "valueTransformerName": .text, "customClassName": .text,
                     "allowsExternalBinaryDataStorage": .flag, "allowsCloudEncryption": .flag, "composite": .name,
                     "derived": .flag, "derivationExpression": .text, "preserveAfterDeletion": .flag,
-                    // Of compiled models, which have rules as predicates.
+                    // In compiled models only, which keep rules as predicates.
                     "validationPredicates": .flag,
                 ], uniquingKeysWith: { first, _ in first }),
             required: ["name"], children: [.userInfo]),
@@ -151,7 +153,7 @@ extension ModelElement.Kind {
             ]),
     ]
 
-    /// What all properties can say.
+    /// The attributes that all properties allow.
     private static let property: [String: ModelWord] = [
         "name": .name, "optional": .flag, "indexed": .flag, "elementID": .text, "versionHashModifier": .text,
         "syncable": .flag, "spotlightIndexingEnabled": .flag, "storedInTruthFile": .flag,

@@ -1,54 +1,55 @@
-// Everything that can be wrong with a model file, with file, line and element.
+// The errors of model files, with file, line and element.
 //
 // Invariants
-//   1. Nothing that reads, converts or writes model files throws anything else.
-//   2. Each problem says what is wrong and what would be right; problems come in the order of the file.
+//   1. All code that reads, converts or writes model files throws only this error.
+//   2. Each problem says what is wrong and what would be right; problems are in file order.
 
-/// Why a model file cannot be read, converted or written, with all the reasons that were found.
+/// The reasons why a model file cannot be read, converted or written, all those that were found.
 public struct ModelFileError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The kinds of problems that programs tell apart.
+    /// The kinds of problems that programs distinguish.
     public enum Kind: Equatable, Sendable {
-        /// There is nothing at the path.
+        /// The path does not exist.
         case notFound
-        /// At the path is a folder where a file has to be, a file where a folder has to be, or neither.
+        /// The item at the path is a folder where a file is required, a file where a folder is required, or neither.
         case wrongKindOfFile
         /// The folder of a model has no file `contents`, or the folder of versions has no version.
         case missingContents
-        /// The system refused to read or write.
+        /// The operating system refused to read or write.
         case inaccessible
-        /// The file, or the model in it, is greater than what is read.
+        /// The file or its model exceeds a limit.
         case tooLarge
         /// The text breaks the rules of XML.
         case malformedXML
-        /// The bytes are no archive of a compiled model.
+        /// The bytes are not an archive of a compiled model.
         case malformedArchive
-        /// A model file has no such element, or not at this place.
+        /// Model files do not have this element, or not at this place.
         case unknownElement
-        /// An element lacks an attribute that it needs.
+        /// An element lacks a required attribute.
         case missingAttribute
-        /// An attribute has a value that it cannot have, such as an unknown type.
+        /// An attribute has an invalid value, such as an unknown type.
         case invalidValue
-        /// Which version is the current one is said twice, or not at all.
+        /// The current version is named twice, or not at all.
         case currentVersion
-        /// The model does not hold together: a name that does not exist, an inheritance that goes round, a name twice.
+        /// The model is inconsistent: an unknown name, a cycle of inheritance, a duplicate name.
         case invalidModel
-        /// The model is another one than the one that a reference means.
+        /// The model is not the one that a reference expects.
         case otherVersion
-        /// The model needs something that Espalier does not do.
+        /// The model uses a feature that Espalier does not support.
         case unsupported(ModelFeature)
-        /// A model file has no words for a part of the model.
+        /// Model files cannot express a part of the model.
         case inexpressible
     }
 
     /// One reason.
     public struct Problem: Equatable, Sendable, CustomStringConvertible {
-        /// What kind of problem it is.
+        /// The kind of the problem.
         public let kind: Kind
-        /// The line in the file, from 1; `nil` if the problem is none of one line.
+        /// The line in the file, from 1; `nil` if the problem does not belong to one line.
         public let line: Int?
-        /// The element, such as `entity 'Person', attribute 'name'`; `nil` if the problem is none of one element.
+        /// The element, such as `entity 'Person', attribute 'name'`; `nil` if the problem does not belong to one
+        /// element.
         public let element: String?
-        /// What is wrong and what would be right.
+        /// A sentence that says what is wrong and what would be right.
         public let message: String
 
         init(_ kind: Kind, line: Int? = nil, element: String? = nil, _ message: String) {
@@ -72,10 +73,10 @@ public struct ModelFileError: Error, Equatable, Sendable, CustomStringConvertibl
         self.init(path: path, problems: [Problem(kind, line: line, message)])
     }
 
-    /// All reasons, one a line if there are several.
+    /// The path and all reasons; one per line if there are several.
     public var description: String { "\(path): \(reasons)" }
 
-    /// The reasons without the path, one a line if there are several.
+    /// The reasons without the path; one per line if there are several.
     package var reasons: String {
         guard problems.count > 1 else { return problems.first?.description ?? "" }
         return "\(problems.count) problems:\n" + problems.map { "  \($0)" }.joined(separator: "\n")

@@ -3,14 +3,14 @@
 import FoundationEssentials
 
 enum CompiledVersions {
-    /// The ending of such folders.
+    /// The path extension of such folders.
     static let pathExtension = "momd"
-    /// The ending of the file of one version.
+    /// The path extension of the file of one version.
     static let versionPathExtension = "mom"
     private static let listName = "VersionInfo.plist"
     private static let currentKey = "NSManagedObjectModel_CurrentVersionName"
 
-    /// The file of the current version: the one that the folder's list names, or the only one.
+    /// The file of the current version: the one that the folder's property list names, or the only one.
     static func current(in folder: URL) throws(ModelFileError) -> URL {
         let ending = ".\(versionPathExtension)"
         let names = try ModelFileSystem.names(in: folder).filter { $0.hasSuffix(ending) }
@@ -39,7 +39,7 @@ enum CompiledVersions {
         return folder.appending(path: name + ending)
     }
 
-    /// The name in the list, which is written as XML or in binary.
+    /// The name in the property list, which is XML or binary.
     private static func currentName(_ url: URL) throws(ModelFileError) -> String? {
         let bytes = Array(try ModelFileSystem.bytes(of: url))
         guard bytes.starts(with: Array("bplist".utf8)) else {

@@ -1,15 +1,15 @@
-// A model by file, by name or at hand, with the checksum that it must have: what a plan of versions refers to (MD-08).
+// A model by file, by name or as an object, with its expected checksum: the unit of a version plan (MD-08).
 
 public import EspalierModel
 public import FoundationEssentials
 
-/// A model that is found when it is needed, and that must have a certain checksum.
+/// A model that is located on demand and must have a given checksum.
 ///
 ///     let old = ManagedObjectModelReference(contentsOf: url, versionChecksum: "8e93e5f98066e10ba11530e1d81513ea")
 ///     let model = try old.resolvedModel()
 ///
-/// The checksum is that of ``EspalierModel/ManagedObjectModel/versionChecksum``: models have the same one if stored
-/// objects of one are stored objects of the other.
+/// The checksum is that of ``EspalierModel/ManagedObjectModel/versionChecksum``: two models have the same one if
+/// objects stored with one can be read with the other.
 public struct ManagedObjectModelReference: Sendable {
     private enum Source: Sendable {
         case model(ManagedObjectModel)
@@ -21,24 +21,26 @@ public struct ManagedObjectModelReference: Sendable {
     public let versionChecksum: String
     private let source: Source
 
-    /// Refers to a model that is at hand.
+    /// Refers to a model object.
     public init(_ model: ManagedObjectModel, versionChecksum: String) {
         (source, self.versionChecksum) = (.model(model), versionChecksum)
     }
 
-    /// Refers to a model file; it is not read before the model is needed.
+    /// Refers to a model file, which is read only when the model is needed.
     public init(contentsOf url: URL, versionChecksum: String) {
         (source, self.versionChecksum) = (.file(url), versionChecksum)
     }
 
-    /// Refers to a model by its name among those of `library`.
+    /// Refers to a model by its name in `library`.
     public init(named name: String, in library: ModelLibrary, versionChecksum: String) {
         (source, self.versionChecksum) = (.name(name, library), versionChecksum)
     }
 
-    /// The model, read each time it is asked for.
+    /// The model.
     ///
-    /// - Throws: `ModelFileError` if it cannot be read, or has another checksum.
+    /// Each call reads it again.
+    ///
+    /// - Throws: `ModelFileError` if the model cannot be read or has another checksum.
     public func resolvedModel(
         ignoring features: Set<ModelFeature> = []
     ) throws(ModelFileError) -> ManagedObjectModel {

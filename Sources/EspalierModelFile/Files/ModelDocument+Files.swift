@@ -1,16 +1,16 @@
-// Model documents in files: folders `NAME.xcdatamodel` with a file `contents`, folders of versions, compiled models.
+// Reads and writes documents on disk: folders `NAME.xcdatamodel` with a file `contents`, folders of versions, compiled
+// models.
 
 public import FoundationEssentials
 
 extension ModelDocument {
-    /// The name of the file in the folder of a model.
+    /// The name of the document file in the folder of a model.
     static let contentsName = "contents"
 
     /// Reads a model file.
-    ///
     /// - Parameter url: A folder `NAME.xcdatamodel`, or the file `contents` in it; a compiled model `NAME.mom`; or a
     ///   folder of versions, `NAME.xcdatamodeld` or `NAME.momd`, of which the current version is read.
-    /// - Throws: `ModelFileError` with all that is wrong.
+    /// - Throws: `ModelFileError` with all problems found.
     public init(contentsOf url: URL) throws(ModelFileError) {
         guard ModelFileSystem.item(at: url) == .folder else {
             try self.init(contents: url)
@@ -28,7 +28,7 @@ extension ModelDocument {
         }
     }
 
-    /// Reads the file in the folder of one model; a folder of versions is none.
+    /// Reads the file in the folder of one model; a folder of versions is refused.
     init(folder url: URL) throws(ModelFileError) {
         let contents = url.appending(path: Self.contentsName)
         if ModelFileSystem.item(at: url) == .folder, ModelFileSystem.item(at: contents) == .nothing {
@@ -50,7 +50,7 @@ extension ModelDocument {
 
     /// Writes the document as the folder of a model, `NAME.xcdatamodel`.
     ///
-    /// - Throws: `ModelFileError` if the document cannot be written as XML, or the system refuses.
+    /// - Throws: `ModelFileError` if the document cannot be expressed as XML, or the system refuses the write.
     public func write(to url: URL) throws(ModelFileError) {
         try ModelFileSystem.write(try xml(), to: url.appending(path: Self.contentsName))
     }

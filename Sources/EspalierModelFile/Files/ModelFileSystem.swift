@@ -1,13 +1,13 @@
-// Model files on disk: what lies at a path, its bytes within bounds, folders in order; each failure with its path.
+// Access to model files on disk: item kinds, bounded reads, sorted folder listings; each error names the path.
 //
 // Invariants
-//   1. Only regular files are read, and none beyond `ModelDocument.byteCountMax`: no device and no pipe makes reading
-//      go on for ever.
+//   1. Only regular files of at most `ModelDocument.byteCountMax` bytes are read, so a device or a pipe cannot make a
+//      read endless.
 
 import FoundationEssentials
 
 enum ModelFileSystem {
-    /// What lies at a path.
+    /// The kind of item at a path.
     enum Item: Equatable {
         case nothing
         case folder
@@ -15,7 +15,7 @@ enum ModelFileSystem {
         case other
     }
 
-    /// What lies at `url`, links followed.
+    /// The kind of item at `url`, with symbolic links resolved.
     static func item(at url: URL) -> Item {
         let path = url.resolvingSymlinksInPath().path
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return .nothing }
@@ -26,7 +26,7 @@ enum ModelFileSystem {
         }
     }
 
-    /// A size as Foundation gives it: in which type of integer differs between its versions.
+    /// Converts a file size from Foundation, whose integer type differs between versions.
     private static func byteCount(_ size: Any?) -> Int {
         switch size {
         case let size as Int: size
@@ -36,7 +36,7 @@ enum ModelFileSystem {
         }
     }
 
-    /// The bytes of a regular file.
+    /// Reads a regular file.
     static func bytes(of url: URL) throws(ModelFileError) -> Data {
         switch item(at: url) {
         case .nothing: throw ModelFileError(path: url.path, .notFound, "there is no such file")
@@ -51,14 +51,14 @@ enum ModelFileSystem {
         }
     }
 
-    /// The names in a folder, ascending.
+    /// The names of the items in a folder, ascending.
     static func names(in folder: URL) throws(ModelFileError) -> [String] {
         do { return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() } catch {
             throw ModelFileError(path: folder.path, .inaccessible, "the folder cannot be read: \(error)")
         }
     }
 
-    /// Writes a file, whole or not at all, into a folder that is made if it is not there.
+    /// Writes a file atomically; creates its folder if it is missing.
     static func write(_ bytes: Data, to url: URL) throws(ModelFileError) {
         do {
             try FileManager.default.createDirectory(

@@ -1,4 +1,4 @@
-// Models by name: those that lie in the folders of an application.
+// The models in the folders of an application, by name.
 
 public import EspalierModel
 public import FoundationEssentials
@@ -8,14 +8,17 @@ public import FoundationEssentials
 ///     let library = try ModelLibrary(folders: [resources])
 ///     let model = try library.model(named: "Shop")
 public struct ModelLibrary: Sendable {
-    /// Where the model of each name lies: in the first folder that has it, a folder of versions before a single model.
+    /// The location of each model by name.
+    ///
+    /// The first folder that has the name wins; within a folder, a folder of versions has precedence over a single
+    /// model.
     public let urls: [String: URL]
     private let folders: [URL]
 
-    /// Looks for model files; none of them is read.
+    /// Searches folders for model files without reading any.
     ///
-    /// - Parameter folders: Folders with `NAME.xcdatamodeld`, `NAME.xcdatamodel`, `NAME.momd` and `NAME.mom` in them,
-    ///   of which the first kind counts where there are several; not looked into further.
+    /// - Parameter folders: Folders that contain `NAME.xcdatamodeld`, `NAME.xcdatamodel`, `NAME.momd` or `NAME.mom`. If
+    ///   a folder has several kinds for one name, the first in this list is used. Subfolders are not searched.
     /// - Throws: `ModelFileError` if a folder cannot be read.
     public init(folders: [URL]) throws(ModelFileError) {
         var urls: [String: URL] = [:]
@@ -41,9 +44,9 @@ public struct ModelLibrary: Sendable {
     /// The names of all models, ascending.
     public var names: [String] { urls.keys.sorted() }
 
-    /// Reads the model called `name`, its current version.
+    /// Reads the current version of the model called `name`.
     ///
-    /// - Throws: `ModelFileError` if there is none, or it cannot be read.
+    /// - Throws: `ModelFileError` if the model does not exist or cannot be read.
     public func model(
         named name: String, ignoring features: Set<ModelFeature> = []
     ) throws(ModelFileError) -> ManagedObjectModel {
@@ -56,9 +59,9 @@ public struct ModelLibrary: Sendable {
         return try ManagedObjectModel(contentsOf: url, ignoring: features)
     }
 
-    /// One model of all that there are, in the order of their names (MD-02).
+    /// The union of all models of the library, in the order of their names (MD-02).
     ///
-    /// - Throws: `ModelFileError` if one cannot be read, or two describe something differently.
+    /// - Throws: `ModelFileError` if a model cannot be read, or two models describe an entity differently.
     public func mergedModel(ignoring features: Set<ModelFeature> = []) throws(ModelFileError) -> ManagedObjectModel {
         var models: [ManagedObjectModel] = []
         for name in names { models.append(try model(named: name, ignoring: features)) }
@@ -76,9 +79,10 @@ extension ManagedObjectModel {
     /// - Parameters:
     ///   - url: A folder `NAME.xcdatamodeld` or `NAME.momd`, of which the current version is read; `NAME.xcdatamodel`
     ///     or `NAME.mom`.
-    ///   - ignoredFeatures: What the application can do without. ``ModelFeature`` says for each what happens instead.
+    ///   - ignoredFeatures: The features that the application does not need. ``ModelFeature`` says for each what
+    ///     happens instead.
     /// - Throws: `ModelFileError` with each problem of the file and of the model, or with each feature that Espalier
-    ///   does not have and that is not ignored.
+    ///   does not support and that is not ignored.
     public convenience init(
         contentsOf url: URL, ignoring ignoredFeatures: Set<ModelFeature> = []
     ) throws(ModelFileError) {

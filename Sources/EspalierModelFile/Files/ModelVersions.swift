@@ -1,17 +1,17 @@
-// The versions of a model in one folder, `NAME.xcdatamodeld`, and which of them is the current one.
+// The versions of a model in one folder, `NAME.xcdatamodeld`, and the choice of the current one.
 //
 // Invariants
-//   1. There is at least one version, and the current one is among them.
+//   1. There is at least one version, and the current version is one of them.
 
 public import FoundationEssentials
 
 /// A folder with the versions of one model.
 public struct ModelVersions: Sendable {
-    /// The ending of such folders.
+    /// The path extension of such folders.
     static let pathExtension = "xcdatamodeld"
-    /// The ending of the folder of one version.
+    /// The path extension of the folder of one version.
     static let versionPathExtension = "xcdatamodel"
-    /// The file that names the current version, and its key.
+    /// The file that names the current version; `currentKey` is the key in it.
     private static let currentFileName = ".xccurrentversion"
     private static let currentKey = "_XCCurrentVersionName"
 
@@ -19,12 +19,12 @@ public struct ModelVersions: Sendable {
     public let url: URL
     /// The names of all versions, ascending.
     public let names: [String]
-    /// The name of the current one.
+    /// The name of the current version.
     public let currentName: String
 
-    /// Looks into a folder of versions; none of them is read.
+    /// Lists the versions in a folder without reading any.
     ///
-    /// Without a word on it, the current version is the only one, or that which has the name of the folder.
+    /// If no file names the current version, it is the only version, or the one with the name of the folder.
     ///
     /// - Throws: `ModelFileError` if there is no version, or no current one.
     public init(contentsOf url: URL) throws(ModelFileError) {
@@ -65,7 +65,7 @@ public struct ModelVersions: Sendable {
         (self.url, self.names) = (url, names)
     }
 
-    /// Reads one version; without a name the current one.
+    /// Reads one version; the current one if `name` is `nil`.
     public func document(named name: String? = nil) throws(ModelFileError) -> ModelDocument {
         let name = name ?? currentName
         guard names.contains(name) else {
@@ -75,15 +75,15 @@ public struct ModelVersions: Sendable {
         return try ModelDocument(folder: url.appending(path: "\(name).\(Self.versionPathExtension)"))
     }
 
-    /// Writes versions of a model as a folder.
+    /// Writes versions of a model to a folder.
     ///
-    /// What the folder has already stays, but for versions of the same names.
+    /// Existing versions with other names stay in the folder.
     ///
     /// - Parameters:
     ///   - documents: The versions with their names.
-    ///   - currentName: The name of the current one, which is among them.
+    ///   - currentName: The name of the current version, one of `documents`.
     ///   - url: The folder, `NAME.xcdatamodeld`.
-    /// - Throws: `ModelFileError`; the current version changes last, when all versions are written.
+    /// - Throws: `ModelFileError`. The current version is changed last, after all versions are written.
     public static func write(
         _ documents: [(name: String, document: ModelDocument)], current currentName: String, to url: URL
     ) throws(ModelFileError) {
@@ -111,13 +111,13 @@ public struct ModelVersions: Sendable {
         try ModelFileSystem.write(Data(text.utf8), to: url.appending(path: Self.currentFileName))
     }
 
-    /// Whether a folder without the ending of such folders is one all the same.
+    /// Whether a folder without the path extension is a folder of versions nevertheless.
     static func isFolderOfVersions(_ url: URL) -> Bool {
         if ModelFileSystem.item(at: url.appending(path: currentFileName)) != .nothing { return true }
         return ((try? ModelFileSystem.names(in: url)) ?? []).contains { $0.hasSuffix(".\(versionPathExtension)") }
     }
 
-    /// The name that the folder's property list says; `nil` if there is no list, or no name in it.
+    /// The version that the folder's property list names; `nil` if there is no list, or no name in it.
     private static func current(in folder: URL, ending: String) throws(ModelFileError) -> String? {
         let url = folder.appending(path: currentFileName)
         guard ModelFileSystem.item(at: url) != .nothing else { return nil }

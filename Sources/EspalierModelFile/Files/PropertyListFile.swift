@@ -1,13 +1,13 @@
-// Property lists in XML, as far as folders of versions use them: one dictionary, and a text under a key.
+// Property lists in XML, to the extent that folders of versions use them: one dictionary, and a string under a key.
 
 import FoundationEssentials
 
-/// A property list of one dictionary.
+/// A property list that consists of one dictionary.
 struct PropertyListFile {
     private let path: String
     private let items: [XMLElement]
 
-    /// Reads the list in `bytes`, which were read at `url`.
+    /// Parses `bytes`, which were read from `url`.
     init(_ bytes: [UInt8], at url: URL) throws(ModelFileError) {
         path = url.path
         let list: XMLElement
@@ -24,7 +24,7 @@ struct PropertyListFile {
         items = list.children[0].children
     }
 
-    /// The text under a key that names the current version; `nil` if there is no such key.
+    /// The string under the key that names the current version; `nil` if the key is missing.
     func text(for key: String) throws(ModelFileError) -> String? {
         let keys = items.indices.filter { items[$0].name == "key" && items[$0].text == key }
         guard keys.count <= 1 else {

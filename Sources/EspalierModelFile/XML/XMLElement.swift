@@ -1,8 +1,8 @@
-// What an XML text holds, as far as model files and property lists go: elements, attributes in order, text.
+// The parts of an XML document that model files and property lists use: elements, attributes in order, text.
 //
 // Invariants
-//   1. Attributes keep the order of the file, and no two of an element have the same name.
-//   2. No element lies deeper than `XMLReader.depthMax`, so that code may follow `children` by recursion.
+//   1. Attributes keep the order of the file, and their names within an element are distinct.
+//   2. Elements are nested at most `XMLReader.depthMax` deep, so recursion over `children` is safe.
 
 /// One attribute of an element.
 struct XMLAttribute {
@@ -10,13 +10,13 @@ struct XMLAttribute {
     let value: String
 }
 
-/// One element with all that it contains.
+/// One element with its attributes, text and children.
 struct XMLElement {
     let name: String
     var attributes: [XMLAttribute] = []
     var children: [XMLElement] = []
-    /// The characters between its children, references replaced.
+    /// The characters between its children, with references replaced.
     var text = ""
-    /// The line that its tag begins in, from 1.
+    /// The line on which its tag begins, from 1.
     let line: Int
 }

@@ -1,17 +1,17 @@
-// Why bytes are no XML that is read here, and in which line.
+// The reason why bytes cannot be read as XML, and the line.
 
-/// The first thing that is wrong with a text.
+/// The first fault in a document.
 struct XMLError: Error {
-    /// The kinds of faults that callers tell apart.
+    /// The kinds of faults that callers distinguish.
     enum Kind {
-        /// It breaks the rules of XML, or uses a part of XML that neither model files nor property lists have.
+        /// The document breaks the rules of XML, or uses a part of XML that neither model files nor property lists use.
         case malformed
-        /// It is well formed so far, and more than is read.
+        /// The document exceeds a limit; it is well formed up to this point.
         case tooLarge
     }
 
     let kind: Kind
     let line: Int
-    /// What is wrong, and what would be right.
+    /// A clause that says what is wrong and what would be right.
     let message: String
 }

@@ -1,7 +1,7 @@
-// Tags, attributes, text and references of XML; what may be skipped, and what of it is refused.
+// Tags, attributes, text and references of XML; the markup that is skipped, and the markup that is refused.
 
 extension XMLReader {
-    /// Reads `<name attribute="value" …>`; the flag says whether it ended with `/>`.
+    /// Reads `<name attribute="value" …>`; `isEmpty` says whether it ended with `/>`.
     mutating func tag() throws(XMLError) -> (XMLElement, isEmpty: Bool) {
         let line = currentLine()
         guard skip("<") else { throw malformed("here an element has to begin, with <") }
@@ -48,7 +48,7 @@ extension XMLReader {
         return XMLAttribute(name: name, value: value)
     }
 
-    /// Reads a name of ASCII letters, digits, `_`, `-`, `.`, `:` and anything outside of ASCII.
+    /// Reads a name of ASCII letters, digits, `_`, `-`, `.`, `:` and non-ASCII characters.
     mutating func name(of what: String) throws(XMLError) -> String {
         let start = position
         while position < bytes.count, bytes[position].isXMLName { position += 1 }
@@ -56,7 +56,7 @@ extension XMLReader {
         return String(decoding: bytes[start..<position], as: UTF8.self)
     }
 
-    /// Adds the text before the next `<` to the innermost element.
+    /// Appends the text before the next `<` to the innermost open element.
     mutating func text(into open: inout [XMLElement]) throws(XMLError) {
         let start = position
         while position < bytes.count, bytes[position] != UInt8(ascii: "<") { position += 1 }
@@ -66,7 +66,8 @@ extension XMLReader {
         position = end
     }
 
-    /// The characters in a range: references replaced, line breaks as XML reads them, white space of attributes plain.
+    /// The characters in a range, with references replaced, line breaks normalized, and white space in attributes as
+    /// spaces.
     private mutating func decoded(_ range: Range<Int>, isAttribute: Bool) throws(XMLError) -> String {
         var result: [UInt8] = []
         result.reserveCapacity(range.count)
@@ -94,7 +95,7 @@ extension XMLReader {
 
     /// Reads `&name;`, `&#number;` or `&#xnumber;`.
     private mutating func reference(before end: Int) throws(XMLError) -> String {
-        // The longest one is &#x10FFFF; with any number of zeros in front, of which nobody needs many.
+        // The longest reference needed is &#x10FFFF; and a few leading zeros.
         let limit = min(end, position + 16)
         guard let semicolon = bytes[position..<limit].firstIndex(of: UInt8(ascii: ";")) else {
             throw malformed("& begins a reference that does not end with ;  Write &amp; for the character")
@@ -136,7 +137,7 @@ extension XMLReader {
         guard skip(to: "?>") else { throw malformed("a processing instruction does not end; close it with ?>") }
     }
 
-    /// Skips the rest of `<?xml …?>`; an encoding other than UTF-8 is refused.
+    /// Skips the rest of `<?xml …?>`; refuses an encoding other than UTF-8.
     mutating func skipDeclaration() throws(XMLError) {
         let start = position
         try skipInstruction()
@@ -148,7 +149,7 @@ extension XMLReader {
         }
     }
 
-    /// Skips the rest of a document type that only names one.
+    /// Skips the rest of a document type; refuses one with declarations of its own.
     mutating func skipDocumentType() throws(XMLError) {
         while position < bytes.count, bytes[position] != UInt8(ascii: ">") {
             if bytes[position] == UInt8(ascii: "[") {
@@ -161,7 +162,7 @@ extension XMLReader {
 }
 
 extension UInt8 {
-    /// Whether it can be the first byte of a name.
+    /// Whether the byte can begin a name.
     var beginsXMLName: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"),
@@ -171,7 +172,7 @@ extension UInt8 {
         }
     }
 
-    /// Whether it can be a further byte of a name.
+    /// Whether the byte can be part of a name.
     var isXMLName: Bool {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."): true
@@ -181,7 +182,7 @@ extension UInt8 {
 }
 
 extension Unicode.Scalar {
-    /// Whether XML 1.0 can hold it at all, as itself or as a reference.
+    /// Whether XML 1.0 allows the character, either directly or as a reference.
     var isXMLCharacter: Bool {
         switch value {
         case 0x09, 0x0A, 0x0D, 0x20...0xD7FF, 0xE000...0xFFFD, 0x10000...0x10FFFF: true

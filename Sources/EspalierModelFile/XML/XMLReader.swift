@@ -2,29 +2,29 @@
 //
 // Invariants
 //   1. Any bytes give an element or an `XMLError`. There is no recursion, and each step consumes at least one byte.
-//   2. Memory is bounded by the input: depth, elements and children of one element are limited, references stand for
-//      one character each, and a document that declares entities of its own is refused.
-// Not here: tags, attributes and references (XMLReader+Markup); what the elements mean (ModelDocument).
+//   2. Memory is bounded by the input: depth, elements and children of one element are limited, each reference is
+//      replaced by one character, and a document that declares entities of its own is refused.
+// Not here: tags, attributes and references (XMLReader+Markup); the meaning of the elements (ModelDocument).
 
-/// Reads one XML text.
+/// Reads one XML document.
 struct XMLReader {
-    /// How deep elements may lie; model files have 5 levels.
+    /// The maximum nesting of elements; model files have 5 levels.
     static let depthMax = 16
-    /// How many elements there may be.
+    /// The maximum number of elements.
     static let elementCountMax = 65_536
-    /// How many children an element may have.
+    /// The maximum number of children of one element.
     static let childCountMax = 4_096
 
     let bytes: [UInt8]
     var position = 0
-    /// Line breaks before this position are in `line`.
+    /// `line` includes the line breaks before this position.
     private var countedTo = 0
     private var line = 1
     private var elementCount = 0
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The root element of the text in `bytes`.
+    /// Parses `bytes` and returns the root element.
     ///
     /// - Complexity: O(bytes).
     static func read(_ bytes: [UInt8]) throws(XMLError) -> XMLElement {
@@ -62,9 +62,10 @@ struct XMLReader {
         throw malformed("the text ends within an element")
     }
 
-    /// Reads what begins with `<`; `true` if the innermost open element ends with it.
+    /// Reads the markup at the current `<`; `true` if it ends the innermost open element.
     private mutating func markup(into open: inout [XMLElement]) throws(XMLError) -> Bool {
-        // Only parts are read out: a copy of the element would make each change of its children copy them all.
+        // Only the name and line are copied: a copy of the element would force each change of its children to copy them
+        // all.
         let top = open.count - 1
         let (openName, openLine) = (open[top].name, open[top].line)
         guard !isAtEnd else {
@@ -108,7 +109,7 @@ struct XMLReader {
         return isEmpty
     }
 
-    /// Skips declaration, comments and document type.
+    /// Skips the XML declaration, comments and the document type.
     private mutating func skipBeforeRoot() throws(XMLError) {
         if skip("<?xml") { try skipDeclaration() }
         while true {
@@ -139,7 +140,7 @@ struct XMLReader {
         }
     }
 
-    // Where the reader is
+    // The position of the reader
 
     var isAtEnd: Bool { position == bytes.count }
 
@@ -160,7 +161,7 @@ struct XMLReader {
         XMLError(kind: .tooLarge, line: currentLine(), message: message)
     }
 
-    /// Moves behind `text` if it stands here.
+    /// Moves past `text` if it is at the current position.
     mutating func skip(_ text: StaticString) -> Bool {
         let word = Array(text.description.utf8)
         guard bytes[position...].starts(with: word) else { return false }
@@ -168,7 +169,7 @@ struct XMLReader {
         return true
     }
 
-    /// Moves behind the next `text`; stays if there is none.
+    /// Moves past the next `text`; does not move if there is none.
     mutating func skip(to text: StaticString) -> Bool {
         let word = Array(text.description.utf8)
         var next = position

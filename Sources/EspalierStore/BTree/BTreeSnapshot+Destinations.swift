@@ -1,10 +1,10 @@
-// Questions about one list that need no list: how long it is, and whether it has a destination.
+// Answers about one to-many list that need no array of it: its length, and whether it has a destination.
 //
 // Invariants
-//   1. A count looks at the leaves of the list only, and at no entry but the first and the last: what stands in entries
-//      is checked by whoever reads them.
-//   2. Whether a list has a destination is one look-up, where a tree has both keys of a link beside each other: that of
-//      an unordered list, or the one that leads back. Between two ordered ends the list is read.
+//   1. A count reads the leaves of the list, and of its entries only the first and the last. The contents of entries
+//      are checked by the methods that read them.
+//   2. A membership test is one lookup if a tree has both keys of a link beside each other: the tree of an unordered
+//      list, or the tree that leads back. Between two ordered ends the list is read.
 
 internal import EspalierEngine
 public import EspalierModel
@@ -12,7 +12,7 @@ public import EspalierModel
 extension BTreeSnapshot {
     /// How many destinations a to-many relationship of `owner` has, or `limit` if there are more.
     ///
-    /// - Complexity: O(log n + n / entries of a leaf): about 130 destinations in a page of 4,096 bytes.
+    /// - Complexity: O(log n + n / entries of a leaf), for n destinations; a leaf of 4,096 bytes has about 130 entries.
     public func destinationCount(
         of relationship: Relationship, for owner: ObjectID, limit: Int
     ) throws(StoreError) -> Int {
@@ -24,8 +24,7 @@ extension BTreeSnapshot {
 
     /// Whether `destination` is one of the destinations of a to-many relationship of `owner`.
     ///
-    /// - Complexity: O(log n); O(destinations) if the relationship and its inverse are ordered, or the inverse is
-    ///   to-one and the relationship ordered.
+    /// - Complexity: O(log n); O(destinations) if the relationship is ordered and its inverse is ordered or to-one.
     public func hasDestination(
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
     ) throws(StoreError) -> Bool {
@@ -55,7 +54,7 @@ extension BTreeSnapshot {
             .contains(destination)
     }
 
-    /// Throws unless `relationship` is to-many and each of `owners` is of this store and has it.
+    /// Throws unless `relationship` is to-many and each of `owners` belongs to this store and has the relationship.
     func checkLists(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) {
         guard relationship.isToMany, catalog.hasLinkTree(of: relationship) else {
             throw .invalidRequest(reason: "relationship \(relationship.name) is to-one and travels with its row")
@@ -82,7 +81,7 @@ extension StoreTransaction where Base: ~Copyable {
         return try entries.countEntries(from: lower, below: owner == .max ? nil : upper, limit: limit)
     }
 
-    /// Whether `tree`, of pairs of keys without a position, has the link from `source` to `target`.
+    /// Whether `tree`, whose keys are two primary keys without a position, has the link from `source` to `target`.
     fileprivate func hasLink(
         from source: ObjectID, to target: ObjectID, in tree: Tree<[UInt8]>, _ catalog: StoreCatalog
     ) throws(StoreError) -> Bool {

@@ -1,4 +1,4 @@
-// Fetching from a snapshot of a B-tree store: plan, then carry it out.
+// Fetching from a snapshot of a B-tree store: make a plan, then execute it.
 
 public import EspalierModel
 internal import EspalierEngine
@@ -16,10 +16,10 @@ extension BTreeSnapshot {
         }
     }
 
-    /// The rows of a plan that reads the entries of one value and leaves nothing to test or to cut.
+    /// The rows of a plan that reads the entries of one value and needs no further test, offset or limit.
     ///
-    /// - Returns: `nil` for every other plan, and if the rows are too many to be read one by one: then `FetchExecution`
-    ///   carries the plan out.
+    /// - Returns: `nil` for every other plan, and if the rows are too many to be read one by one: `FetchExecution`
+    ///   executes these plans.
     private func rowsOfEntries(
         _ plan: FetchPlan, _ transaction: borrowing StoreTransaction<ReadTransaction>
     ) throws(StoreError) -> SnapshotList? {
@@ -45,7 +45,7 @@ extension BTreeSnapshot {
         return builder.finish()
     }
 
-    /// About the first `count` of the rows that match; all if they have to be sorted, or an index leads to them.
+    /// About the first `count` of the matching rows; all of them if they have to be sorted, or if an index finds them.
     public func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch {
         try check(fetch)
         guard count > 0 else { throw .invalidRequest(reason: "a batch of \(count) rows: there must be one at least") }
@@ -66,7 +66,7 @@ extension BTreeSnapshot {
         guard isCut, rows.count == count, let last = rows.ids.last?.key else { return FetchBatch(rows) }
         var greatest = fetch.keys.upperBound
         if fetch.keys == StoreFetch.allKeys {
-            // Keys are given out in ascending order: what is inserted from now on lies behind.
+            // Keys are allocated in ascending order: each later insertion has a greater key.
             var cursor = try session.transaction.cursor(over: catalog.rowTree(of: entity))
             greatest = try cursor.last() ? try cursor.key : last
         }
@@ -86,7 +86,7 @@ extension BTreeSnapshot {
         }
     }
 
-    /// How many rows `fetch` would give.
+    /// The number of rows that `fetch` matches, within its offset and limit.
     ///
     /// - Complexity: O(entities) without a condition; O(matching index entries) if an index answers the condition.
     public func count(_ fetch: StoreFetch) throws(StoreError) -> Int {

@@ -1,15 +1,15 @@
-// One generation of a B-tree store: a read transaction that is kept, and what was found out about it.
+// One generation of a B-tree store: an open read transaction, and the planner's statistics of its commit.
 //
 // Invariants
 //   1. The transaction begins with the snapshot and ends with it, or earlier when the store is closed.
-//   2. One thread reads at a time; nothing that was read is kept between two calls but the planner's statistics.
+//   2. One thread reads at a time; between two calls only the planner's statistics are kept.
 // Not here: how questions are answered (+Fetch, +Destinations).
 
 internal import EspalierEngine
 internal import EspalierModel
 internal import Synchronization
 
-/// What a B-tree store held at one commit.
+/// The contents of a B-tree store at one commit.
 public final class BTreeSnapshot: StoreSnapshot {
     /// The number of the commit.
     public let generation: UInt64
@@ -22,15 +22,15 @@ public final class BTreeSnapshot: StoreSnapshot {
 
     deinit { store.end(read) }
 
-    /// Whether nothing was committed since; asks the file if another process writes it.
+    /// Whether no later commit exists; if another process writes the file, the answer is read from the file.
     public var isNewest: Bool { store.isNewest(generation) }
 
     var catalog: StoreCatalog { store.catalog }
 
-    /// Calls `body` with the transaction and the question, which would be copied if a closure took it along.
+    /// Calls `body` with the transaction and the question, which a closure would copy if it captured it.
     ///
-    /// - Throws: what `body` throws; `.closed` if the store was closed; `.storage(.snapshotExpired)` if closing it
-    ///   failed, which has ended the transaction nevertheless.
+    /// - Throws: the errors of `body`; `.closed` if the store was closed; `.storage(.snapshotExpired)` if closing the
+    ///   store failed, because that ends the transaction too.
     func reading<Question, Answer: Sendable>(
         _ question: Question, _ body: (SnapshotRead.State, Question) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
@@ -48,13 +48,13 @@ public final class BTreeSnapshot: StoreSnapshot {
     }
 }
 
-/// The read transaction of a snapshot, which store and snapshot share so that either can end it.
+/// The read transaction of a snapshot; the store and the snapshot share it, so that either can end it.
 final class SnapshotRead: Sendable {
     // SAFETY: @unchecked Sendable, because it is touched only under the lock of its `SnapshotRead`.
-    /// The transaction, and what is known of its commit.
+    /// The transaction, and the planner for its commit.
     final class State: @unchecked Sendable {
         let session: ReadSession
-        /// Made for the first fetch.
+        /// Created by the first fetch.
         private var planner: FetchPlanner?
 
         init(_ session: ReadSession) { self.session = session }
@@ -77,6 +77,6 @@ final class SnapshotRead: Sendable {
         state = Mutex(State(session))
     }
 
-    /// Ends the transaction; waits for who reads at the moment.
+    /// Ends the transaction; waits until the current reader has finished.
     func end() { state.withLock { $0 = nil } }
 }

@@ -1,30 +1,30 @@
-// Opening: a new file, a file with the same model or one that stores the same rows, a file that is to be migrated, or
-// any store file with its own model.
+// Opening a store on a new file, a file whose model stores the same rows, a file that needs migration, or any store
+// file with its own model.
 
 public import EspalierEngine
 public import EspalierModel
 internal import FoundationEssentials
 
 extension BTreeStore {
-    /// Opens the store at `path` with `model`, making it if it does not exist and `options` allow.
+    /// Opens the store at `path` with `model`; creates the file if it does not exist and `options` allow that.
     ///
     /// The model may differ from the file's in the order of entities and properties, in indexes and uniqueness
-    /// constraints, and in what is optional. Opening to write then drops and builds the trees of indexes and
-    /// constraints and records the model, in one durable transaction. A store opened for reading only does without
-    /// indexes that the file does not have.
+    /// constraints, and in which values are optional. Opening to write then drops and builds the trees of indexes and
+    /// constraints and records the model, in one durable transaction. A store opened for reading only works without the
+    /// indexes that the file lacks.
     ///
-    /// If the model differs in more, opening to write migrates the file as `migration` says: by default whenever
-    /// nothing is lost. New optional properties, renamed entities and properties and new defaults take no longer with
-    /// more rows; rows that need other values are written anew, in the same transaction as everything else.
+    /// If the model differs in more than that, opening to write migrates the file as `migration` says: by default only
+    /// if no data is lost. New optional properties, renamed entities and properties, and new defaults take the same
+    /// time for any number of rows; rows that need other values are rewritten, in the same transaction as all other
+    /// changes.
     ///
-    /// - Throws: `StoreError.migrationRefused` with what would be lost, or which rows the model forbids;
-    ///   `.incompatibleModel` with a reason for each entity if the file may not be migrated, or was made by something
-    ///   else than this library, or if rows have no value for a property that must have one now; `.constraint` if rows
-    ///   share values that must be unique now; `.otherFormat` if a newer library made it, or an older one and it is
-    ///   opened read-only; `.storage` for everything the engine reports. The file is as it was.
-    /// - Complexity: O(trees), if the model is the file's; O(rows) for each newly required property,
-    ///   O(rows log rows) for each new index and for steps that write rows anew, in memory that does not follow the
-    ///   number of rows.
+    /// - Throws: `StoreError.migrationRefused` with the data that would be lost, or the rows that the model forbids;
+    ///   `.incompatibleModel` with a reason for each entity if the file may not be migrated, or was not created by this
+    ///   library, or if rows have no value for a property that requires one now; `.constraint` if rows share values
+    ///   that must be unique now; `.otherFormat` if a newer library created the file, or an older one and the file is
+    ///   opened read-only; `.storage` for all errors of the engine. An error leaves the file unchanged.
+    /// - Complexity: O(trees) if the model is the file's; O(rows) for each newly required property, O(rows log rows)
+    ///   for each new index and for steps that rewrite rows. The memory does not depend on the number of rows.
     public static func open(
         path: String, model: ManagedObjectModel, migration: MigrationOptions = .automatic,
         options: DatabaseOptions = .init()
@@ -32,7 +32,7 @@ extension BTreeStore {
         try open(try database(path, options), path: path, model: model, migration: migration)
     }
 
-    /// Opens the store at `path` for those who know nothing of the engine below.
+    /// Opens the store at `path` without engine options, for callers that do not import the engine.
     ///
     /// - Throws: as `open(path:model:migration:options:)`.
     public static func open(
@@ -43,7 +43,7 @@ extension BTreeStore {
         return try open(path: path, model: model, migration: migration, options: options)
     }
 
-    /// Opens a store on a database in memory, which is gone when it is closed.
+    /// Opens a store on a database in memory; closing the store discards the data.
     public static func inMemory(
         model: ManagedObjectModel, options: DatabaseOptions = .init()
     ) throws(StoreError) -> BTreeStore {
@@ -52,7 +52,7 @@ extension BTreeStore {
         return try open(try calling(try Database.inMemory(options: options)), path: nil, model: model)
     }
 
-    /// Opens an existing store with the model that is in the file: what tools do.
+    /// Opens an existing store with the model in its file, as tools do.
     public static func openWithStoredModel(
         path: String, options: DatabaseOptions = .init()
     ) throws(StoreError) -> BTreeStore {
@@ -61,7 +61,7 @@ extension BTreeStore {
         return try open(try database(path, options), path: path, model: nil)
     }
 
-    /// Opens a store on a database that is open already; closes the database if that fails.
+    /// Opens a store on an open database; closes the database on an error.
     package static func open(
         _ database: Database, path: String?, model: ManagedObjectModel?, migration: MigrationOptions = .automatic
     ) throws(StoreError) -> BTreeStore {
@@ -69,8 +69,7 @@ extension BTreeStore {
             do throws(StoreError) {
                 return try openContent(database, path: path, model: model, migration)
             } catch {
-                // The first error is the one to tell; what closing says comes from the same cause or from nothing we
-                // did.
+                // Report the first error: an error of closing has the same cause, or one that is not ours.
                 try? database.close()
                 throw error
             }
@@ -129,9 +128,9 @@ extension BTreeStore {
         return BTreeStore(database: database, catalog: catalog, identifier: identifier, path: path)
     }
 
-    /// Makes a file serve a model that stores the same rows as its own.
+    /// Adapts a file to a model that stores the same rows as the file's own.
     ///
-    /// - Returns: what the store keeps: without the new indexes, if the file is open for reading only.
+    /// - Returns: the schema that the store uses: without the new indexes if the file is open for reading only.
     private static func adopt(
         _ schema: StoreSchema, replacing stored: ManagedObjectModel, in database: Database, storeTag: UInt32
     ) throws(StoreError) -> StoreSchema {
@@ -171,7 +170,7 @@ extension BTreeStore {
         return (try StoredModel.decode(bytes), version)
     }
 
-    /// Brings rows of an older format into the present one.
+    /// Converts rows of an older format to the present one.
     private static func upgrade(
         _ database: Database, _ schema: StoreSchema, storeTag: UInt32
     ) throws(StoreError) {

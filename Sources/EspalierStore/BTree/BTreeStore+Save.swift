@@ -5,8 +5,9 @@ internal import EspalierModel
 extension BTreeStore {
     /// Checks versions and constraints, then writes everything in one transaction.
     ///
-    /// - Throws: `.conflict` with all rows that are at another version, `.constraint` with all values that are taken,
-    ///   `.invalidRequest`, `.readOnly`, `.closed`, or what the engine reports; the store is as before.
+    /// - Throws: `.conflict` with all rows that are at another version than expected, `.constraint` with all values
+    ///   that other rows have, `.references` with all relationships that would be broken, `.invalidRequest`,
+    ///   `.readOnly`, `.closed`, or the error of the engine. An error leaves the store unchanged.
     public func save(_ request: SaveRequest) throws(StoreError) -> SaveResult {
         try naming { () throws(StoreError) in
             let execution = SaveExecution(try beginWrite(), store: self)

@@ -1,4 +1,4 @@
-// The names of an object store's trees, for tools that find trees without names in a damaged file.
+// The names of an object store's trees, for tools that find trees without a name in a damaged file.
 
 public import EspalierEngine
 internal import EspalierModel
@@ -7,7 +7,7 @@ extension BTreeStore {
     /// The names of the trees that every object store has.
     public static let fixedTreeNames = [StoreName.schema, StoreName.counters, StoreName.metadata]
 
-    /// The names of all trees that the model in `database` calls for; none if there is no model that can be read.
+    /// The names of all trees that the model in `database` requires; empty if no model can be read.
     public static func treeNames(in database: Database) -> [String] {
         guard let model = try? storedModel(database)?.model else { return [] }
         let schema = StoreSchema(model: model)

@@ -2,10 +2,10 @@
 //
 // Invariants
 //   1. A snapshot is one read transaction: it sees one commit and never waits. A save is one write transaction.
-//   2. Nothing is changed if anything throws: a write transaction that is not committed rolls back.
-//   3. The last primary key of each hierarchy is a counter in the file: reserved keys are on disk before they are told,
-//      and a save that fails tells nobody the keys of its rows, which go with its transaction.
-//   4. Snapshots that somebody keeps hold up neither closing, which ends them, nor the engine's log beyond its cap.
+//   2. An error changes nothing: a write transaction that is not committed rolls back.
+//   3. The last primary key of each hierarchy is a counter in the file. Reserved keys are committed before the caller
+//      gets them. A failed save returns no keys: those of its rows roll back with its transaction.
+//   4. Open snapshots do not delay closing, which ends them, and do not keep the engine's log above its cap.
 
 public import EspalierEngine
 public import EspalierModel
@@ -14,7 +14,7 @@ internal import Synchronization
 
 /// A store in a B-tree file (Behaviour PS-17).
 public final class BTreeStore: PersistentStore {
-    /// The file type the store marks its files with: "ESPL".
+    /// The application ID that marks the files of this store: "ESPL".
     public static let applicationID: UInt32 = 0x4553_504C
 
     /// The UUID of the file.
@@ -25,9 +25,9 @@ public final class BTreeStore: PersistentStore {
     package let database: Database
     let catalog: StoreCatalog
     private let isClosed = Atomic(false)
-    /// Guards what the planner was told last, and of which commit: most fetches come without a save between them.
+    /// Guards the newest planner statistics and their commit: most fetches have no save between them.
     let plannerStatistics = Mutex<(commit: UInt64, statistics: PlannerStatistics)?>(nil)
-    /// Guards the read transactions of all snapshots that somebody keeps.
+    /// Guards the read transactions of all open snapshots.
     private let openReads = Mutex<[ObjectIdentifier: SnapshotRead]>([:])
 
     init(database: Database, catalog: StoreCatalog, identifier: UUID, path: String?) {
@@ -48,7 +48,7 @@ public final class BTreeStore: PersistentStore {
 
     /// Permanent IDs for objects that will be inserted (MC-37).
     ///
-    /// They are on disk, in order, before they are returned.
+    /// The reservation is committed with `Durability.ordered` before the IDs are returned.
     public func reserveIDs(for entity: Entity, count: Int) throws(StoreError) -> [ObjectID] {
         guard model.entity(named: entity.name) === entity, !entity.isAbstract, count >= 0 else {
             throw .invalidRequest(reason: "cannot reserve \(count) IDs for \(entity.name)")
@@ -65,7 +65,7 @@ public final class BTreeStore: PersistentStore {
         }
     }
 
-    /// Values the application keeps with the store.
+    /// The values that the application keeps with the store.
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try naming { () throws(StoreError) in
             var values: [String: AttributeValue] = [:]
@@ -112,7 +112,7 @@ public final class BTreeStore: PersistentStore {
         do {
             try database.close()
         } catch {
-            // With transactions still open the engine stays open, and so does the store.
+            // The engine refuses to close while transactions are open; then the store stays open too.
             if case .database(.transactionsOpen) = error { isClosed.store(false, ordering: .sequentiallyConsistent) }
             throw .storage(error, path: path)
         }
@@ -120,12 +120,12 @@ public final class BTreeStore: PersistentStore {
 
     // MARK: Snapshots
 
-    /// What the store holds now.
+    /// A snapshot of the newest commit.
     ///
-    /// While it is kept, the log keeps what it sees; when the log reaches its cap (`logByteCountMax`), the oldest
-    /// snapshots are given up.
+    /// While the snapshot exists, the engine's log keeps the pages that it reads. When the log reaches its cap
+    /// (`logByteCountMax`), the engine expires the oldest snapshots.
     public func snapshot() throws(StoreError) -> any StoreSnapshot {
-        // Under the lock: whoever closes looks through the list once.
+        // Under the lock, because closing reads the list only once.
         try openReads.withLock { reads throws(StoreError) in
             let transaction = try naming { () throws(StoreError) in try beginRead() }
             let read = SnapshotRead(ReadSession(transaction, catalog))
@@ -134,9 +134,10 @@ public final class BTreeStore: PersistentStore {
         }
     }
 
-    /// Ends what a snapshot reads with.
+    /// Ends the read transaction of a snapshot.
     func end(_ read: SnapshotRead) {
-        // Under the lock: what is not in the list any more does not hold up closing.
+        // Under the lock: a transaction that has left the list must have ended, because closing does not end it any
+        // more.
         openReads.withLock { reads in
             read.end()
             reads[ObjectIdentifier(read)] = nil
@@ -145,7 +146,8 @@ public final class BTreeStore: PersistentStore {
 
     /// Whether a commit is the newest one.
     func isNewest(_ commit: UInt64) -> Bool {
-        // Under the lock, so that it does not hold up closing. What cannot be found out the next snapshot will report.
+        // Under the lock, so that this transaction cannot make closing fail. The next snapshot reports the error
+        // ignored here.
         openReads.withLock { _ in
             guard let newest = try? beginRead() else { return false }
             return newest.number == commit
@@ -164,7 +166,7 @@ public final class BTreeStore: PersistentStore {
         return try StoreTransaction(writing: database)
     }
 
-    /// Runs `body`, whose errors name the file then.
+    /// Runs `body`, and adds the path of the file to its errors.
     func naming<Answer: ~Copyable>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
         try StoreError.naming(path, body)
     }

@@ -1,13 +1,13 @@
-// Unique values that are longer than an entry of their index holds: which rows have them, by their whole codes.
+// Finds rows with equal unique values that are longer than an index entry holds, by their whole codes.
 //
 // Invariants
-//   1. The rows whose entries begin alike are read once in a save, at the first new value that begins so; later ones
-//      are looked up by a hash. What is found is compared, and its entry must still be there.
+//   1. The rows whose entries begin alike are read once in a save, at the first new value with this beginning. Later
+//      values are looked up by a hash; the codes of a row that is found are compared, and its entry must still exist.
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// The rows with cut values, by group, beginning and hash of all codes.
+/// The rows with cut values, by group, beginning of the entry, and hash of the whole codes.
 struct CutKeys {
     private struct Run: Hashable {
         let group: Int
@@ -16,10 +16,10 @@ struct CutKeys {
 
     private var runs: [Run: [Int: [ObjectID]]] = [:]
 
-    /// Whether the rows are known whose entries in a group begin so.
+    /// Whether the rows whose entries in a group have this beginning are known.
     func knows(_ group: Int, _ beginning: [UInt8]) -> Bool { runs[Run(group: group, beginning: beginning)] != nil }
 
-    /// Notes that no row is known yet whose entries begin so.
+    /// Notes that this beginning is known, without rows so far.
     mutating func begin(_ group: Int, _ beginning: [UInt8]) { runs[Run(group: group, beginning: beginning)] = [:] }
 
     /// The rows that may have these codes.
@@ -27,12 +27,12 @@ struct CutKeys {
         runs[Run(group: group, beginning: beginning)]?[codes.hashValue] ?? []
     }
 
-    /// Adds a row, if others that begin so are known.
+    /// Adds a row, if the rows with this beginning are known.
     mutating func add(_ id: ObjectID, _ group: Int, _ beginning: [UInt8], _ codes: [UInt8]) {
         runs[Run(group: group, beginning: beginning)]?[codes.hashValue, default: []].append(id)
     }
 
-    /// Adds a row by its values, if others that begin so are known.
+    /// Adds a row by its values, if the rows with this beginning are known.
     mutating func add(
         _ id: ObjectID, _ source: ValueSource, _ keyGroup: KeyGroup, at group: Int, _ beginning: [UInt8],
         _ numbering: StoreNumbering
@@ -41,7 +41,7 @@ struct CutKeys {
         add(id, group, beginning, Self.codes(source, keyGroup, numbering))
     }
 
-    /// The codes of a group's values, however long they are.
+    /// The whole codes of a group's values, not cut.
     static func codes(_ source: ValueSource, _ group: KeyGroup, _ numbering: StoreNumbering) -> [UInt8] {
         var codes: [UInt8] = []
         for element in group.elements {
@@ -52,10 +52,10 @@ struct CutKeys {
 }
 
 extension SaveExecution {
-    /// The row with the lowest key that has the values of `source` in a unique group, of which `newKey` is the key,
-    /// which was cut.
+    /// The row with the lowest key that has the values of `source` in a unique group; `newKey` is their key, which was
+    /// cut.
     ///
-    /// - Complexity: O(rows that begin alike) for the first such key of a save, then O(log n).
+    /// - Complexity: O(rows with the same beginning) for the first such key of a save, then O(log n).
     mutating func holder(ofCutKeyInGroup index: Int, _ source: ValueSource) throws(StoreError) -> ObjectID? {
         let (group, tree, beginning) = (catalog.schema.groups[index], catalog.groupTrees[index], newKey.bytes)
         if !cutKeys.knows(index, beginning) { try readCutKeys(index, beginning) }

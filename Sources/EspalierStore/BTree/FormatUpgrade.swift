@@ -1,24 +1,24 @@
-// Rows of the first format into rows of the present one, once, when such a store is opened.
+// Converts rows of the first format to the present one, once, when such a store is opened to write.
 //
 // Row of format 1 (little-endian): u16 layout number | u16 entity number | u64 version | null bits as today | fields of
 //   fixed width in order, among them integer64 with 8 bytes and references with u16 and u64 | for each field of
 //   variable width in order: u32 end | variable part. Everything else in the file is as today.
 // Invariants
-//   1. One transaction: a store is in one format or in the other.
-//   2. Every row is checked before anything of it is used; a damaged one leaves the file as it was.
+//   1. One transaction: all rows of a file are in one format.
+//   2. Every row is checked before any part of it is used; a damaged row leaves the file unchanged.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 extension StoreCatalog {
-    /// Brings all rows of a store of the first format into the present one.
+    /// Converts all rows of a store of the first format to the present one.
     ///
-    /// - Throws: `StoreError.damagedContent` for a row that is none of that format.
+    /// - Throws: `StoreError.damagedContent` for a row that is not in that format.
     /// - Complexity: O(bytes of all rows).
     func upgradeRows(in transaction: inout StoreTransaction<WriteTransaction>) throws(StoreError) {
         for (root, tree) in rowTrees.enumerated() {
             guard let tree else { continue }
-            // A cursor of a write transaction goes on from its key, whatever was put meanwhile.
+            // A cursor of a write transaction continues from its key, whatever was put in the meantime.
             var cursor = try transaction.cursor(over: tree)
             while try cursor.next() {
                 let (key, old) = (try cursor.key, try cursor.value())
@@ -37,7 +37,7 @@ extension StoreCatalog {
     }
 }
 
-/// How rows were in the first format.
+/// The bytes of a row in the first format.
 private enum FirstFormatRow {
     private static let (versionOffset, nullOffset) = (4, 12)
 
@@ -88,7 +88,7 @@ private enum FirstFormatRow {
         return new
     }
 
-    /// Where each field lay, those of variable width nowhere, and where the ends began.
+    /// The offset of each field, where fields of variable width have no bytes, and the offset of the table of ends.
     private static func oldOffsets(of layout: RowLayout) -> (fields: [Int], table: Int) {
         var offset = nullOffset + (layout.fields.count + 7) / 8
         let fields = layout.places.map { place in

@@ -1,14 +1,14 @@
-// The new entries of one index tree, which a save puts in last and in the order of their keys.
+// The new entries of one index tree, which a save writes last, in the order of their keys.
 //
-// One after another they go to neighbouring places of neighbouring leaves. In the order of the rows each goes to a leaf
-// of its own, which has to be sought and, if the index is larger than the cache, read.
+// In this order successive entries go to the same leaf or to the next one. In the order of the rows each entry would go
+// to a leaf of its own, which has to be found and, if the index is larger than the cache, read.
 //
 // Invariants
-//   1. Keys lie one after another in one array; no entry has memory of its own.
+//   1. The keys are one after another in one array; no entry allocates memory of its own.
 
 struct IndexEntries {
     private struct Entry {
-        /// The eight bytes behind those that all keys begin with, big-endian, zeros behind the end of the key.
+        /// The eight bytes behind the common prefix of all keys, big-endian, with zeros behind the end of the key.
         var head: UInt64
         let start: Int
         let keyByteCount: UInt32
@@ -20,15 +20,15 @@ struct IndexEntries {
 
     private var bytes: [UInt8] = []
     private var entries: [Entry] = []
-    /// How many bytes all keys begin with.
+    /// The byte count of the common prefix of all keys.
     private var prefixByteCount = 0
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     var isEmpty: Bool { entries.isEmpty }
 
-    /// Notes the entry of a row of this entity.
+    /// Adds the entry of a row of this entity.
     ///
-    /// - Parameter write: appends the key; returns whether its values were cut, as this function does.
+    /// - Parameter write: appends the key; returns whether its values were cut, which this method returns too.
     @inline(__always)
     @discardableResult
     mutating func append(entityNumber: UInt16, _ write: (inout [UInt8]) -> Bool) -> Bool {
@@ -92,7 +92,7 @@ struct IndexEntries {
 }
 
 extension RawSpan {
-    /// The big-endian number in the eight bytes from `offset` on, as if zeros followed the last one.
+    /// The big-endian number in the eight bytes from `offset` on, as if zeros followed the last byte.
     fileprivate func head(from offset: Int) -> UInt64 {
         guard offset + 8 > byteCount else { return bigEndianKey(at: offset) }
         var head: UInt64 = 0

@@ -1,23 +1,23 @@
-// Reads the lists of one link tree, as many as are asked for, with one lookup of the engine.
+// Reads any number of lists of one link tree with one lookup of the engine.
 //
 // Invariants
-//   1. What lies behind a list is known from reading it: an owner whose list comes next needs no descent, and one that
-//      lies in between has no entries. The members of a cohort mostly come so.
-//   2. The tree does not change while one of these is in use.
+//   1. Reading a list reveals the entry behind it: the owner of that entry needs no new descent, and an owner between
+//      the two has no entries. Most members of a cohort are read in this order.
+//   2. The tree does not change while a cursor is in use.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 struct LinkCursor: ~Copyable {
     private var entries: StoreLookup<[UInt8]>
-    /// Owners that have no entries: those between the last one and the next that has some.
+    /// Owners that have no entries: those between the owner read last and the next one with entries.
     private var gap: Range<UInt64> = 0..<0
     private let tree: Tree<[UInt8]>
     private let keyByteCount: Int
     private let declaredBy: Int
     private let catalog: StoreCatalog
 
-    /// Reads `tree`, whose keys have `keyByteCount` bytes; `entries` are its.
+    /// Reads `tree`, whose keys have `keyByteCount` bytes, through `entries`, a lookup in this tree.
     init(
         _ entries: consuming StoreLookup<[UInt8]>, of tree: Tree<[UInt8]>, keyByteCount: Int,
         of relationship: Relationship, _ catalog: StoreCatalog
@@ -29,7 +29,7 @@ struct LinkCursor: ~Copyable {
         self.catalog = catalog
     }
 
-    /// Calls `body` with each entry of the list that `owner` has, in order.
+    /// Calls `body` with each entry of the list of `owner`, in order.
     mutating func forEachLink(
         of owner: UInt64, _ body: (_ key: RawSpan, _ id: ObjectID) -> Void
     ) throws(StoreError) {

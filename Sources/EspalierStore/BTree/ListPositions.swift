@@ -1,10 +1,10 @@
-// Where the destinations of an ordered list stand in its tree: numbers that ascend, with gaps in which new destinations
-// find room, so that a change writes the entries that it is about and few others.
+// The positions of the destinations of an ordered list in its tree: ascending numbers with gaps, which give room to new
+// destinations, so that a change writes the changed entries and few others.
 //
 // Invariants
-//   1. Destinations that stay and are not moved keep their entries: as many of them as can stay in their order.
-//   2. Where there is no room, entries behind the place get new positions, twice as many with each try, until they
-//      stand at least `roomMin` apart: insertions at one place write few entries each, on average.
+//   1. As many destinations as possible keep their entries: a longest sequence of those that stay in their order.
+//   2. Where there is no room, entries behind the place get new positions, twice as many with each try, until they are
+//      at least `roomMin` apart: insertions at one place write few entries each, on average.
 
 package import EspalierModel
 
@@ -13,18 +13,18 @@ package struct ListPositions {
     /// An entry of a list.
     package typealias Entry = (position: UInt64, id: ObjectID)
 
-    /// How far destinations stand apart that are appended.
+    /// The distance between the positions of appended destinations.
     private static let stride: UInt64 = 1 << 32
-    /// Where an empty list begins: there is room before it.
+    /// The first position in an empty list: there is room before it.
     private static let start: UInt64 = 1 << 62
     private static let roomMin: UInt64 = 1 << 16
 
-    /// Entries that go, as positions in the old list.
+    /// The entries to remove, as indices in the old list.
     package private(set) var removed: [Int] = []
-    /// Entries that come.
+    /// The entries to add.
     package private(set) var added: [Entry] = []
 
-    /// Works out what changes between two lists, each without a destination twice.
+    /// Computes the changes between two lists, each without a duplicate destination.
     ///
     /// - Complexity: O(n), and O(m log m) for the m destinations between the first and the last change.
     package init(from old: [Entry], to new: [ObjectID]) {
@@ -37,9 +37,9 @@ package struct ListPositions {
         note(places, from: old, to: new)
     }
 
-    /// Notes the entries of which the place has changed.
+    /// Notes the entries whose positions have changed.
     private mutating func note(_ places: [UInt64?], from old: [Entry], to new: [ObjectID]) {
-        // What stands where it stood is neither removed nor added.
+        // An entry with an unchanged position is neither removed nor added.
         var (front, back) = (0, 0)
         func isSame(_ oldIndex: Int, _ newIndex: Int) -> Bool {
             old[oldIndex].id == new[newIndex] && old[oldIndex].position == places[newIndex]
@@ -55,7 +55,7 @@ package struct ListPositions {
         for index in front..<old.count - back where !kept.contains(old[index].position) { removed.append(index) }
     }
 
-    /// The positions of destinations that keep theirs; `nil` for those that come or are moved.
+    /// The positions of destinations that keep theirs; `nil` for those that are new or moved.
     private static func keptPositions(from old: [Entry], to new: [ObjectID]) -> [UInt64?] {
         var places = [UInt64?](repeating: nil, count: new.count)
         var (front, back) = (0, 0)
@@ -76,9 +76,10 @@ package struct ListPositions {
         return places
     }
 
-    /// Positions in `numbers`, all of them different, of as many as possible that ascend.
+    /// The indices of a longest ascending subsequence of `numbers`, all of which are different.
     private static func longestAscent(_ numbers: [Int]) -> [Int] {
-        // The last number of the best ascent of each length so far, and before each number the one it follows.
+        // The index of the last number of the best ascent of each length so far, and for each number that of its
+        // predecessor.
         var ends: [Int] = []
         var previous = [Int](repeating: -1, count: numbers.count)
         for index in numbers.indices {
@@ -99,9 +100,9 @@ package struct ListPositions {
         return ascent.reversed()
     }
 
-    /// Gives destinations positions between those around them, and to some behind them if there is no room.
+    /// Assigns positions to destinations between their neighbors, and to some behind them if there is no room.
     ///
-    /// - Returns: where the destinations end that have got one.
+    /// - Returns: the end of the destinations that got a position.
     private static func fill(_ range: Range<Int>, of places: inout [UInt64?]) -> Int {
         let left = range.lowerBound > 0 ? places[range.lowerBound - 1] : nil
         var end = range.upperBound
@@ -113,18 +114,18 @@ package struct ListPositions {
                 return end
             }
             if end == places.count {
-                // The last position that there is has been taken.
+                // No positions are left at the end: renumber the whole list.
                 for index in places.indices { places[index] = start + UInt64(index) * stride }
                 return end
             }
-            // Those behind, up to one that keeps its position.
+            // Include destinations behind, up to one that keeps its position.
             end = min(places.count, end + max(1, end - range.lowerBound))
             while end < places.count, places[end] == nil { end += 1 }
             room = roomMin
         }
     }
 
-    /// The first of `count` positions between two, and how far they stand apart; `nil` if that is less than `room`.
+    /// The first of `count` positions between two, and the distance between them; `nil` if that is less than `room`.
     private static func positions(
         _ count: UInt64, between left: UInt64?, _ right: UInt64?, _ room: UInt64
     ) -> (first: UInt64, step: UInt64)? {

@@ -1,10 +1,11 @@
-// Making a file serve another model of the same rows: indexes and constraints come and go, properties become required.
+// Adapts a file to another model of the same rows: adds and drops indexes and constraints, and checks required values.
 //
 // Invariants
 //   1. One transaction: after a crash the file has the old model with its trees, or the new one with all of its own.
-//   2. Memory does not follow the number of rows: a tree is built from sorted batches of entries, and what does not fit
-//      into the cache goes to the log. Of rows that share the first 512 bytes of unique values it holds 24 bytes each.
-//   3. Rows are checked before they are used. Rows that the new model forbids leave the file as it was.
+//   2. The memory does not depend on the number of rows: a tree is built from sorted batches of entries, and pages that
+//      do not fit into the cache are written to the log. For rows that share the first 512 bytes of unique values, 24
+//      bytes each are held.
+//   3. Rows are checked before they are used. A row that the new model forbids leaves the file unchanged.
 // Not here: which models store the same rows (ModelComparison).
 
 internal import EspalierEngine
@@ -14,7 +15,7 @@ internal import EspalierModel
 struct GroupChanges {
     /// Names of trees that the new model does not ask for, or asks for with other properties.
     let dropped: Set<String>
-    /// Positions in the new schema's groups whose trees the file does not have.
+    /// Positions, in the new schema's groups, of groups whose trees the file does not have.
     let made: [Int]
 
     init(from stored: StoreSchema, to schema: StoreSchema) {
@@ -35,23 +36,24 @@ struct GroupChanges {
 }
 
 extension StoreCatalog {
-    /// Pairs of rows with equal unique values that an error lists at most.
+    /// The greatest number of pairs of rows with equal unique values in one error.
     private static let conflictCountMax = 100
-    /// Entries that are sorted at a time, in bytes: 8 MiB.
+    /// The size of a batch of entries that is sorted at a time, in bytes: 8 MiB.
     private static let batchByteCountMax = 8 << 20
 
-    /// Makes the file serve the model of `schema`: drops and builds trees, checks required values, records the model.
+    /// Adapts the file to the model of `schema`: drops and builds trees, checks required values, records the model.
     ///
-    /// - Throws: `StoreError.incompatibleModel` if rows have no value for what the model requires now; `.constraint` if
-    ///   rows share values that must be unique now.
-    /// - Complexity: O(rows log rows) for each new index; nothing but the records if none is new or required.
+    /// - Throws: `StoreError.incompatibleModel` if rows have no value for a property that is required now;
+    ///   `.constraint` if rows share values that must be unique now.
+    /// - Complexity: O(rows log rows) for each new index, O(rows) if a property is newly required; else only the
+    ///   records are written.
     static func adopt(
         _ schema: StoreSchema, replacing stored: ManagedObjectModel, storeTag: UInt32,
         in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         let changes = GroupChanges(from: StoreSchema(model: stored), to: schema)
         let made = changes.made.map { StoreName.group(schema.groups[$0], schema.model) }
-        // A tree of a new group's name that no model asked for is none of ours.
+        // A tree with the name of a new group that the old model did not ask for is foreign: drop it too.
         for name in changes.dropped.union(made).sorted() {
             guard let tree = try transaction.tree(named: name) else { continue }
             if let counters = try transaction.tree(named: StoreName.counters, keys: UInt64.self) {
@@ -78,7 +80,7 @@ extension StoreCatalog {
         let isMember = numbering.entities.map { $0.map { schema.groupsByEntity[$0.index].contains(position) } ?? false }
         var (batch, batchByteCount, cutCount) = (IndexEntries(), 0, UInt64(0))
         var entry: [UInt8] = []
-        // A cursor of a write transaction goes on from its key, whatever was put meanwhile.
+        // A cursor of a write transaction continues from its key, whatever was put in the meantime.
         var cursor = try transaction.cursor(over: rowTree(of: root))
         while try cursor.next() {
             let key = try cursor.key
@@ -110,9 +112,9 @@ extension StoreCatalog {
         try batch.forEachInOrder { key, value throws(StoreError) in try transaction.put(value, for: key, in: tree) }
     }
 
-    // MARK: What the new model forbids
+    // MARK: Rows that the new model forbids
 
-    /// Refuses the model if rows share values that must be unique; `tree` has the entries of all rows.
+    /// Refuses the model if rows share values that must be unique; the tree of the group has the entries of all rows.
     private func checkUnique(
         _ position: Int, in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
@@ -146,7 +148,7 @@ extension StoreCatalog {
         throw .constraint(conflicts)
     }
 
-    /// Pairs of rows with equal values, of which the entries have only the first bytes.
+    /// Pairs of rows with equal values, among rows whose entries have only the first bytes of their values.
     private func equalRows(
         _ keys: [UInt64], _ group: KeyGroup, in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> [(UInt64, UInt64)] {
@@ -197,7 +199,7 @@ extension StoreCatalog {
     struct MissingValues {
         let required: ModelComparison.RequiredProperty
         var rowCount = 0
-        /// The first of them.
+        /// The first of these rows.
         var objects: [ObjectID] = []
     }
 
@@ -218,7 +220,8 @@ extension StoreCatalog {
         }
     }
 
-    /// For each of these properties that some rows have no value for: how many, and the first of them.
+    /// The properties of `required` that some rows have no value for, with the number of these rows and the first of
+    /// them.
     func rowsWithout<Base: TreeReading & ~Copyable>(
         _ required: [ModelComparison.RequiredProperty], objectCountMax: Int,
         in transaction: borrowing StoreTransaction<Base>
@@ -227,7 +230,7 @@ extension StoreCatalog {
         let reader = RowReader(numbering: numbering)
         var missing = required.map { MissingValues(required: $0) }
         for root in model.entities where root.root == root.index {
-            // By entity number: what its rows must have, as positions in `required` and properties.
+            // By entity number: the required properties of its rows, with their positions in `required`.
             let wanted = numbering.entities.map { entity -> [(position: Int, property: Entity.Property)] in
                 guard let entity, entity.root == root.index else { return [] }
                 return required.indices.compactMap { position in
@@ -263,7 +266,7 @@ extension StoreCatalog {
         return missing.filter { $0.rowCount > 0 }
     }
 
-    /// Whether a relationship of a row leads nowhere.
+    /// Whether a relationship of a row has no destination.
     private func isUnset<Base: TreeReading & ~Copyable>(
         _ slot: Int, _ row: RawSpan, _ key: UInt64, _ entity: Entity?, _ reader: RowReader,
         in transaction: borrowing StoreTransaction<Base>

@@ -1,13 +1,13 @@
-// Whether a file's model and the application's are the same as far as rows go, and if not, where they differ.
+// Whether a file's model and the application's store the same rows, and if not, where they differ.
 //
-// What may differ: the order of entities and properties, default values, delete rules, counts, renaming identifiers, of
-// which nothing changes what a file holds; indexes and uniqueness constraints, whose trees opening builds and drops;
-// and whether a value is optional, which opening checks (ModelAdoption).
+// Allowed differences: the order of entities and properties, default values, delete rules, counts and renaming
+// identifiers, which do not change the contents of a file; indexes and uniqueness constraints, whose trees are built
+// and dropped on opening; and whether a value is optional, which is checked on opening (ModelAdoption).
 
 internal import EspalierModel
 
 enum ModelComparison {
-    /// What differs between the stored and the given model, a sentence for each entity; empty = compatible.
+    /// The differences between the stored and the given model, a sentence for each entity; empty = compatible.
     static func differences(stored: [EntityDescription], given: [EntityDescription]) -> [String] {
         let storedByName = Dictionary(stored.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         let givenNames = Set(given.map(\.name))
@@ -58,7 +58,7 @@ enum ModelComparison {
 
     /// The attributes and relationships that the given model requires and the stored one does not.
     ///
-    /// Least and greatest counts of to-many relationships are left to the next save of each object.
+    /// Least and greatest counts of to-many relationships are checked by the next save of each object.
     static func newlyRequired(stored: [EntityDescription], given: [EntityDescription]) -> [RequiredProperty] {
         let storedByName = byName(stored.map { ($0.name, $0) })
         return given.flatMap { entity -> [RequiredProperty] in
@@ -81,14 +81,14 @@ enum ModelComparison {
         Dictionary(parts, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The attribute without what does not matter to stored bytes.
+    /// The attribute, reduced to the parts that determine stored bytes.
     private static func stored(_ attribute: AttributeDescription) -> AttributeDescription {
         AttributeDescription(
             attribute.name, attribute.type, isTransient: attribute.isTransient, elements: attribute.elements.map(stored)
         )
     }
 
-    /// The relationship without what does not matter to stored bytes.
+    /// The relationship, reduced to the parts that determine stored bytes.
     private static func stored(_ relationship: RelationshipDescription) -> RelationshipDescription {
         RelationshipDescription(
             relationship.name, to: relationship.destination, inverse: relationship.inverse, relationship.cardinality)

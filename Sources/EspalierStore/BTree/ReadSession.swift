@@ -1,4 +1,4 @@
-// One read transaction with the rows it has looked at: what predicates and sort keys read across relationships.
+// One read transaction with the rows that predicates and sort keys have read across relationships.
 //
 // Invariants
 //   1. One thread uses it at a time: the one that made it, or the one that holds the lock of its snapshot.
@@ -21,7 +21,7 @@ final class ReadSession: @unchecked Sendable {
     let transaction: StoreTransaction<ReadTransaction>
     let catalog: StoreCatalog
     let reader: RowReader
-    /// What predicates have found out about those rows.
+    /// Results of predicates on these rows.
     let memo = PredicateMemo()
     private var rows: [ObjectID: EvaluatedRow?] = [:]
 
@@ -31,7 +31,7 @@ final class ReadSession: @unchecked Sendable {
         reader = RowReader(numbering: catalog.numbering)
     }
 
-    /// The row `id` names, read once; `nil` if there is none.
+    /// The row with this ID, read once; `nil` if there is none.
     func row(_ id: ObjectID) throws(StoreError) -> EvaluatedRow? {
         if let row = rows[id] { return row }
         let row = try readRow(id)
@@ -68,7 +68,7 @@ struct EvaluatedRow: PredicateSubject {
     let objectID: ObjectID
     let entity: Entity
     let row: SharedBytes
-    /// The session outlives its rows: the rows it keeps lead back to it only while it lives.
+    /// Unowned, because the session keeps its rows and outlives them: a strong reference would be a cycle.
     unowned let session: ReadSession
 
     func value(at slot: Int) throws(StoreError) -> AttributeValue {

@@ -1,4 +1,4 @@
-// The lists behind to-many relationships, written as a plan says.
+// Writes the lists of to-many relationships as a `LinkPlan` says.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -38,7 +38,7 @@ extension SaveExecution {
         }
     }
 
-    /// Notes a destination of the entity with this tag in an unordered list.
+    /// Writes the entry of a destination, of the entity with this tag, in an unordered list.
     private mutating func put(
         ownerKey: UInt64, _ destinationKey: UInt64, tag: UInt32, in tree: Tree<[UInt8]>
     ) throws(StoreError) {
@@ -47,9 +47,9 @@ extension SaveExecution {
         try transaction.put(linkValue, for: linkKey, in: tree)
     }
 
-    /// Writes the entries of an ordered list that change.
+    /// Writes the changed entries of an ordered list.
     ///
-    /// - Complexity: O(n) to read the list, and to compare it; see `ListPositions` for what is written.
+    /// - Complexity: O(n) to read and compare the list; `ListPositions` tells how many entries are written.
     private mutating func writeOrdered(_ edit: LinkEdit, of owner: ObjectID) throws(StoreError) {
         let tree = catalog.linkTree(of: edit.relationship)
         let old = try transaction.links(keyedBy: owner.key, edit.relationship, catalog)

@@ -1,4 +1,4 @@
-// What delete rules and the check of destinations read and write of a B-tree store, in the transaction of the save.
+// How delete rules and the check of destinations read and change a B-tree store, in the transaction of the save.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -101,7 +101,7 @@ extension SaveExecution: SaveState {
         try removeOwner(owner, of: destination, relationship)
     }
 
-    /// The entries of a list, in order, until `body` returns `false`.
+    /// Calls `body` with each entry of a list, in order, until it returns `false`.
     private func forEachLink(
         of owner: ObjectID, _ relationship: Relationship, _ body: (_ key: RawSpan, ObjectID) -> Bool
     ) throws(StoreError) {

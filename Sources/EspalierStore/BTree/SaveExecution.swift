@@ -1,11 +1,11 @@
 // One save to a B-tree store: versions, rules, constraints, rows, entries and links, in one write transaction.
 //
 // Invariants
-//   1. Versions are checked before anything is written, except those of rows that are only patched, which are checked
-//      when their row is visited; unique keys while index entries go in. All report everything they find. What was
-//      written until then goes with the transaction.
-//   2. For every row and group there is the one entry that GroupKey says, for every list the entries that LinkKey says,
-//      and counters count them, when the transaction commits.
+//   1. Versions are checked before the first write, except those of rows that are only patched, which are checked when
+//      their row is visited; unique keys are checked while index entries are written. Each check reports everything it
+//      finds. Earlier writes roll back with the transaction.
+//   2. When the transaction commits, every row has in each of its groups the one entry that GroupKey defines, every
+//      list has the entries that LinkKey defines, and the counters count them.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -17,16 +17,16 @@ struct SaveExecution: ~Copyable {
 
     var transaction: StoreTransaction<WriteTransaction>
     let catalog: StoreCatalog
-    /// By index of the root entity: the last primary key given out, in hierarchies that get new rows.
+    /// By index of the root entity: the last allocated primary key, in hierarchies that get new rows.
     private var lastKeys: [UInt64?]
-    /// By index of the root entity: the greatest version at which a row was deleted, in hierarchies where that counts.
+    /// By index of the root entity: the greatest version at which a row was deleted, in hierarchies with deletions.
     private var goneVersions: [UInt64?]
-    /// By index of the entity.
+    /// By index of the entity: the change of its number of rows.
     private var rowDeltas: [Int64]
-    /// By position of the group.
+    /// By position of the group: the change of its number of cut entries.
     private var cutDeltas: [Int64]
     private var conflicts: [ConstraintConflict] = []
-    /// By position of the group: entries that go in last.
+    /// By position of the group: entries that are written last.
     private var newEntries: [IndexEntries]
     private var insertedRows: SnapshotBuilder
     private var updatedRows: SnapshotBuilder
@@ -36,7 +36,7 @@ struct SaveExecution: ~Copyable {
     var linkValue = [UInt8](repeating: 0, count: LinkKey.valueByteCount)
     private var oldKey = GroupKey()
     private(set) var newKey = GroupKey()
-    /// The rows whose unique values begin like those of new ones, beyond what an entry holds.
+    /// The rows with unique values that are longer than an entry holds and begin like those of new rows.
     var cutKeys = CutKeys()
 
     init(_ transaction: consuming StoreTransaction<WriteTransaction>, store: BTreeStore) {
@@ -88,7 +88,7 @@ struct SaveExecution: ~Copyable {
         return result
     }
 
-    /// The request with permanent IDs: each hierarchy's keys go on after the last one given out.
+    /// The request with permanent IDs: the new keys of each hierarchy continue after the last allocated one.
     private mutating func prepare(_ request: SaveRequest) throws(StoreError) -> PreparedSave {
         var lastKeys = lastKeys
         var lastTag: UInt32?
@@ -112,8 +112,8 @@ struct SaveExecution: ~Copyable {
 
     // MARK: Versions
 
-    /// The stored rows of deletions and of updates that are more than a patch, if all of them and all locked rows are
-    /// at the expected versions.
+    /// The stored rows of deletions and of updates that are more than a patch; throws `.conflict` unless all these rows
+    /// and all locked rows are at the expected versions.
     private func checkVersions(
         _ save: PreparedSave
     ) throws(StoreError) -> (rewritten: [Rewrite], deleted: [ObjectSnapshot]) {
@@ -126,7 +126,7 @@ struct SaveExecution: ~Copyable {
         let deleted = try current(save.deletions.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
         _ = try current(save.locks.map { ($0.id, $0.expectedVersion) }, &otherConflicts)
         guard conflicts.isEmpty, otherConflicts.isEmpty else {
-            // With the rows that would have been patched, in the order of the request.
+            // Report the rows that would have been patched too, in the order of the request.
             conflicts = []
             _ = try current(expectations(save.updates.indices), &conflicts)
             throw .conflict(conflicts + otherConflicts)
@@ -140,7 +140,7 @@ struct SaveExecution: ~Copyable {
         let expected = positions.map { (save.updates[$0].id, save.updates[$0].expectedVersion) }
         var conflicts: [VersionConflict] = []
         let rows = try current(expected, &conflicts)
-        // A patch whose version was to be checked in passing may have become more than that.
+        // An update whose version its patch was to check may have become more than a patch.
         guard conflicts.isEmpty else { throw .conflict(conflicts) }
         return zip(positions, rows).map { ($0, $1) }
     }
@@ -174,7 +174,7 @@ struct SaveExecution: ~Copyable {
 
     /// Removes rows, and their entries in indexes.
     mutating func remove(_ deleted: ArraySlice<ObjectSnapshot>) throws(StoreError) {
-        // Rows whose keys follow one another go together; all of them are there, as their versions were checked.
+        // Consecutive keys are removed together; all these rows exist, because their versions were checked.
         var run: (tree: Tree<UInt64>, keys: ClosedRange<UInt64>)?
         for old in deleted {
             let (entity, key) = (catalog.schema.entityIndex(of: old.id), old.id.key)
@@ -196,8 +196,8 @@ struct SaveExecution: ~Copyable {
         if let run { try transaction.removeAll(run.keys, from: run.tree) }
     }
 
-    /// Removes index entries that updates change, all of them before any new one is checked for being unique: rows of
-    /// one save may exchange their values.
+    /// Removes the index entries that updates change, all of them before the first new entry is checked for uniqueness:
+    /// rows of one save may exchange their values.
     private mutating func removeChangedKeys(_ save: PreparedSave, _ rewritten: [Rewrite]) throws(StoreError) {
         for (position, old) in rewritten { try removeChangedKeys(save.updates[position], old) }
     }
@@ -213,7 +213,7 @@ struct SaveExecution: ~Copyable {
     mutating func relate(
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
     ) throws(StoreError) {
-        // The answer to the request has only the rows that it names.
+        // The result has only the rows that the request names, so these rows are collected apart.
         var rows = SnapshotBuilder(numbering: catalog.numbering)
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }
@@ -249,7 +249,7 @@ struct SaveExecution: ~Copyable {
             let isTaken = try content.withRow(at: place) { row throws(StoreError) in
                 try transaction.put(row, for: id.key, in: tree)
             }
-            // The row that was there comes back with the end of the transaction.
+            // The rollback restores the row that had this key.
             guard !isTaken, id.key <= lastKeys[root] ?? 0 else {
                 throw .invalidRequest(reason: "\(id) was not reserved, or is taken")
             }
@@ -260,7 +260,7 @@ struct SaveExecution: ~Copyable {
         }
     }
 
-    /// The greatest version at which a row of a hierarchy was deleted: one with the same ID begins above it.
+    /// The greatest version at which a row of a hierarchy was deleted: a row that reuses its ID begins above it.
     private func goneVersion(ofRoot root: ManagedObjectModel.EntityIndex) throws(StoreError) -> UInt64 {
         let counter = Counter.goneVersion(rootNumber: catalog.numbering.entityNumbers[root])
         return max(goneVersions[root] ?? 0, try transaction.counter(counter, catalog))
@@ -280,16 +280,17 @@ struct SaveExecution: ~Copyable {
         guard versionConflicts.isEmpty else { throw .conflict(versionConflicts) }
     }
 
-    /// What came of writing over the bytes of a row.
+    /// The outcome of overwriting the bytes of a row.
     private enum PatchOutcome {
         case patched
         /// A value or the version needs more bytes than the row has for it.
         case needsRewrite
-        /// The row is gone, or at another version than expected.
+        /// The row does not exist, or is at another version than expected.
         case outdated
     }
 
-    /// Writes over the bytes of a row, or encodes it anew if it has no room; notes a row at another version.
+    /// Overwrites bytes of a row, or encodes the row anew if it has no room; notes a conflict if it is at another
+    /// version.
     private mutating func patch(
         _ save: PreparedSave, _ position: Int, _ versionConflicts: inout [VersionConflict]
     ) throws(StoreError) {
@@ -301,13 +302,13 @@ struct SaveExecution: ~Copyable {
         versionConflicts.append(VersionConflict(id: id, expectedVersion: version, stored: row))
     }
 
-    /// Checks the version of a row and writes over its bytes, in one visit.
+    /// Checks the version of a row and overwrites its bytes, in one visit.
     private mutating func patchInPlace(_ update: SaveRequest.Update) throws(StoreError) -> PatchOutcome {
         let (id, version, catalog) = (update.id, update.expectedVersion, catalog)
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: id)]
         var outcome = PatchOutcome.outdated
-        // The visit borrows the transaction, so the rows to report leave `self` until it ends, and no longer:
-        // what is added to `self.updatedRows` meanwhile would be lost.
+        // The visit borrows the transaction, so the rows to report are moved out of `self` until it ends, and no
+        // longer: rows that are added to `self.updatedRows` in the meantime would be lost.
         var rows = SnapshotBuilder(numbering: catalog.numbering)
         swap(&rows, &updatedRows)
         defer { swap(&rows, &updatedRows) }
@@ -324,7 +325,7 @@ struct SaveExecution: ~Copyable {
         return outcome
     }
 
-    /// Replaces a row and its index entries; most rows need not be encoded anew.
+    /// Replaces a row and its index entries; patches a copy of the row if possible, else encodes it anew.
     private mutating func rewrite(_ old: ObjectSnapshot, _ update: SaveRequest.Update) throws(StoreError) {
         let entity = catalog.model.entities[catalog.schema.entityIndex(of: old.id)]
         let encoder = RowEncoder(numbering: catalog.numbering)
@@ -413,7 +414,7 @@ struct SaveExecution: ~Copyable {
             cutKeys.add(id, source, group, at: index, newKey.bytes, catalog.numbering)
         }
         newKey.append(key: id.key)
-        // Rows that come later must find it.
+        // Written at once, because the checks of later rows must find it.
         let value = GroupKey.entryValue(entityNumber: number, isCut: newKey.isCut)
         try transaction.put(value, for: newKey.bytes, in: catalog.groupTrees[index])
     }

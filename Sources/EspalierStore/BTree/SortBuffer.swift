@@ -1,4 +1,4 @@
-// Sorts rows by normalized keys; keeps only the first ones if there is a limit.
+// Sorts rows by normalized keys; with a limit, keeps only the first ones.
 //
 // Invariants
 //   1. The order is total: sort keys, then the ascending primary key, all in one byte string.

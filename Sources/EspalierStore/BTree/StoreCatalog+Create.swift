@@ -1,10 +1,10 @@
-// Making the trees and records of a new store file, and bringing an existing file's records up to the model at hand.
+// Creates the trees and records of a new store file, and updates the records of an existing one to the current model.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 extension StoreCatalog {
-    /// Makes everything an empty store of `model` has, in one transaction.
+    /// Creates everything that an empty store of `schema` has, in the caller's transaction.
     static func create(
         _ schema: StoreSchema, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
@@ -39,8 +39,8 @@ extension StoreCatalog {
         }
     }
 
-    /// Records a compatible model that differs from the stored one, and layouts for entities whose fields are in
-    /// another order now.
+    /// Records a compatible model that differs from the stored one, and layouts for entities whose fields have another
+    /// order now.
     static func record(
         _ model: ManagedObjectModel, over catalog: StoreCatalog,
         in transaction: inout StoreTransaction<WriteTransaction>
@@ -58,7 +58,7 @@ extension StoreCatalog {
         }
     }
 
-    /// There is no number for another entity or layout.
+    /// The error if no number is left for another entity or layout.
     static var tooManyLayouts: StoreError {
         .invalidRequest(reason: "a store has at most 65,535 entities and row layouts")
     }

@@ -1,4 +1,4 @@
-// Reading a store file's records: everything here is untrusted and thrown, never trapped on.
+// Reads a store file's records, which are untrusted: damage is thrown and never traps.
 
 internal import EspalierEngine
 internal import EspalierModel

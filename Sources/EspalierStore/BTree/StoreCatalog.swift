@@ -1,19 +1,20 @@
-// Which trees a store file has, and what its numbers mean.
+// The trees of a store file, and the meaning of its numbers.
 //
 // Trees (on disk)
 //   schema    bytes: "format" -> u16 version of this layer's format; "model" -> the whole model (ModelCoding);
 //             "entity:<n>" -> name of entity number n; "layout:<n>" -> layout record n (RowLayout), n from 1 up.
-//   counters  integers: kind << 32 | number -> u64. Kind 1: rows of entity number n; 2: last primary key given out in
-//             the hierarchy whose root is entity number n; 3: cut entries of the index tree with id n.
+//   counters  integers: kind << 32 | number -> u64. Kind 1: rows of entity number n; 2: last primary key allocated in
+//             the hierarchy whose root is entity number n; 3: cut entries of the index tree with id n; 4: greatest
+//             version at which a row of the hierarchy whose root is entity number n was deleted.
 //   metadata  bytes: name -> tagged value. The application's.
 //   rows:<root entity>           integers: primary key -> row (RowLayout)
 //   index:<entity>.<index>       bytes: GroupKey; unique:<entity>.<a,b> the same for a uniqueness constraint
 //   links:<entity>.<relationship>   bytes: LinkKey, one tree for each to-many relationship
 //   owners:<entity>.<relationship>  bytes: LinkKey the other way, for to-many relationships without inverse
 // Invariants
-//   1. Immutable: opened once, read from any thread.
-//   2. Every root entity has a tree of rows, every group and every to-many relationship its own, and every to-many
-//      relationship without inverse one that leads back.
+//   1. Immutable after opening; any thread may read it.
+//   2. Every root entity has a tree of rows, every group and every to-many relationship a tree of its own, and every
+//      to-many relationship without inverse also a tree that leads back.
 
 internal import EspalierEngine
 internal import EspalierModel

@@ -5,12 +5,12 @@ internal import EspalierModel
 internal import FoundationEssentials
 
 extension StoreTransaction where Base: ~Copyable {
-    /// The row `id` names; `nil` if there is none, or if the row with its key is of another entity.
+    /// The row with this ID; `nil` if there is none, or if the row with its key is of another entity.
     func snapshot(of id: ObjectID, _ catalog: StoreCatalog) throws(StoreError) -> ObjectSnapshot? {
         try snapshots(of: [id], catalog)[0]
     }
 
-    /// The rows these IDs name, in this order, in as few chunks as they need; `nil` where there is none, or where the
+    /// The rows with these IDs, in this order, in as few chunks as possible; `nil` where there is none, or where the
     /// row with that key is of another entity.
     func snapshots(
         of ids: [ObjectID], _ catalog: StoreCatalog
@@ -64,14 +64,14 @@ extension StoreTransaction where Base: ~Copyable {
         var cursor = try linkCursor(over: relationship, catalog)
         for owner in owners {
             try cursor.forEachLink(of: owner.key) { ids.append($1) }
-            // A copy of just its length: the list may be kept for long.
+            // A copy without spare capacity, because the caller may keep the list for long.
             lists.append(Array(ids[...]))
             ids.removeAll(keepingCapacity: true)
         }
         return lists
     }
 
-    /// The destinations of a to-many relationship with their places in the tree.
+    /// The destinations of a to-many relationship with their keys in the tree.
     func links(
         keyedBy owner: UInt64, _ relationship: Relationship, _ catalog: StoreCatalog
     ) throws(StoreError) -> [(key: [UInt8], id: ObjectID)] {
@@ -99,7 +99,7 @@ extension StoreTransaction where Base: ~Copyable {
         _ catalog: StoreCatalog
     ) throws(StoreError) -> ObjectID? {
         var found: ObjectID?
-        // Only of a key that was cut the rows have to say whether their values are equal.
+        // Only if the key was cut, the values of the rows decide whether they are equal.
         let values = key.isCut ? values() : []
         let range = EntryRange.beginning(with: key.bytes)
         try forEach(in: tree, from: range.lower, below: range.upper) { entry, value throws(StoreError) in
@@ -134,7 +134,7 @@ extension StoreTransaction where Base: ~Copyable {
     }
 }
 
-/// Where the rows of one entity are, looked up once for many of them.
+/// The entity, entity number and tree of rows, resolved once for many rows of one entity.
 private struct EntityRows {
     let entity: Entity
     let number: UInt16
@@ -150,8 +150,8 @@ private struct EntityRows {
 }
 
 extension StoreCatalog {
-    /// Checks the structure of a row and that it belongs into the tree of `entity`'s hierarchy; returns the number of
-    /// its own entity.
+    /// Checks the structure of a row and that it belongs in the tree of `entity`'s hierarchy; returns the number of its
+    /// own entity.
     @discardableResult
     func check(_ row: RawSpan, in entity: Entity, key: UInt64) throws(StoreError) -> UInt16 {
         func damaged(_ reason: String) -> StoreError {

@@ -1,4 +1,4 @@
-// The model as it stands in a store file.
+// The encoding of the model in a store file.
 
 internal import EspalierModel
 

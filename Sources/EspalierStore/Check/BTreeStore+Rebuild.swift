@@ -1,11 +1,11 @@
-// Making everything anew that follows from rows: index and unique entries, links, counters; in one transaction.
+// Rebuilds everything that is derived from rows: index and unique entries, links and counters, in one transaction.
 //
 // Invariants
 //   1. Rows are never changed. Where a row and a derived tree contradict each other, the row is right.
-//   2. Links between two to-many sides, and of relationships without inverse, are in two trees: what either of them
-//      has, both have afterwards, if both rows are there.
-//   3. One transaction: a crash leaves the store as it was, or rebuilt. What does not fit into memory goes to the log
-//      meanwhile, as with any transaction.
+//   2. Links between two to-many sides, and links of relationships without inverse, are in two trees: afterwards both
+//      trees have the links of either, if the rows at both ends exist.
+//   3. One transaction: a crash leaves the store as it was, or rebuilt. Changes that do not fit into memory are written
+//      to the log, as in any transaction.
 
 public import EspalierEngine
 internal import EspalierModel
@@ -14,30 +14,31 @@ internal import FoundationEssentials
 extension BTreeStore {
     /// Makes index entries, unique entries, links and counters agree with the rows, in one durable transaction.
     ///
-    /// Only what is wrong is written. Two rows that share unique values both stay, and are reported; so do to-one
-    /// values that lead to rows that are not there. Links to or from such rows are taken out.
+    /// Only wrong entries are written. Two rows that share unique values both remain, and are reported; so are to-one
+    /// values that lead to rows that do not exist. Links to or from rows that do not exist are removed.
     ///
     /// - Parameters:
-    ///   - isDryRun: whether nothing is to be written: the report says what would change.
-    ///   - progress: called now and then; `false` ends the work, and nothing is changed.
-    /// - Throws: `readOnly`; what the engine reports about pages: damaged pages have to be salvaged first.
-    /// - Complexity: as `check`, twice if anything changes; O(log n) for each entry that is wrong. Memory as `check`.
+    ///   - isDryRun: whether to write nothing, and only to report the changes.
+    ///   - progress: called now and then; if it returns `false`, the work ends without changes.
+    /// - Throws: `readOnly`; the engine's errors about damaged pages, which have to be salvaged first.
+    /// - Complexity: that of `check`, twice if anything changes; O(log n) for each wrong entry. The memory is that of
+    ///   `check`.
     public func rebuildDerivedTrees(
         isDryRun: Bool = false, progress: ((StoreCheckProgress) -> Bool)? = nil
     ) throws(StoreError) -> RebuildReport {
         try naming { () throws(StoreError) in
-            // The writer first: then the snapshot is what it begins with.
+            // Begin the writer first, so that the snapshot is the state on which it builds.
             let writer = isDryRun ? nil : try beginWrite()
             return try rebuild(writer, newTrees: [:], isDryRun: isDryRun, progress)
         }
     }
 
-    /// Opens a store whose derived trees may be wrong or missing with the model that is in the file, and rebuilds them.
+    /// Opens a store with the model in its file, and rebuilds its derived trees, which may be wrong or missing.
     ///
-    /// Unlike opening the store first, it also mends one that lacks whole trees, which a salvage may leave. A tree of
-    /// rows that is missing is made, and empty.
+    /// In contrast to opening the store first, this also mends a store that lacks whole trees, as a salvage may leave
+    /// it. A missing tree of rows is created empty.
     ///
-    /// - Throws: as `openWithStoredModel` and `rebuildDerivedTrees(isDryRun:progress:)`.
+    /// - Throws: the errors of `openWithStoredModel` and of `rebuildDerivedTrees(isDryRun:progress:)`.
     public static func rebuildDerivedTrees(
         at path: String, isDryRun: Bool = false, options: DatabaseOptions = .init(),
         progress: ((StoreCheckProgress) -> Bool)? = nil
@@ -51,7 +52,7 @@ extension BTreeStore {
         return try rebuildDerivedTrees(of: database, path: path, isDryRun: isDryRun, progress: progress)
     }
 
-    /// The same for a database that is open; closes it.
+    /// Rebuilds the derived trees of an open database; closes it.
     package static func rebuildDerivedTrees(
         of database: Database, path: String?, isDryRun: Bool = false,
         progress: ((StoreCheckProgress) -> Bool)? = nil
@@ -62,7 +63,7 @@ extension BTreeStore {
                 try calling(try database.close())
                 return report
             } catch {
-                // The first error is the one to tell.
+                // Report the first error.
                 try? database.close()
                 throw error
             }
@@ -75,7 +76,7 @@ extension BTreeStore {
         guard database.applicationID == applicationID, let stored = try storedModel(database) else {
             throw .incompatibleModel(path: nil, reason: "the file holds no objects: there is nothing to rebuild")
         }
-        // Rows of an older format are brought into the present one by opening the store.
+        // Opening the store converts rows of an older format.
         guard stored.format == StoreFormat.newest else { throw .otherFormat(path: nil, format: stored.format) }
         let schema = StoreSchema(model: stored.model)
         func load(_ made: [String: AnyTree]) throws(StoreError) -> BTreeStore {
@@ -89,7 +90,7 @@ extension BTreeStore {
         let missing = try missingTrees(schema, database)
         guard !isDryRun else {
             for (number, tree) in missing.enumerated() {
-                // Numbers that no tree has.
+                // No tree has these numbers.
                 made[tree.name] = AnyTree(unmade: tree.name, id: .max - UInt32(number), kind: tree.kind)
             }
             return try load(made).rebuild(nil, newTrees: made, isDryRun: true, progress)
@@ -99,7 +100,7 @@ extension BTreeStore {
         return try load(made).rebuild(writer, newTrees: made, isDryRun: false, progress)
     }
 
-    /// The trees that the model calls for and that are not there.
+    /// The trees that the model requires and the file lacks.
     private static func missingTrees(
         _ schema: StoreSchema, _ database: Database
     ) throws(StoreError) -> [(name: String, kind: KeyKind)] {
@@ -138,7 +139,7 @@ extension BTreeStore {
 }
 
 extension StoreCatalog {
-    /// The trees that a store of `schema` has, but for that of the schema itself.
+    /// The trees of a store of `schema`, except the tree of the schema itself.
     static func trees(of schema: StoreSchema) -> [(name: String, kind: KeyKind)] {
         let model = schema.model
         var trees: [(name: String, kind: KeyKind)] = [(StoreName.counters, .integer), (StoreName.metadata, .bytes)]
@@ -156,7 +157,7 @@ extension StoreCatalog {
         return trees
     }
 
-    /// The tree of an index, a constraint or of links that has this name, or a tree that was missing.
+    /// The tree of an index, a constraint or of links with this name, which may be one that was missing.
     fileprivate func derivedTree(named name: String) -> Tree<[UInt8]>? {
         if let tree = groupTrees.first(where: { $0.name == name }) { return tree }
         for list in toManyLists() {

@@ -1,15 +1,15 @@
-// Which rows there are, by entity: asked for every reference of a store, so it is held in memory as far as it may be.
+// The existing rows, by entity. Every reference of a store is looked up here, so keys are held in memory up to a limit.
 //
 // Invariants
-//   1. A row is there if its structure is sound and it belongs to the hierarchy in whose tree it lies.
-//   2. What the key sets do not hold is looked up in the tree of rows.
+//   1. A row exists if its structure is sound and it belongs to the hierarchy whose tree contains it.
+//   2. If the key set of an entity is not whole, its keys are looked up in the tree of rows.
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// The rows of a store.
+/// The keys of all rows of a store.
 struct KeyPresence {
-    /// 8 MiB: they hold 33,554,432 keys without gaps, and 524,288 keys that are far apart.
+    /// 8 MiB of blocks: they hold 33,554,432 keys without gaps, or 524,288 keys that are far apart.
     private static let blockCountMax = 1 << 19
 
     private let session: ReadSession
@@ -22,7 +22,7 @@ struct KeyPresence {
         keys = Array(repeating: KeySet(), count: session.catalog.numbering.entities.count)
     }
 
-    /// Takes in a sound row; rows of a hierarchy come by ascending key.
+    /// Adds a sound row; the rows of a hierarchy are added by ascending key.
     @inline(__always)
     mutating func append(_ key: UInt64, entityNumber: UInt16) {
         guard keys[Int(entityNumber)].append(key) else { return }

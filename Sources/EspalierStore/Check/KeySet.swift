@@ -1,8 +1,8 @@
-// Which primary keys there are: two words for each 64 neighbouring keys of which one exists.
+// Primary keys in memory: two words for each 64 adjacent keys of which at least one exists.
 //
 // Invariants
 //   1. Keys are appended in ascending order.
-//   2. A set that gave up is empty (`isWhole`).
+//   2. A set that would grow too large is empty, and is not whole (`isWhole`).
 
 /// A set of primary keys.
 struct KeySet {
@@ -11,7 +11,7 @@ struct KeySet {
     /// Whether it holds all keys that were appended.
     private(set) var isWhole = true
 
-    /// Takes in a key that is greater than all before it; returns whether that took a block, which is 16 bytes.
+    /// Adds a key that is greater than all before it; returns whether that allocated a block, which is 16 bytes.
     @inline(__always)
     mutating func append(_ key: UInt64) -> Bool {
         guard isWhole else { return false }
@@ -27,7 +27,7 @@ struct KeySet {
         return true
     }
 
-    /// Gives up: the set would need too much memory.
+    /// Empties the set for good, because it would need too much memory.
     mutating func giveUp() { (isWhole, highs, words) = (false, [], []) }
 
     /// Whether a key was appended.
@@ -37,7 +37,7 @@ struct KeySet {
     func contains(_ key: UInt64) -> Bool {
         let high = key &>> 6
         guard let first = highs.first, high >= first else { return false }
-        // A gap moves a block to the front, never to the back.
+        // A gap in the keys moves later blocks toward the front, never toward the back.
         let guess = high &- first
         if guess < UInt64(highs.count), highs[Int(guess)] == high {
             return words[Int(guess)] &>> (key & 63) & 1 != 0

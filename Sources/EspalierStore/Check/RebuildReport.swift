@@ -1,22 +1,22 @@
-// What a rebuild of derived trees changed.
+// The report of a rebuild of derived trees.
 
-/// What a rebuild changed, or would change, and what it could not mend.
+/// The changes that a rebuild made or would make, and the problems that it could not mend.
 public struct RebuildReport: Sendable {
-    /// What happened to one tree.
+    /// The changes of one tree.
     public struct TreeChange: Sendable, Hashable {
         /// The name of the tree.
         public let tree: String
         /// Whether the tree was missing as a whole.
         public let wasMissing: Bool
-        /// Entries before.
+        /// The number of entries before.
         public let entriesBefore: Int
-        /// Entries that were put in.
+        /// The number of entries that were added.
         public let added: Int
-        /// Entries that were taken out.
+        /// The number of entries that were removed.
         public let removed: Int
-        /// Entries that got another value.
+        /// The number of entries that got another value.
         public let replaced: Int
-        /// Entries afterwards.
+        /// The number of entries afterwards.
         public var entriesAfter: Int { entriesBefore + added - removed }
         /// Whether anything changed.
         public var isChanged: Bool { wasMissing || added + removed + replaced > 0 }
@@ -24,11 +24,11 @@ public struct RebuildReport: Sendable {
 
     /// A counter that was wrong.
     public struct CounterChange: Sendable, Hashable {
-        /// What it counts.
+        /// The counted things, in words.
         public let name: String
-        /// What it said; `nil` if it was missing or unreadable.
+        /// The value before; `nil` if it was missing or unreadable.
         public let before: UInt64?
-        /// What it says now.
+        /// The right value.
         public let after: UInt64
     }
 
@@ -36,12 +36,12 @@ public struct RebuildReport: Sendable {
     public internal(set) var trees: [TreeChange] = []
     /// The counters that were wrong.
     public internal(set) var counters: [CounterChange] = []
-    /// What was wrong and was mended, as a check tells it; with `isDryRun`, what would be.
+    /// The findings of the check that ran with the rebuild, mended where possible; with `isDryRun`, not mended.
     public internal(set) var mended: StoreCheckReport
-    /// A check after the rebuild: rows that cannot be read, rows that share unique values, references that lead
-    /// nowhere; `nil` if nothing was written.
+    /// A check after the rebuild: unreadable rows, rows that share unique values, references to rows that do not exist;
+    /// `nil` if nothing was written.
     public internal(set) var after: StoreCheckReport?
-    /// Whether nothing was to be written.
+    /// Whether the run was only to report, and to write nothing.
     public let isDryRun: Bool
 
     init(mended: StoreCheckReport, isDryRun: Bool) { (self.mended, self.isDryRun) = (mended, isDryRun) }
@@ -49,13 +49,13 @@ public struct RebuildReport: Sendable {
     /// Whether anything was changed, or would be.
     public var hasChanges: Bool { !counters.isEmpty || trees.contains(where: \.isChanged) }
 
-    /// Rows that share values which must be unique: they stay, and it takes a person to decide between them.
+    /// Rows that share values which must be unique: both remain, because only a person can decide between them.
     public var duplicates: [StoreDuplicate] { (after ?? mended).duplicates }
-    /// To-one values that lead to rows that are not there: they stay as they are, since rows are never changed.
+    /// To-one values that lead to rows that do not exist: they remain, because rows are never changed.
     public var keptReferences: [StoreFinding] {
         mended.dangling.filter { $0.tree.hasPrefix("rows:") }
     }
-    /// Links to or from rows that are not there: they were taken out.
+    /// Links to or from rows that do not exist: they were removed.
     public var removedLinks: [StoreFinding] {
         mended.dangling.filter { !$0.tree.hasPrefix("rows:") }
     }

@@ -1,7 +1,8 @@
-// What one sorted collection has more often than another one: how a check compares entries, and links, one by one.
+// The elements that one sorted array has more often than another: a check compares entries, and links, one by one with
+// it.
 
 extension Array where Element: Comparable {
-    /// What is here more often than in `other`; both are sorted, and so is the result.
+    /// The elements that are here more often than in `other`; both arrays are sorted, and so is the result.
     ///
     /// - Complexity: O(n)
     func surplus(over other: [Element]) -> [Element] {

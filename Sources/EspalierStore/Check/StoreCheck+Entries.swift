@@ -1,9 +1,9 @@
-// The check of index and unique entries: one reading of the tree, and an exact comparison of what did not add up.
+// The check of index and unique entries: one pass over the tree, then an exact comparison of the parts that differ.
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// An entry by its hash and its row: what an exact comparison holds of it.
+/// An entry in an exact comparison: its hash and the key of its row.
 private struct EntryItem: Comparable {
     let mark: UInt64
     let key: UInt64
@@ -14,7 +14,7 @@ private struct EntryItem: Comparable {
 }
 
 extension StoreCheck {
-    /// Entries or links that an exact comparison holds at a time, of both sides together: 8 MiB.
+    /// The most entries or links that an exact comparison holds at a time, of both sides together: 8 MiB.
     static let itemCountMax = 1 << 19
 
     /// Checks the entries of a group.
@@ -72,7 +72,7 @@ extension StoreCheck {
 
     // MARK: Exact comparison
 
-    /// Compares the entries in some buckets with those that rows call for, one by one.
+    /// Compares the entries in some buckets with those that the rows require, one by one.
     private mutating func compareEntries(_ index: Int, in buckets: BucketSet) throws(StoreError) {
         let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
         let root = model.entities[model.entities[group.entity].root]
@@ -121,7 +121,7 @@ extension StoreCheck {
         return low < items.count && items[low] == item
     }
 
-    /// Takes note of an entry that no row calls for, and removes it.
+    /// Reports an entry that no row requires, and removes it.
     private mutating func refuse(
         _ key: RawSpan, _ value: GroupEntryValue, of primaryKey: UInt64, _ index: Int, _ root: Entity
     ) throws(StoreError) {
@@ -139,7 +139,7 @@ extension StoreCheck {
             if !isMember {
                 problem = "the entry leads to a row of \(catalog.numbering.entity(rowNumber)?.name ?? "")"
             } else if entry.withRawSpan({ $0.isEqual(to: key) }) {
-                // Its row calls for the same key with another value: that takes its place.
+                // The row requires the same key with another value, which replaces this one.
                 return note(
                     model.entities[group.entity], tree, Self.hexadecimal(key),
                     "the entry of row \(primaryKey) has a wrong entity number or flag")
@@ -151,7 +151,7 @@ extension StoreCheck {
         try mender?.remove(key.copy(0..<key.byteCount), from: tree)
     }
 
-    /// Takes note that a row lacks its entry, and puts it in.
+    /// Reports that a row lacks its entry, and adds the entry.
     private mutating func add(_ key: UInt64, to index: Int, _ root: Entity) throws(StoreError) {
         let (group, tree) = (catalog.schema.groups[index], catalog.groupTrees[index])
         var entry: [UInt8] = []
@@ -171,7 +171,7 @@ extension StoreCheck {
 
     // MARK: Uniqueness
 
-    /// Looks for other rows with the values of one that has no entry.
+    /// Looks for other rows with the unique values of a row that has no entry.
     private mutating func findHolder(
         of codes: [UInt8], _ key: UInt64, _ entityNumber: UInt16, _ index: Int
     ) throws(StoreError) {
@@ -187,15 +187,15 @@ extension StoreCheck {
         try checkUniqueness(run, catalog.schema.groups[index], index)
     }
 
-    /// Takes note of rows that share unique values, among those whose entries begin with the same bytes.
+    /// Reports rows that share unique values, among those whose entries begin with the same bytes.
     private mutating func checkUniqueness(_ run: UniqueRun, _ group: KeyGroup, _ index: Int) throws(StoreError) {
         guard run.keys.count > 1 else { return }
-        // Without cut values the bytes tell; a null is like nothing else.
+        // If no values are cut, the bytes show whether one is null, and null equals nothing.
         if !run.isCut, run.codes.withRawSpan({ GroupKey.hasNull($0, group) }) { return }
         let root = model.entities[model.entities[group.entity].root]
         var holders: [(hash: UInt64, key: UInt64)] = []
         for key in run.keys {
-            // Entries may be wrong: what counts are the rows.
+            // Entries may be wrong: the values of the rows decide.
             let mark =
                 try withRow(key, of: root) { row, number -> UInt64? in
                     guard plans[Int(number)]?.groups.contains(index) == true else { return nil }
@@ -234,7 +234,7 @@ extension ReadSession {
     }
 }
 
-/// Entries of a unique tree whose keys begin with the same bytes, as they come.
+/// Successive entries of a unique tree whose keys begin with the same bytes.
 private struct UniqueRun {
     private(set) var codes: [UInt8] = []
     private(set) var keys: [UInt64] = []

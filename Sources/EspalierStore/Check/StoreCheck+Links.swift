@@ -1,7 +1,7 @@
 // The check of links: every list against the to-one values of its members, or against its other direction.
 //
 // Invariants
-//   1. A link that leads to or from a row that is not there has a finding of its own, and is not compared.
+//   1. A link that leads to or from a row that does not exist has a finding of its own, and is not compared.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -51,9 +51,9 @@ extension StoreCheck {
 
     // MARK: Reading links
 
-    /// Calls `body` with each link of a tree; takes note of entries that are none; returns how many links there are.
+    /// Calls `body` with each link of a tree; reports entries that are no links; returns the number of links.
     ///
-    /// - Parameter isInline: members have a to-one value for each link, which tells whether the owner is there.
+    /// - Parameter isInline: whether members have a to-one value for each link, which shows whether the owner exists.
     private mutating func forEachLink(
         in tree: LinkTree, isInline: Bool = false, _ body: (inout StoreCheck, Link) -> Void
     ) throws(StoreError) -> Int {
@@ -62,7 +62,7 @@ extension StoreCheck {
         var places = ListPlaces(tree)
         try forEachEntry(in: tree.tree) { key, value throws(StoreError) in
             if places.repeats(key) {
-                // It is no link: what the other direction calls for gets a position of its own.
+                // Not counted as a link: a link that the other direction requires gets a position of its own.
                 note(tree.owner, tree.tree, Self.hexadecimal(key), "the entry has the position of another one")
                 try mender?.remove(key.copy(0..<key.byteCount), from: tree.tree)
             } else if let link = try link(key, value, tree, isInline: isInline, &owner) {
@@ -76,7 +76,7 @@ extension StoreCheck {
         return count
     }
 
-    /// The link of an entry; `nil`, with a finding, if it is none, or leads to or from a row that is not there.
+    /// The link of an entry; `nil`, with a finding, if it is no link, or leads to or from a row that does not exist.
     @inline(__always)
     private mutating func link(
         _ key: RawSpan, _ value: RawSpan, _ tree: LinkTree, isInline: Bool,
@@ -122,7 +122,7 @@ extension StoreCheck {
         }
     }
 
-    /// What an entry of a tree of links says; `nil` if it cannot be one.
+    /// The link of an entry and its entity number; `nil` if the entry cannot be a link.
     @inline(__always)
     private func parts(of key: RawSpan, _ value: RawSpan, _ tree: LinkTree) -> (Link, UInt16)? {
         guard key.byteCount == tree.keyByteCount, value.byteCount == LinkKey.valueByteCount else { return nil }
@@ -216,7 +216,7 @@ extension StoreCheck {
     private mutating func compare(
         _ here: [Link], _ there: [Link], _ tree: LinkTree, _ back: LinkTree
     ) throws(StoreError) {
-        // A list that names a row twice has a finding of its own; here only what one direction lacks counts.
+        // A list that names a row twice has a finding of its own; only links that one direction lacks count here.
         for link in Self.unique(here).surplus(over: Self.unique(there)) {
             let problem = "the link to \(link.destination) is missing in tree \"\(back.tree.name)\""
             note(tree.owner, tree.tree, "\(link.owner)", problem)
@@ -233,7 +233,7 @@ extension StoreCheck {
                 }
             }
         }
-        // Where both lists are ordered, `findRepeated` has seen these.
+        // If both lists are ordered, `findRepeated` has reported these.
         guard !(tree.isOrdered && back.isOrdered) else { return }
         try noteRepeated(here, in: tree)
         try noteRepeated(there.map(\.turned).sorted(), in: back)
@@ -257,7 +257,7 @@ extension StoreCheck {
 
     // MARK: Ordered lists
 
-    /// Finds members that stand in an ordered list twice; what one direction has twice, the other may, too.
+    /// Finds duplicate members of an ordered list, which no comparison finds if both directions have the same ones.
     private mutating func findRepeated(in tree: LinkTree) throws(StoreError) {
         var (owner, members): (UInt64, [UInt64]) = (0, [])
         func repeated() -> [Link] {
@@ -282,7 +282,8 @@ extension StoreCheck {
         try remove(found, from: tree)
     }
 
-    /// Removes links from their lists, sorted ones, each as often as it is named: the last ones of an ordered list.
+    /// Removes links, which are sorted, from their lists, each as often as it is named: from an ordered list, the last
+    /// ones.
     private func remove(_ links: [Link], from tree: LinkTree) throws(StoreError) {
         guard let mender, !links.isEmpty else { return }
         guard tree.isOrdered else {
@@ -314,14 +315,14 @@ extension StoreCheck {
             }
             return true
         }
-        // In order: the same store is mended by the same calls.
+        // In order, so that the same store is always mended by the same calls.
         for (destination, keys) in keys.sorted(by: { $0.key < $1.key }) {
             for key in keys.suffix(counts[destination] ?? 0) { try mender.remove(key, from: tree.tree) }
         }
     }
 }
 
-/// The positions of an ordered list, as its entries come.
+/// The position of the last entry of an ordered list.
 private struct ListPlaces {
     private let tree: LinkTree
     private var last: (owner: UInt64, position: UInt64)?

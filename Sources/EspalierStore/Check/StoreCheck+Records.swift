@@ -1,11 +1,11 @@
-// The check of what is neither row nor follows from one: metadata, records of the schema, counters and trees that mean
-// nothing.
+// The check of content that is no row and not derived from one: metadata, records of the schema, and counters and trees
+// without meaning.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 extension StoreCheck {
-    /// Every entry of the metadata is a value.
+    /// Checks that every entry of the metadata is a value.
     mutating func checkMetadata() throws(StoreError) {
         let tree = catalog.metadata
         try forEachEntry(in: tree) { key, value in
@@ -18,7 +18,7 @@ extension StoreCheck {
         }
     }
 
-    /// Every counter is a number of a kind that there is; what the numbers say is compared elsewhere, later.
+    /// Checks that every counter is a number of a known kind; the numbers themselves are compared elsewhere, later.
     mutating func checkCounters() throws(StoreError) {
         let tree = catalog.counters
         guard !isNew(tree) else { return }
@@ -37,7 +37,7 @@ extension StoreCheck {
         for key in strays { try mender?.removeCounter(key, catalog) }
     }
 
-    /// There are no records and no trees but those that the model asks for.
+    /// Checks that only the records and trees that the model asks for exist.
     mutating func checkSchema() throws(StoreError) {
         let names = Set(StoreCatalog.trees(of: catalog.schema).map(\.name))
         for tree in try session.transaction.trees()

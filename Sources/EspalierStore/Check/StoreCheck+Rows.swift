@@ -1,14 +1,14 @@
-// The check of rows: structure, content, references, required values; and what they call for in other trees.
+// The check of rows: structure, content, references and required values, and the entries that they require elsewhere.
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// What the check asks of each row of one entity.
+/// The checks of each row of one entity.
 struct EntityCheckPlan {
     /// A to-one relationship.
     struct ToOne {
         let relationship: Relationship
-        /// By entity number: whether it may lead there.
+        /// By entity number: whether the relationship may lead to that entity.
         let isPossible: [Bool]
         /// The to-many relationship that is its inverse, as a position in the check's lists.
         let list: Int?
@@ -44,7 +44,7 @@ struct EntityCheckPlan {
 }
 
 extension StoreCheck {
-    /// Takes in which rows of a hierarchy there are.
+    /// Collects the keys of the rows of a hierarchy.
     mutating func collectKeys(_ root: Entity) throws(StoreError) {
         try forEachRow(of: root) { key, row in
             if let number = entityNumber(of: row, key, root) { presence.append(key, entityNumber: number) }
@@ -120,9 +120,9 @@ extension StoreCheck {
         }
     }
 
-    /// Remembers that something names this row, which is not there: its key must not be given out again.
+    /// Notes that a reference names this row, which does not exist: its key must not be allocated again.
     mutating func noteReference(to reference: (entity: UInt16, key: UInt64)) {
-        // What is greater was made up by damage; a counter that follows it would be at its end.
+        // A greater key is the result of damage; a counter raised to it would have hardly any keys left.
         guard reference.key < 1 << 48, let root = catalog.numbering.root(ofEntity: reference.entity) else { return }
         greatestKeys[root] = max(greatestKeys[root], reference.key)
     }
@@ -140,7 +140,7 @@ extension StoreCheck {
 
     // MARK: Counters
 
-    /// Compares a counter; mends it, or calls `note` with what it says.
+    /// Compares a counter; if it is wrong, calls `note` with its value, and mends it.
     mutating func checkCounter(
         _ counter: UInt64, _ expected: UInt64, _ note: (inout StoreCheck, UInt64) -> Void
     ) throws(StoreError) {
@@ -152,7 +152,7 @@ extension StoreCheck {
         try mender?.setCounter(counter, to: expected, was: bytes, catalog)
     }
 
-    /// No key was given out that the counter does not know of.
+    /// Checks that no row and no reference has a key above the last allocated one.
     mutating func checkLastKey(_ root: Entity) throws(StoreError) {
         let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root.index])
         let greatest = greatestKeys[root.index]

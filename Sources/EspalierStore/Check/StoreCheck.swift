@@ -1,14 +1,14 @@
 // The check of a store's content (level 4): rows, index entries, links and counters against each other.
 //
-// What it proves, if it finds nothing
-//   1. Every row can be decoded, completely, and belongs where it lies; counters count the rows.
+// Proved by a check without findings
+//   1. Every row can be decoded completely, and belongs in its tree; counters count the rows.
 //   2. Every row has its entry in every index it belongs to, with the right flags, and there is no other entry.
-//   3. No values that must be unique are there twice.
-//   4. Every list says what the to-one relationships of its members say; both directions of all other links agree.
-//   5. Every reference leads to a row that is there, of the right entity; values that are required are there.
-// How: each tree is read once, from its beginning to its end. What rows call for and what trees have is summed up in
-// sketches (`EntrySketch`), so that memory does not grow with the store; only where two sums differ, their unbalanced
-// parts are read again and compared exactly.
+//   3. No two rows share values that must be unique.
+//   4. Every list matches the to-one relationships of its members; both directions of all other links agree.
+//   5. Every reference leads to an existing row of the right entity; required values are present.
+// Method: each tree is read from its beginning to its end. The entries that rows require and the entries that trees
+// have are summed up in sketches (`EntrySketch`), so that the memory does not grow with the store; only where two sums
+// differ, their unbalanced parts are read again and compared exactly.
 // Not here: pages (the engine's check).
 
 internal import EspalierEngine
@@ -18,10 +18,11 @@ extension BTreeStore {
     /// Checks the content of the whole store on one snapshot.
     ///
     /// - Parameter progress: called now and then; `false` ends the check.
-    /// - Throws: What the engine reports about pages; content that is wrong is a finding.
-    /// - Complexity: O(rows x indexes + links). Memory does not follow the number of rows: at most about 32 MiB beside
-    ///   the engine's cache, and the longest row; 8 bytes for each member of the longest list of a relationship that is
-    ///   ordered at both ends, and 16 for each row of the most that share the first 512 bytes of unique values.
+    /// - Throws: the engine's errors about pages; wrong content is a finding.
+    /// - Complexity: O(rows x indexes + links). The memory does not depend on the number of rows: at most about 32 MiB
+    ///   beside the engine's cache and the longest row; 8 bytes for each member of the longest list of a relationship
+    ///   that is ordered at both ends; and 16 bytes for each row of the largest set that shares the first 512 bytes of
+    ///   unique values.
     public func check(progress: ((StoreCheckProgress) -> Bool)? = nil) throws(StoreError) -> StoreCheckReport {
         try naming { () throws(StoreError) in
             let session = ReadSession(try beginRead(), catalog)
@@ -33,11 +34,11 @@ extension BTreeStore {
 }
 
 struct StoreCheck {
-    /// Findings of one kind that are listed for one tree.
+    /// The most findings of one kind that are listed for one tree.
     private static let findingCountMax = 1000
 
     let session: ReadSession
-    /// Mends what is found, if that is wanted.
+    /// Mends the findings; `nil` = the check only reports.
     let mender: StoreMender?
     private let progress: ((StoreCheckProgress) -> Bool)?
     var report = StoreCheckReport()
@@ -45,9 +46,9 @@ struct StoreCheck {
     var presence: KeyPresence
     let plans: [EntityCheckPlan?]
     var lists: [ToManyList]
-    /// By position in `schema.groups`: entries that rows call for against those that there are.
+    /// By position in `schema.groups`: the entries that rows require, against the entries of the tree.
     var groupSketches: [EntrySketch]
-    /// By position in `schema.groups`: rows whose values are cut.
+    /// By position in `schema.groups`: the number of rows whose values are cut.
     var expectedCuts: [UInt64]
     /// By index of the root entity: the greatest key that a row has, or a reference names.
     var greatestKeys: [UInt64]
@@ -74,7 +75,7 @@ struct StoreCheck {
 
     mutating func run() throws(StoreError) {
         try countEntries()
-        // First, so that a counter which is mended takes the place of one that was none.
+        // First, because it removes malformed counters, which later checks write anew.
         try checkCounters()
         for entity in model.entities where entity.root == entity.index { try collectKeys(entity) }
         for entity in model.entities where entity.root == entity.index { try checkRows(entity) }
@@ -92,7 +93,7 @@ struct StoreCheck {
 
     // MARK: Findings
 
-    /// Which list of the report a finding goes to.
+    /// The list of the report that gets a finding.
     enum FindingList: Int {
         case contradictions, dangling, unset
     }
@@ -106,7 +107,7 @@ struct StoreCheck {
         }
     }
 
-    /// Takes note of a finding; lists the first ones of each kind and tree.
+    /// Adds a finding; only the first ones of each kind and tree are listed.
     mutating func note<Key>(
         _ entity: Entity?, _ tree: Tree<Key>, _ key: String, _ problem: @autoclosure () -> String,
         in list: FindingList = .contradictions
@@ -114,7 +115,7 @@ struct StoreCheck {
         note(entity, treeNamed: tree.name, key, problem(), in: list)
     }
 
-    /// Takes note of a finding; lists the first ones of each kind and tree.
+    /// Adds a finding; only the first ones of each kind and tree are listed.
     mutating func note(
         _ entity: Entity?, treeNamed tree: String, _ key: String, _ problem: @autoclosure () -> String,
         in list: FindingList = .contradictions
@@ -134,7 +135,7 @@ struct StoreCheck {
         }
     }
 
-    /// Takes note of two rows that share values.
+    /// Adds two rows that share values.
     mutating func note(_ duplicate: StoreDuplicate) {
         guard report.duplicates.count < Self.findingCountMax, !report.duplicates.contains(duplicate) else { return }
         report.duplicates.append(duplicate)
@@ -146,7 +147,7 @@ struct StoreCheck {
 
     // MARK: Steps
 
-    /// Counts a row or an entry; returns whether the check goes on.
+    /// Counts a row or an entry; returns whether the check continues.
     @inline(__always)
     mutating func countStep() -> Bool {
         stepCount &+= 1
@@ -162,7 +163,7 @@ struct StoreCheck {
 
     private mutating func countEntries() throws(StoreError) {
         for entity in model.entities where entity.root == entity.index {
-            // Once for the keys and once for the rows.
+            // Rows are read once for their keys and once for the check.
             entryCount += 2 * (try count(catalog.rowTree(of: entity)))
         }
         for tree in catalog.groupTrees { entryCount += try count(tree) }
@@ -176,12 +177,12 @@ struct StoreCheck {
         isNew(tree) ? 0 : Int(clamping: try session.transaction.count(of: tree))
     }
 
-    /// Whether a tree was missing, and is made by the mender: the snapshot does not have it.
+    /// Whether a tree was missing, and is created by the mender: the snapshot does not have it.
     func isNew<Key>(_ tree: Tree<Key>) -> Bool { mender?.isNew(tree) ?? false }
 
     // MARK: Reading trees
 
-    /// Calls `body` with each entry of a tree of bytes keys, until it returns `false`.
+    /// Calls `body` with each entry of a tree with keys of bytes, until it returns `false`.
     @inline(__always)
     func forEachEntry(
         in tree: Tree<[UInt8]>, from lower: [UInt8] = [], _ body: (RawSpan, RawSpan) throws(StoreError) -> Bool
@@ -191,7 +192,7 @@ struct StoreCheck {
         try lookup.forEach(from: lower, body)
     }
 
-    /// Calls `body` with each entry of the tree of a hierarchy's rows, until it returns `false`.
+    /// Calls `body` with each row of a hierarchy, until it returns `false`.
     @inline(__always)
     func forEachRow(
         of root: Entity, _ body: (UInt64, RawSpan) throws(StoreError) -> Bool
@@ -212,7 +213,7 @@ struct StoreCheck {
         return number
     }
 
-    /// Calls `body` with the row that has this key in a hierarchy, if it is there and sound.
+    /// Calls `body` with the row that has this key in a hierarchy, if it exists and is sound.
     func withRow<R>(
         _ key: UInt64, of root: Entity, _ body: (_ row: RawSpan, _ entityNumber: UInt16) throws(StoreError) -> R
     ) throws(StoreError) -> R? {

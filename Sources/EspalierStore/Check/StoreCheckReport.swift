@@ -1,16 +1,16 @@
-// What the check of a store's content found.
+// The report of a check of a store's content.
 
 public import EspalierModel
 
-/// Something that is wrong above the pages: rows, indexes, links or counters that contradict each other.
+/// A problem above the level of pages: rows, indexes, links or counters that contradict each other.
 public struct StoreFinding: Sendable, Hashable, CustomStringConvertible {
-    /// The entity whose rows are concerned; empty if it is not known.
+    /// The entity of the rows; empty if it is not known.
     public let entity: String
     /// The name of the tree.
     public let tree: String
     /// The primary key of the row, or the bytes of the entry's key in hexadecimal; empty = the tree as a whole.
     public let key: String
-    /// What is wrong.
+    /// The problem, in words.
     public let problem: String
 
     /// A complete sentence.
@@ -25,7 +25,7 @@ public struct StoreDuplicate: Sendable, Hashable, CustomStringConvertible {
     public let entity: String
     /// The properties whose values together must be unique.
     public let properties: [String]
-    /// The row with the lower key, or the one whose entry came first.
+    /// The row with the lower key.
     public let first: ObjectID
     /// The other row.
     public let second: ObjectID
@@ -43,43 +43,43 @@ public struct StoreDuplicate: Sendable, Hashable, CustomStringConvertible {
     private static func name(_ id: ObjectID) -> String { "\(id.entityName)/\(id.key)" }
 }
 
-/// How far a check of a store's content is.
+/// The progress of a check of a store's content.
 public struct StoreCheckProgress: Sendable, Hashable {
-    /// Rows and entries looked at so far.
+    /// Rows and entries read so far.
     public let entriesChecked: Int
-    /// Rows and entries to look at; more if trees contradict each other and are looked at again.
+    /// Rows and entries to read; more if trees contradict each other and are read again.
     public let entryCount: Int
 }
 
-/// Everything the check found, not the first problem only.
+/// All findings of a check.
 ///
-/// Of each kind and tree it lists the first 1,000; a last finding of the tree then says how many more there are.
+/// For each kind and tree it lists the first 1,000 findings; one more finding then tells the number of the others.
 public struct StoreCheckReport: Sendable {
-    /// What is wrong: trees, rows and counters contradict each other, or cannot be read.
+    /// Contradictions between trees, rows and counters, and rows and entries that cannot be read.
     public internal(set) var findings: [StoreFinding] = []
-    /// References to rows that are not there: to-one values, and links of relationships from many to many or without
+    /// References to rows that do not exist: to-one values, and links of relationships from many to many or without
     /// inverse.
     ///
-    /// No save leaves any: files that were written before stores kept delete rules may have some.
+    /// A save never leaves any; files that were written before stores applied delete rules may have some.
     public internal(set) var dangling: [StoreFinding] = []
     /// Rows without a value for an attribute, or without a destination of a relationship, that is not optional.
     ///
-    /// Stores do not refuse such rows: validation is the business of contexts.
+    /// Stores accept such rows: contexts validate values.
     public internal(set) var unsetValues: [StoreFinding] = []
-    /// Rows that share values which must be unique; no save makes them.
+    /// Rows that share values which must be unique; no save creates them.
     public internal(set) var duplicates: [StoreDuplicate] = []
-    /// Rows by the name of their entity.
+    /// The number of rows, by the name of their entity.
     public internal(set) var rowCounts: [String: Int] = [:]
-    /// Entries of indexes and uniqueness constraints that were compared with rows.
+    /// The number of entries of indexes and uniqueness constraints that were compared with rows.
     public internal(set) var indexEntryCount = 0
-    /// Links that were compared with rows and with their other direction.
+    /// The number of links that were compared with rows and with their other direction.
     public internal(set) var linkCount = 0
-    /// Pairs that relationships from many to many hold; each pair is a link at both ends.
+    /// The number of pairs of relationships from many to many; each pair is a link at both ends.
     public internal(set) var pairCount = 0
-    /// Whether the check went to its end.
+    /// Whether the check was completed.
     public internal(set) var isComplete = false
 
-    /// Whether everything was checked and nothing contradicts anything; dangling references and unset values do not
-    /// count.
+    /// Whether the check was completed without contradictions or duplicates; dangling references and unset values do
+    /// not count.
     public var isOK: Bool { isComplete && findings.isEmpty && duplicates.isEmpty }
 }

@@ -1,8 +1,8 @@
-// What a check that rebuilds writes: into one write transaction, while everything is read from the snapshot before it.
+// The changes of a check that rebuilds: written in one transaction, while the snapshot before it is read.
 //
 // Invariants
-//   1. Nothing that was read depends on what was written: the order of the changes does not matter, but that an entry
-//      is removed before another one takes its key.
+//   1. No read depends on a write: the order of the changes does not matter, except that an entry is removed before
+//      another one with the same key is added.
 //   2. Without a transaction (a dry run) changes are counted and nothing is written.
 
 internal import EspalierEngine
@@ -10,7 +10,7 @@ internal import EspalierModel
 
 /// Writes and counts changes of derived trees.
 final class StoreMender {
-    /// What changed in one tree.
+    /// The changes of one tree.
     struct Count {
         var added = 0
         var removed = 0
@@ -40,13 +40,13 @@ final class StoreMender {
         try transaction?.remove(key, from: tree)
     }
 
-    /// Removes a counter that is none.
+    /// Removes a malformed or meaningless counter.
     func removeCounter(_ counter: UInt64, _ catalog: StoreCatalog) throws(StoreError) {
         counters.append(RebuildReport.CounterChange(name: catalog.name(ofCounter: counter), before: nil, after: 0))
         try transaction?.remove(counter, from: catalog.counters)
     }
 
-    /// Puts an entry in, where none was, or in place of one with a wrong value.
+    /// Adds an entry, or replaces one with a wrong value.
     func put(_ value: [UInt8], for key: [UInt8], in tree: Tree<[UInt8]>, replacing isThere: Bool) throws(StoreError) {
         if isThere {
             counts[tree.id, default: Count()].replaced += 1
@@ -81,7 +81,7 @@ final class StoreMender {
 
     /// Sets a counter.
     ///
-    /// - Parameter bytes: what the snapshot has in its place.
+    /// - Parameter bytes: the value in the snapshot; `nil` if there is none.
     func setCounter(
         _ counter: UInt64, to number: UInt64, was bytes: [UInt8]?, _ catalog: StoreCatalog
     ) throws(StoreError) {
@@ -91,7 +91,7 @@ final class StoreMender {
         try transaction?.setCounter(counter, to: number, catalog)
     }
 
-    /// Commits what changed.
+    /// Commits the changes.
     func commit() throws(StoreError) {
         guard let changed = transaction.take() else { return }
         if hasChanges { try changed.commit(.durable) }
@@ -99,7 +99,7 @@ final class StoreMender {
 }
 
 extension StoreCatalog {
-    /// What a counter counts.
+    /// The thing that a counter counts, in words.
     fileprivate func name(ofCounter counter: UInt64) -> String {
         let number = UInt32(truncatingIfNeeded: counter)
         let entity = numbering.entity(UInt16(truncatingIfNeeded: number))?.name ?? ""

@@ -1,11 +1,11 @@
-// What the lists of one to-many relationship are compared with.
+// The lists of one to-many relationship, and the links with which a check compares them.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 /// One to-many relationship as the check sees it.
 struct ToManyList {
-    /// Where the other direction of its links is.
+    /// The place of the other direction of its links.
     enum Counterpart {
         /// In the to-one values of its members.
         case inline(slot: Int, name: String)
@@ -13,7 +13,7 @@ struct ToManyList {
         case list(Int)
         /// In its own lists: it is its own inverse.
         case itself
-        /// In a tree beside its own, since it has no inverse.
+        /// In a second tree, because it has no inverse.
         case owners(LinkTree)
     }
 
@@ -21,7 +21,8 @@ struct ToManyList {
     /// The tree of the lists.
     let tree: LinkTree
     let counterpart: Counterpart
-    /// Links as the rows, or this tree, have them, against links as this tree, or the other one, has them.
+    /// For `.inline`, the links of the rows against those of this tree; else those of this tree against those of the
+    /// other.
     var sketch = EntrySketch()
 }
 

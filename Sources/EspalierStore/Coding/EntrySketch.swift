@@ -1,12 +1,12 @@
-// Two collections of entries compared without being held: sums of hashes, in buckets, whatever order entries come in.
+// Compares two collections of entries without holding them: sums of hashes in buckets, independent of the order.
 //
 // Invariants
 //   1. Collections that are equal as multisets leave every bucket balanced. Collections that differ leave one
-//      unbalanced, but for a chance of about 2^-128: hashes have 128 bits.
-//   2. An entry is in the bucket that its hash says, so that an exact comparison has to hold only unbalanced buckets.
-//   3. Each check draws its seeds from the system's generator and tells them to nobody, so whoever makes a file cannot
-//      compute which entries sum up to the same. XXH3 is no cryptographic hash: for keys that somebody chose with care
-//      the chance is not proven to be that small.
+//      unbalanced, except with a probability of about 2^-128: hashes have 128 bits.
+//   2. The hash of an entry determines its bucket, so that an exact comparison has to hold only unbalanced buckets.
+//   3. Each check draws its seeds from the system's generator and reveals them to no caller, so the author of a file
+//      cannot compute entries with equal sums. XXH3 is no cryptographic hash: for keys that were chosen with care the
+//      probability is not proven to be that small.
 
 internal import EspalierEngine
 
@@ -16,11 +16,11 @@ package struct EntryMark {
     package let high: UInt64
 }
 
-/// Hashes entries with seeds of its own.
+/// Hashes entries with random seeds.
 package struct EntryHash {
     private let seeds: (UInt64, UInt64, UInt64, UInt64)
 
-    /// A hash that nobody can foresee.
+    /// A hash with new seeds, which cannot be predicted.
     package init() {
         var generator = SystemRandomNumberGenerator()
         seeds = (generator.next(), generator.next(), generator.next(), generator.next())
@@ -30,7 +30,7 @@ package struct EntryHash {
     @inline(__always)
     package func mark(_ key: RawSpan, _ value: UInt32) -> EntryMark {
         let number = UInt64(value)
-        // Added behind the hash of the key: within its seed, a value and a key could make up for each other.
+        // Added to the hash of the key, not to its seed: there a value and a key could cancel each other out.
         // SAFETY: the buffer does not leave the closure.
         return unsafe key.withUnsafeBytes { bytes in
             EntryMark(
@@ -62,7 +62,7 @@ struct Link: Hashable, Comparable {
     let owner: UInt64
     let destination: UInt64
 
-    /// The link as the other direction has it.
+    /// The link in the other direction.
     var turned: Link { Link(owner: destination, destination: owner) }
 
     static func < (left: Link, right: Link) -> Bool {
@@ -70,15 +70,15 @@ struct Link: Hashable, Comparable {
     }
 }
 
-/// What two collections of entries sum up to.
+/// The sums of two collections of entries: the expected ones and those that were found.
 struct EntrySketch {
-    /// Small, since there is a sketch for each index of a model.
+    /// Small, because each index of a model has a sketch.
     static let bucketCount = 64
 
     private struct Bucket {
         var expectedCount: UInt64 = 0
         var foundCount: UInt64 = 0
-        /// Hashes of expected entries less those of entries that were found.
+        /// The hashes of expected entries minus those of entries that were found.
         var low: UInt64 = 0
         var high: UInt64 = 0
 
@@ -91,7 +91,7 @@ struct EntrySketch {
     @inline(__always)
     static func bucket(of mark: EntryMark) -> Int { Int(truncatingIfNeeded: mark.low &>> 58) }
 
-    /// Counts an entry that there has to be.
+    /// Counts an expected entry.
     @inline(__always)
     mutating func expect(_ mark: EntryMark) {
         let bucket = Self.bucket(of: mark)
@@ -100,7 +100,7 @@ struct EntrySketch {
         buckets[bucket].high &+= mark.high
     }
 
-    /// Counts an entry that there is.
+    /// Counts an entry that was found.
     @inline(__always)
     mutating func find(_ mark: EntryMark) {
         let bucket = Self.bucket(of: mark)
@@ -112,8 +112,8 @@ struct EntrySketch {
     /// Whether both collections are equal.
     var isBalanced: Bool { buckets.allSatisfy(\.isBalanced) }
 
-    /// The buckets in which the collections differ, in sets of which none has more than `countMax` entries on both
-    /// sides together, unless a single bucket has.
+    /// The buckets in which the collections differ, in sets of at most `countMax` entries of both sides together; a
+    /// larger bucket is a set of its own.
     func unbalancedBuckets(entryCountMax countMax: Int) -> [BucketSet] {
         var sets: [BucketSet] = []
         var count: UInt64 = 0

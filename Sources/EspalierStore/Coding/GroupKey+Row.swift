@@ -1,7 +1,7 @@
-// The index entry of a row, made from the bytes of the row without values between: a check makes one for each index.
+// The index entry of a row, encoded from its bytes without values between: a check encodes one for each index.
 //
 // Invariants
-//   1. The same bytes as `GroupKey.encode` makes of the row's values.
+//   1. The result has the same bytes as `GroupKey.encode` of the row's values.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -53,14 +53,14 @@ extension GroupKey {
         return (GroupEntryValue(entityNumber: entityNumber, isCut: isCut), hasNull)
     }
 
-    /// The codes of the group's values in a checked row, however long they are.
+    /// The whole codes of the group's values in a checked row, not cut.
     static func codes(_ group: KeyGroup, _ row: RawSpan, _ reader: RowReader) -> [UInt8] {
         var bytes: [UInt8] = []
         _ = appendCodes(group, row, reader, to: &bytes)
         return bytes
     }
 
-    /// Whether one of the values is null whose codes an entry that was not cut has.
+    /// Whether one of the values is null, by the codes of an entry that was not cut.
     static func hasNull(_ codes: RawSpan, _ group: KeyGroup) -> Bool {
         if group.elements.count == 1 { return codes.byte(at: 0) == KeyCoding.nullMark }
         var reader = KeyReader(codes.copy(0..<codes.byteCount))
@@ -76,7 +76,7 @@ extension GroupKey {
         return false
     }
 
-    /// Whether the code of a text is made of just its bytes.
+    /// Whether a text is encoded as its own bytes, without folding and escaping.
     @inline(__always)
     static func isPlain(_ text: RawSpan) -> Bool {
         // SAFETY: the buffer does not leave the closure; a byte is a byte.
@@ -92,7 +92,7 @@ struct GroupEntryValue: Equatable {
         number = UInt32(entityNumber) | (isCut ? UInt32(GroupKey.isCutFlag) << 16 : 0)
     }
 
-    /// Reads a value; `nil` if it has not as many bytes as there are.
+    /// Reads a value; `nil` if it does not have `GroupKey.entryValueByteCount` bytes.
     @inline(__always)
     init?(_ bytes: RawSpan) {
         guard bytes.byteCount == GroupKey.entryValueByteCount else { return nil }

@@ -3,13 +3,14 @@
 // Layout (on disk): the codes of the group's values in order, cut after `valueByteCountMax` bytes | primary key,
 //   big-endian, 8 bytes. Value: entity number u16 | flags u8 (bit 0: the codes were cut).
 // Invariants
-//   1. Every row of the group's family has exactly one entry, with nulls in it too.
+//   1. Every row of the group's family has exactly one entry, even if values are null.
 //   2. Entries whose codes were not cut are in the order of their values, then of primary keys.
-//   3. Entries with equal bytes before the primary key have equal values, unless they are cut: then the rows decide.
+//   3. Entries with equal bytes before the primary key have equal values, unless they are cut: then the values of the
+//      rows decide.
 
 internal import EspalierModel
 
-/// The values of a row, wherever they come from.
+/// The values of a row, from any source.
 enum ValueSource {
     case values([AttributeValue], destinations: [ObjectID?])
     case snapshot(ObjectSnapshot)
@@ -42,7 +43,7 @@ enum ValueSource {
 
 /// A key of an index tree under construction.
 struct GroupKey {
-    /// Bytes of values a key can have: what is longer is cut and compared in the rows.
+    /// The most bytes of codes in a key: longer codes are cut, and compared in the rows.
     static let valueByteCountMax = 512
     static let isCutFlag: UInt8 = 1
     static let entryValueByteCount = 3
@@ -98,7 +99,7 @@ struct GroupKey {
         return value
     }
 
-    /// Makes `value`, of `entryValueByteCount` bytes, that of the entry of a row of this entity.
+    /// Writes the value of the entry of a row of this entity over `value`, which has `entryValueByteCount` bytes.
     static func writeEntryValue(entityNumber: UInt16, isCut: Bool, to value: inout [UInt8]) {
         value.write(entityNumber, at: 0)
         value[2] = isCut ? isCutFlag : 0
@@ -116,14 +117,14 @@ struct GroupKey {
     }
 }
 
-/// A stretch of keys: from `lower` on, below `upper`.
+/// A range of keys: from `lower` on, below `upper`.
 struct EntryRange: Hashable, Sendable {
     /// The least key.
     var lower: [UInt8]
-    /// The first key beyond; `nil` = to the end.
+    /// The first key behind the range; `nil` = to the end.
     var upper: [UInt8]?
 
-    /// Everything that begins with `prefix`.
+    /// All keys that begin with `prefix`.
     static func beginning(with prefix: [UInt8]) -> EntryRange { EntryRange(lower: prefix, upper: prefix.successor) }
     /// All keys.
     static let all = EntryRange(lower: [], upper: nil)

@@ -3,7 +3,7 @@
 package import EspalierModel
 internal import FoundationEssentials
 
-/// Values at the front of a normalized key, one after the other.
+/// Reads the values of a normalized key, one after another.
 package struct KeyReader {
     private let bytes: [UInt8]
     /// The offset of the next value.
@@ -37,7 +37,7 @@ package struct KeyReader {
         }
     }
 
-    /// The next value, a reference: `.some(nil)` is null, `nil` is not a reference.
+    /// The next value as a reference: `.some(nil)` is null, `nil` means that the bytes are no reference.
     package mutating func nextReference(isAscending: Bool = true) -> (entity: UInt16, key: UInt64)?? {
         let mask: UInt8 = isAscending ? 0 : 0xFF
         guard let mark = take(1, mask)?.first else { return nil }

@@ -12,7 +12,7 @@
 //      (2 bytes), digit pairs + 1 (a byte each), 00. After 01 all bytes are inverted.
 //   6. UUID: its 16 bytes. Reference: entity number (2 bytes), primary key (8 bytes), big-endian.
 //   7. Descending: all bytes of the value inverted, the null mark too.
-// Not here: what is cut when a key is too long (GroupKey).
+// Not here: how keys that are too long are cut (GroupKey).
 
 package import EspalierModel
 internal import FoundationEssentials
@@ -58,7 +58,7 @@ package enum KeyCoding {
         if !isAscending { invert(&key, from: start) }
     }
 
-    /// Appends what the codes of all texts that begin with `prefix` begin with.
+    /// Appends the common prefix of the codes of all texts that begin with `prefix`.
     package static func append(
         textPrefix prefix: String, options: Options = [], isAscending: Bool = true, to key: inout [UInt8]
     ) {

@@ -1,4 +1,4 @@
-// Keys of link trees: the lists behind to-many relationships.
+// Keys of link trees: the lists of to-many relationships.
 //
 // Layout (big-endian, on disk)
 //   unordered: owner's primary key (8 bytes) | destination's primary key (8)
@@ -6,7 +6,7 @@
 //   value: entity number of the destination u16, little-endian.
 // A relationship without inverse has a second tree, (destination, owner), whose values are the owners' entity numbers.
 // Invariants
-//   1. A destination stands once in the list of an owner. Positions of a list ascend, with or without gaps.
+//   1. A list of an owner has each destination once. Positions of a list ascend, with or without gaps.
 
 enum LinkKey {
     /// Bytes of an unordered entry's key.
@@ -20,7 +20,7 @@ enum LinkKey {
         return key
     }
 
-    /// Makes `key`, of `unorderedByteCount` bytes, that of an unordered entry.
+    /// Writes the key of an unordered entry over `key`, which has `unorderedByteCount` bytes.
     static func writeUnordered(_ owner: UInt64, _ destination: UInt64, to key: inout [UInt8]) {
         key.write(owner.byteSwapped, at: 0)
         key.write(destination.byteSwapped, at: 8)
@@ -35,11 +35,11 @@ enum LinkKey {
         return key
     }
 
-    /// An entry's value.
+    /// The value of an entry.
     static func value(entityNumber: UInt16) -> [UInt8] {
         [UInt8(truncatingIfNeeded: entityNumber), UInt8(entityNumber >> 8)]
     }
 
-    /// Makes `value`, of `valueByteCount` bytes, an entry's value.
+    /// Writes the value of an entry over `value`, which has `valueByteCount` bytes.
     static func writeValue(entityNumber: UInt16, to value: inout [UInt8]) { value.write(entityNumber, at: 0) }
 }

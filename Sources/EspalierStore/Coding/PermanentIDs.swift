@@ -1,22 +1,22 @@
-// The permanent IDs that a save gives to its new objects, by their temporary ones.
+// The permanent IDs that a save assigns to its new objects, by their temporary ones.
 //
-// Temporary IDs are numbered as objects are made, so those of one save are mostly a stretch of numbers with few gaps:
-// an array by number then, in which neighbours lie side by side, else a table.
+// Temporary IDs are numbered in the order in which objects are created, so those of one save are mostly a range with
+// few gaps: then they are in an array by number, in which neighbors are adjacent, else in a table.
 //
 // Invariants
-//   1. A place of the array that nobody has holds a temporary ID. If there is an array, the table has only IDs that
-//      were replaced.
+//   1. An unused place of the array holds a temporary ID. If there is an array, the table has only IDs that were
+//      replaced.
 
 internal import EspalierModel
 
-/// A class: all rows of a save come across it.
+/// A class, because all rows of a save share it.
 final class PermanentIDs {
     private let first: UInt64
     private let nobody = ObjectID(storeTag: 0, entityTag: 0, key: 1)
     private var array: [ObjectID] = []
     private var table = ObjectIDTable<ObjectID>()
 
-    /// Room for the temporary ones among `ids`.
+    /// Makes room for the temporary ones among `ids`.
     init(for ids: some Sequence<ObjectID>) {
         var (count, least, greatest) = (0, UInt64.max, UInt64.min)
         for id in ids where id.isTemporary {
@@ -25,7 +25,7 @@ final class PermanentIDs {
         }
         first = least
         guard count > 0 else { return }
-        // At most four times the memory that is needed, and then not more than the table would take.
+        // At most four times the memory of the IDs, which is no more than the table would take.
         if greatest - least < 4 * UInt64(count) {
             array = Array(repeating: nobody, count: Int(greatest - least) + 1)
         } else {
@@ -33,7 +33,7 @@ final class PermanentIDs {
         }
     }
 
-    /// Sets the permanent ID of one of the IDs; returns `false` if it has one already.
+    /// Sets the permanent ID of a temporary one; returns `false` if it has one already.
     func set(_ permanent: ObjectID, for temporary: ObjectID) -> Bool {
         guard array.isEmpty else {
             let place = Int(temporary.key - first)
@@ -46,13 +46,13 @@ final class PermanentIDs {
         return table.count > count
     }
 
-    /// Replaces the permanent ID of one of the IDs by that of a row which may be of a subentity.
+    /// Replaces the permanent ID of a temporary one by that of another row, which may be of a subentity.
     func replace(_ permanent: ObjectID, for temporary: ObjectID) {
         table.set(permanent, for: temporary)
         if !array.isEmpty { array[Int(temporary.key - first)] = nobody }
     }
 
-    /// The ID that the row has which `id` names, if it is temporary and was set; else `id`.
+    /// The permanent ID of `id`, if `id` is temporary and was set; else `id`.
     @inline(__always)
     func permanent(_ id: ObjectID) -> ObjectID { id.isTemporary ? self[id] ?? id : id }
 

@@ -1,4 +1,4 @@
-// Values into row bytes: one pass over the fields, into memory of the right length.
+// Encodes values as row bytes: one pass over the fields, into memory of the right length.
 
 internal import EspalierModel
 internal import FoundationEssentials
@@ -7,7 +7,7 @@ internal import FoundationEssentials
 struct RowEncoder {
     let numbering: StoreNumbering
 
-    /// How the row of an entity with these values is to be encoded: its offsets, and how long it is.
+    /// The offsets and the length of the encoded row of an entity with these values.
     ///
     /// - Complexity: O(fields + bytes).
     @inline(__always)
@@ -19,7 +19,7 @@ struct RowEncoder {
         var widths = RowOffsets.Widths()
         widths.include(version: version)
         for index in layout.integerAttributes.indices {
-            // SAFETY: read where it lies.
+            // SAFETY: read in place; the pointer does not leave the closure.
             unsafe values.withAttribute(at: layout.integerAttributes[index].slot) { value in
                 if case .integer(let number) = unsafe value.pointee { widths.include(integer: number) }
             }
@@ -44,13 +44,13 @@ struct RowEncoder {
         return (offsets, offsets.variableOffset + variableByteCount)
     }
 
-    /// Makes `row`, of as many bytes as `measure` said, the encoded row.
+    /// Writes the encoded row over `row`, which has the length that `measure` returned.
     ///
     /// - Parameters:
     ///   - entity: a concrete entity of the open model.
     ///   - values: accepted by the attributes.
-    ///   - permanent: the ID for one among the destinations.
-    ///   - offsets: what `measure` said for the same values.
+    ///   - permanent: returns the permanent ID of a destination.
+    ///   - offsets: the result of `measure` for the same values.
     /// - Complexity: O(fields + bytes).
     @inline(__always)
     func encode(
@@ -61,7 +61,7 @@ struct RowEncoder {
         offsets.begin(&row, layout, version: version)
         for index in layout.fixedAttributes.indices {
             let (slot, place) = layout.fixedAttributes[index]
-            // SAFETY: read where it lies.
+            // SAFETY: read in place; the pointer does not leave the closure.
             unsafe values.withAttribute(at: slot) { encodeFixed(unsafe $0.pointee, at: place, offsets, &row) }
         }
         for index in layout.integerAttributes.indices {
@@ -95,17 +95,17 @@ struct RowEncoder {
         return layout
     }
 
-    /// Whether `patch` may carry an update out: no attribute that changes lies in the variable part.
+    /// Whether `patch` may carry an update out: no changed attribute is in the variable part.
     func canPatch(_ entity: ManagedObjectModel.EntityIndex, _ values: [(slot: Int, value: AttributeValue)]) -> Bool {
         guard let layout = numbering.currentLayouts[entity] else { return false }
         for (slot, _) in values where layout.attributes[slot]?.part == .variable { return false }
         return true
     }
 
-    /// Changes an encoded row in place: the values and destinations that are named, and the version.
+    /// Changes an encoded row in place: the named values and destinations, and the version.
     ///
-    /// - Returns: `false`, and then the row is as it was, if it has to be encoded anew: it is in an older layout, or a
-    ///   number needs to be wider.
+    /// - Returns: `false`, with the row unchanged, if the row has to be encoded anew: it has an older layout, or a
+    ///   number needs more bytes than the row has for it.
     func patch(
         _ row: inout MutableRawSpan, _ entity: ManagedObjectModel.EntityIndex, version: UInt64,
         values: [(slot: Int, value: AttributeValue)], destinations: [(slot: Int, destination: ObjectID?)]
@@ -138,7 +138,7 @@ struct RowEncoder {
         return true
     }
 
-    /// Makes a field what it is in a row that nothing was written to.
+    /// Resets a field to its state in a new row: not null, zero bytes.
     private func clear(_ place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan) {
         offsets.clearNull(place, &row)
         row.clear(offsets.bytes(of: place))
@@ -153,7 +153,7 @@ struct RowEncoder {
         offsets.write(reference: numbering.reference(destination), at: place.position, &row)
     }
 
-    /// Writes a whole number of 64 bits over zero bytes.
+    /// Writes a 64-bit integer over zero bytes.
     @inline(__always)
     private func encodeInteger(
         _ value: AttributeValue, at place: RowLayout.Place, _ offsets: RowOffsets, _ row: inout MutableRawSpan
@@ -187,7 +187,7 @@ struct RowEncoder {
         }
     }
 
-    /// Writes the UTF-8 of a text; returns how many bytes there are.
+    /// Writes the UTF-8 of a text; returns the number of bytes.
     private func write(_ text: String, to row: inout MutableRawSpan, at offset: Int) -> Int {
         // SAFETY: the buffer does not leave the closure.
         unsafe text.utf8.withContiguousStorageIfAvailable { bytes in

@@ -1,30 +1,30 @@
-// Makes one list of snapshots of the rows that a transaction has found.
+// Builds one list of snapshots from the rows that a transaction has found.
 //
 // Invariants
-//   1. Every row that was appended lies in a part, or in `chunk` before `used`.
-//   2. Nobody else has `chunk`: the builder cannot be copied, and gives it away only when it writes to it no more.
+//   1. Every appended row is in a part, or in `chunk` before `used`.
+//   2. Only the builder writes to `chunk`: the builder cannot be copied, and passes it on after the last write.
 
 internal import EspalierModel
 
 /// Collects checked rows into chunks and lists them: one copy of each row, one allocation a chunk.
 struct SnapshotBuilder: ~Copyable {
     private let numbering: StoreNumbering
-    /// The rows that are in no part yet.
+    /// The memory of the rows that are in no part yet.
     private var chunk = RowContent.none
     private var used = 0
     private var ids: [ObjectID] = []
     private var places: [RowPlace] = []
     private var parts: [SnapshotList.Part] = []
-    /// How many rows are said to come.
+    /// The number of rows that the caller expects.
     private var expectedCount = 0
 
     init(numbering: StoreNumbering) { self.numbering = numbering }
 
-    /// How many rows were collected.
+    /// The number of rows that were collected.
     var count: Int { ids.count }
 
-    /// Makes room for `count` rows in all, each as long as the first, so that memory is asked for once and not again
-    /// with each row that does not fit.
+    /// Makes room for `count` rows in all, each as long as the first, so that memory is allocated once and not again
+    /// for each row that does not fit.
     mutating func reserveCapacity(_ count: Int) {
         expectedCount = count
         ids.reserveCapacity(count)
@@ -39,7 +39,7 @@ struct SnapshotBuilder: ~Copyable {
         note(id, byteCount: row.byteCount)
     }
 
-    /// Appends a row of `byteCount` bytes that `write` makes; returns where it is.
+    /// Appends a row of `byteCount` bytes that `write` writes; returns its place.
     @inline(__always)
     mutating func append(
         id: ObjectID, byteCount: Int, _ write: (inout MutableRawSpan) -> Void
@@ -58,9 +58,9 @@ struct SnapshotBuilder: ~Copyable {
         used += byteCount
     }
 
-    /// Makes the chunk larger, or ends it and begins another.
+    /// Enlarges the chunk, or closes it and allocates another.
     ///
-    /// One row gets just the room it needs: most fetches bring one.
+    /// A single row gets just the memory that it needs: most fetches return one row.
     @inline(never)
     private mutating func makeRoom(for byteCount: Int) {
         assert(checkInvariants())
@@ -76,7 +76,7 @@ struct SnapshotBuilder: ~Copyable {
         }
     }
 
-    /// The snapshots of all rows, in the order they came in; the builder is empty afterwards.
+    /// The snapshots of all rows, in the order in which they were appended; the builder is empty afterwards.
     mutating func finish() -> SnapshotList {
         assert(checkInvariants())
         guard !ids.isEmpty else { return SnapshotList() }

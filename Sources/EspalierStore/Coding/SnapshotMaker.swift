@@ -1,12 +1,12 @@
-// Room for rows that are given away one by one while others are still to come.
+// Memory for rows whose snapshots are passed on one by one, while more rows are appended.
 //
 // Invariants
-//   1. Every row that was given away lies in `content`, or in one that was full before it.
-//   2. Nobody else writes to `content`, and what was written is not written again: the chunk cannot be copied.
+//   1. Every row that was passed on is in `content`, or in an earlier one, which is full.
+//   2. Only the maker writes to `content`, and never over a written row: the maker cannot be copied.
 
 internal import EspalierModel
 
-/// Copies checked rows to memory that they share: one allocation for rows of equal length, however many.
+/// Copies checked rows to memory that they share: one allocation for many rows of about equal length.
 struct SnapshotMaker: ~Copyable {
     private let numbering: StoreNumbering
     private var content = RowContent.none
@@ -14,9 +14,9 @@ struct SnapshotMaker: ~Copyable {
 
     init(numbering: StoreNumbering) { self.numbering = numbering }
 
-    /// Takes a row that passed the check; returns where it is until the next one is taken.
+    /// Appends a row that passed the check; returns its place, which is valid until the next row is appended.
     ///
-    /// - Parameter count: how many rows may follow; room is made for as many of about the same length.
+    /// - Parameter count: how many rows may follow; memory is allocated for as many of about the same length.
     @inline(__always)
     mutating func append(_ row: RawSpan, before count: Int) -> RowPlace {
         if row.byteCount > content.capacity - used { makeRoom(for: row.byteCount, count + 1) }
@@ -26,14 +26,14 @@ struct SnapshotMaker: ~Copyable {
         return place
     }
 
-    /// The snapshot of the row that was taken last.
+    /// The snapshot of the row that was appended last.
     func snapshot(id: ObjectID, at place: RowPlace) -> ObjectSnapshot {
         ObjectSnapshot(id: id, content: content, place: place)
     }
 
     @inline(never)
     private mutating func makeRoom(for byteCount: Int, _ count: Int) {
-        // Others may be longer by a half.
+        // Later rows may be longer by a half.
         let wanted = (byteCount + byteCount / 2).multipliedReportingOverflow(by: count - 1)
         let others = wanted.overflow ? RowContent.byteCountMax : min(wanted.partialValue, RowContent.byteCountMax)
         let capacity = max(byteCount, min(byteCount + others, RowContent.byteCountMax))

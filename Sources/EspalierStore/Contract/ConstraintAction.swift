@@ -1,5 +1,5 @@
-// What becomes of a new row whose unique values another row has already: what a request asks for, and what the answer
-// says.
+// The handling of new rows whose unique values another row has already: the action that a request asks for, and the
+// outcome in the result.
 
 public import EspalierModel
 
@@ -16,26 +16,26 @@ public struct ConstraintName: Hashable, Sendable {
     }
 }
 
-/// What a save does with an insertion whose unique values a row has already (MP-10, F-6).
+/// The action of a save on an insertion whose unique values a row has already (MP-10, F-6).
 public enum ConstraintAction: Sendable, Hashable {
     /// The save fails with `StoreError.constraint`.
     case refuse
-    /// The insertion goes into the row, which keeps its ID.
+    /// The insertion is merged into the row, which keeps its ID.
     ///
-    /// Values that differ from the default of their attribute, and destinations of to-one relationships, take the place
-    /// of those that the row has. Relationships of other rows to the insertion lead to the row, and its to-many lists
-    /// get what the insertion has in them, behind what is there.
+    /// Values that differ from the default of their attribute, and destinations of to-one relationships, replace those
+    /// of the row. Relationships of other rows to the insertion lead to the row, and the destinations in the
+    /// insertion's to-many lists are appended to the row's lists.
     case merge
-    /// As `merge`, but values and to-one relationships stay as the row has them.
+    /// As `merge`, but the row keeps its values and to-one relationships.
     ///
     /// A one-to-one relationship follows its other end if the request sets that.
     case keep
 }
 
-/// What has become of an insertion.
+/// The outcome of an insertion.
 public enum InsertionOutcome: Sendable, Hashable {
-    /// There is a new row.
+    /// The insertion created a row.
     case inserted(version: UInt64)
-    /// The insertion went into this row: one that was there before, or that of another insertion.
+    /// The insertion was merged into this row: a stored one, or that of another insertion.
     case merged(into: ObjectID, version: UInt64)
 }

@@ -1,25 +1,25 @@
-// What opening a store may do to a file that was made with another model.
+// The options for opening a store whose file was created with another model.
 
 public import EspalierModel
 
-/// How a store takes over another model (Behaviour MG-03 to MG-05).
+/// How a store adopts another model (Behaviour MG-03 to MG-05).
 public struct MigrationOptions: Sendable, Hashable {
-    /// Whether opening migrates: without it a file whose rows another model stores is refused.
+    /// Whether opening migrates; if not, a file whose rows belong to another model is refused.
     public var isAutomatic: Bool
-    /// The losses that are allowed; any other is refused, and the file stays as it is.
+    /// The losses that are allowed; any other is refused, and leaves the file unchanged.
     public var allowing: Set<MigrationLoss>
-    /// Where a backup of the store goes before it is changed; `nil` = none is made.
+    /// The path of a backup that is written before the store is changed; `nil` = no backup.
     ///
-    /// The file must not exist. A model that asks for no migration makes no backup.
+    /// The file must not exist. No backup is written if the model needs no migration.
     public var backupPath: String?
 
-    /// Says how to migrate.
+    /// Creates options for a migration.
     public init(isAutomatic: Bool = true, allowing: Set<MigrationLoss> = [], backupPath: String? = nil) {
         (self.isAutomatic, self.allowing, self.backupPath) = (isAutomatic, allowing, backupPath)
     }
 
-    /// Migrates if nothing is lost: the default.
+    /// Migrates only if no data is lost: the default.
     public static let automatic = MigrationOptions()
-    /// Refuses files whose rows another model stores.
+    /// Refuses files whose rows belong to another model.
     public static let off = MigrationOptions(isAutomatic: false)
 }

@@ -1,4 +1,4 @@
-// What taking over a newer model does to a store: step by step before it happens, and in numbers when it was tried.
+// The effect of a newer model on a store: step by step before a migration, and in numbers after one or after a trial.
 
 public import EspalierModel
 
@@ -6,40 +6,40 @@ public import EspalierModel
 public struct MigrationPlan: Sendable {
     /// One step.
     public struct Step: Sendable, Hashable {
-        /// What changes.
+        /// The change of the model.
         public let change: ModelChange
-        /// How many rows it reads or writes.
+        /// The number of rows that the step reads or writes.
         public let rowCount: Int
 
         init(change: ModelChange, rowCount: Int) { (self.change, self.rowCount) = (change, rowCount) }
     }
 
-    /// What a migration wrote.
+    /// The numbers of a migration's writes.
     public struct Outcome: Sendable, Hashable {
         /// Rows that were written with other values, or in another form.
         public internal(set) var rowsWritten = 0
-        /// Rows that were put into another hierarchy as they are.
+        /// Rows that were moved to another hierarchy unchanged.
         public internal(set) var rowsMoved = 0
-        /// Rows of entities that are gone.
+        /// Rows that were removed with their entities.
         public internal(set) var rowsRemoved = 0
-        /// Entries of relationships that were written anew.
+        /// Entries of relationships that were rewritten.
         public internal(set) var linksWritten = 0
         /// Indexes and constraints that were built.
         public internal(set) var indexesBuilt = 0
 
         init() {}
 
-        /// Whether nothing was written that depends on the number of rows.
+        /// Whether the writes did not depend on the number of rows.
         public var isConstantTime: Bool { self == Outcome() }
     }
 
-    /// How the models differ.
+    /// The differences between the models.
     public let difference: ModelDifference
     /// The steps, in the order of the differences.
     public let steps: [Step]
-    /// Why it will not be done, as far as that is known; `nil` if nothing is known that would keep it from being done.
+    /// The known reasons against the migration; `nil` if none is known.
     public let refusal: MigrationRefusal?
-    /// What it wrote, or would write if it was a dry run; `nil` if it was not tried.
+    /// The numbers of the migration or of its dry run; `nil` if it was not tried.
     public let outcome: Outcome?
 
     init(difference: ModelDifference, steps: [Step], refusal: MigrationRefusal?, outcome: Outcome?) {

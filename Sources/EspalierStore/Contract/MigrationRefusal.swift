@@ -1,15 +1,15 @@
-// Why a file stays with its model: losses that nobody allowed, rows that the new model has no place for, changes that
-// need a version of the model between.
+// The reasons why a file keeps its model: losses that are not allowed, rows that the new model cannot hold, and changes
+// that need an intermediate version of the model.
 
 public import EspalierModel
 
 /// Rows that a newer model forbids.
 public struct MigrationFailure: Sendable, Hashable {
-    /// What is wrong with them.
+    /// The problem of the rows.
     public enum Reason: Sendable, Hashable {
-        /// The property must have a value now, and they have none.
+        /// The property must have a value now, and the rows have none.
         case noValue
-        /// Their values have no equal of the new type.
+        /// Their values have no exact equivalent of the new type.
         case inexact(AttributeType)
         /// They lead to several objects, where the relationship now leads to one.
         case severalDestinations
@@ -21,23 +21,24 @@ public struct MigrationFailure: Sendable, Hashable {
         case notUnique([String])
     }
 
-    /// The entity and its property, as the newer model calls them; the entity alone, if it is about whole rows.
+    /// The entity and its property, by their names in the newer model; the entity alone if the problem is about whole
+    /// rows.
     public let subject: String
-    /// What is wrong.
+    /// The problem of the rows.
     public let reason: Reason
-    /// How many rows it is; of shared values, how many pairs were found before the search was given up.
+    /// The number of rows; for shared values, the number of pairs that were found before the search ended.
     public let rowCount: Int
-    /// The first of them, 100 at most, as the file has them now.
+    /// The first of these rows, at most 100, by the IDs that the file has now.
     public let objects: [ObjectID]
 
-    /// Rows that a newer model forbids.
+    /// Creates a failure.
     public init(subject: String, reason: Reason, rowCount: Int, objects: [ObjectID]) {
         (self.subject, self.reason, self.rowCount, self.objects) = (subject, reason, rowCount, objects)
     }
 }
 
 extension MigrationFailure: CustomStringConvertible {
-    /// What is wrong, with the first rows, and what helps.
+    /// The problem with the first rows, and the remedy.
     public var description: String {
         let count = "\(rowCount) \(rowCount == 1 ? "row" : "rows")"
         let shown = objects.prefix(5).map { "\($0.entityName)/\($0.key)" }.joined(separator: ", ")
@@ -61,16 +62,16 @@ extension MigrationFailure: CustomStringConvertible {
     }
 }
 
-/// Why a migration was refused; the file is as it was.
+/// The reasons why a migration was refused; the file is unchanged.
 public struct MigrationRefusal: Error, Sendable, Hashable {
-    /// What would be lost, and nobody allowed to.
+    /// The losses that the options do not allow.
     public let losses: [MigrationLoss]
-    /// Changes that cannot be made in one step, with what to do instead.
+    /// Changes that cannot be made in one step, each with a remedy.
     public let obstacles: [String]
     /// Rows that the newer model forbids.
     public let failures: [MigrationFailure]
 
-    /// Why a migration was refused.
+    /// Creates a refusal.
     public init(losses: [MigrationLoss] = [], obstacles: [String] = [], failures: [MigrationFailure] = []) {
         (self.losses, self.obstacles, self.failures) = (losses, obstacles, failures)
     }
@@ -80,7 +81,7 @@ public struct MigrationRefusal: Error, Sendable, Hashable {
 }
 
 extension MigrationRefusal: CustomStringConvertible {
-    /// All reasons, and what would be right.
+    /// All reasons, and the remedies.
     public var description: String {
         var parts = obstacles + failures.map(\.description)
         if !losses.isEmpty {

@@ -1,21 +1,21 @@
-// A row on its way up: the values of one object at one version, immutable and Sendable.
+// A row as a store returns it: the values of one object at one version, immutable and Sendable.
 //
 // Invariants
 //   1. Slots are those of the concrete entity `id.entityName` in the store's model.
 //   2. A transient attribute reads `.null`; a to-many relationship has no value here (`StoreSnapshot.destinations`).
-//   3. A snapshot of encoded bytes decodes an attribute when it is read: making one costs no allocation, copying one
+//   3. A snapshot of encoded bytes decodes an attribute when it is read: creating one costs no allocation, copying one
 //      costs one reference count, whatever the row holds.
 
 public import EspalierModel
 
 /// The committed values of one object.
 public struct ObjectSnapshot: Sendable {
-    /// Which object.
+    /// The ID of the object.
     public let id: ObjectID
     package let content: RowContent
     package let place: RowPlace
 
-    /// A snapshot of values that are decoded already.
+    /// A snapshot of decoded values.
     ///
     /// - Parameters:
     ///   - values: one for each attribute slot.
@@ -26,12 +26,12 @@ public struct ObjectSnapshot: Sendable {
             place: .none)
     }
 
-    /// A snapshot of a row that lies at `place` in `content`.
+    /// A snapshot of the row at `place` in `content`.
     package init(id: ObjectID, content: RowContent, place: RowPlace) {
         (self.id, self.content, self.place) = (id, content, place)
     }
 
-    /// How often the row has been saved; the first save makes it 1.
+    /// The version of the row: 1 in a new row, or greater if its ID was used before; each change of the row adds 1.
     public var version: UInt64 { content.version(of: place) }
 
     /// The value of the attribute in `slot`.

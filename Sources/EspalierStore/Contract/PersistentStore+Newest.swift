@@ -1,5 +1,5 @@
-// Single questions to a store, each answered from what it holds at that moment: for tools and tests, which read a store
-// without a context. Two answers may be of two moments; who needs one takes a `snapshot()`.
+// Single questions to a store, each answered from a new snapshot: for tools and tests, which read a store without a
+// context. Two answers may be of different generations; to have all answers from one, call `snapshot()`.
 
 public import EspalierModel
 
@@ -15,7 +15,7 @@ extension PersistentStore {
     /// The IDs of the rows that match, in order, within offset and limit.
     public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try snapshot().fetchIDs(fetch) }
 
-    /// How many rows `fetch` would give.
+    /// The number of rows that `fetch` matches, within its offset and limit.
     public func count(_ fetch: StoreFetch) throws(StoreError) -> Int { try snapshot().count(fetch) }
 
     /// The rows with these IDs, in this order; `nil` where there is none.

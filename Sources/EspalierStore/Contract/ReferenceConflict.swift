@@ -2,34 +2,34 @@
 
 public import EspalierModel
 
-/// Why a save cannot leave a relationship as it would.
+/// A relationship that would break a rule if the save succeeded.
 ///
-/// A store judges it by what it holds at the moment of the save, with everything the save brings: rows that nobody has
-/// in memory count as well.
+/// A store decides by its rows at the time of the save, with all changes of the save: rows that no context has in
+/// memory count too.
 public struct ReferenceConflict: Sendable, Hashable {
-    /// What is wrong.
+    /// The broken rule.
     public enum Kind: Sendable, Hashable {
-        /// The owner is to lead to a destination that no store row stands for: somebody else has deleted it (133000).
+        /// The owner would lead to a destination without a row in the store: another writer has deleted it (133000).
         case missing
         /// The owner is deleted, but its relationship with rule `deny` still has these destinations (1600, MC-15).
         case denied
-        /// The destination is deleted, and so the owner's relationship would be empty, but it must not be (1570).
+        /// The destination is deleted, so the owner's relationship would be empty, but it must not be (1570).
         case required
-        /// The destination is deleted, and the owner would still lead to it: the rule `noAction` leaves it to the
-        /// application to change or delete the owner in the same save, and nobody has (MC-16).
+        /// The destination is deleted, and the owner would still lead to it: under the rule `noAction` the application
+        /// has to change or delete the owner in the same save, and has not done so (MC-16).
         case abandoned
     }
 
-    /// What is wrong.
+    /// The broken rule.
     public let kind: Kind
-    /// The row whose relationship it is.
+    /// The row with the relationship.
     public let owner: ObjectID
     /// The name of the owner's relationship.
     public let relationship: String
-    /// The rows it leads to or would lead to; the first ten of them.
+    /// The destinations of the relationship, present or intended; the first ten of them.
     public let destinations: [ObjectID]
 
-    /// A relationship that a save cannot leave as it would.
+    /// Creates a conflict.
     public init(_ kind: Kind, owner: ObjectID, relationship: String, destinations: [ObjectID]) {
         (self.kind, self.owner, self.relationship) = (kind, owner, relationship)
         self.destinations = Array(destinations.prefix(10))
@@ -37,7 +37,7 @@ public struct ReferenceConflict: Sendable, Hashable {
 }
 
 extension ReferenceConflict: CustomStringConvertible {
-    /// What is wrong, and what would be right.
+    /// The problem, and the remedy.
     public var description: String {
         let names = destinations.map { "\($0)" }.joined(separator: ", ")
         return switch kind {

@@ -1,16 +1,16 @@
-// A set of rows: a bit for each key, in blocks of 64 neighbours.
+// A set of rows: a bit for each key, in blocks of 64 adjacent keys.
 //
 // Invariants
-//   1. No block of `blocks` is empty, and no part.
-//   2. The block that changed last is `lastBits`; what `blocks` has for it is older.
-// Rows come and go in the order of their keys: that the last block is at hand spares a search for most of them.
+//   1. No part is empty, and no block of `blocks` except that of the last change (see 2).
+//   2. `lastBits` is the block of the last change; the value that `blocks` has for it is older.
+// Most rows are added and removed in the order of their keys: keeping the last block apart saves a search for them.
 
 public import EspalierModel
 
-/// Rows by ID: what a cascade has removed may be a million of them.
+/// A set of rows by ID, of which a cascade may remove a million.
 ///
-/// A million rows whose keys are neighbours take a megabyte at most, where an array of their IDs takes 16; rows that
-/// stand alone take about 50 bytes each. It goes through its rows by entity and ascending key.
+/// A million rows with adjacent keys take a megabyte at most, where an array of their IDs takes 16; isolated rows take
+/// about 50 bytes each. Iteration is by entity and ascending key.
 public struct RowSet: Sendable, Sequence {
     /// The rows of one entity.
     private struct Part {
@@ -30,7 +30,7 @@ public struct RowSet: Sendable, Sequence {
             return bits >> (key & 63) & 1 != 0
         }
 
-        /// Takes a row in, or out; returns whether that changes anything.
+        /// Adds or removes a row; returns whether that changes the set.
         mutating func set(_ isIn: Bool, _ key: UInt64) -> Bool {
             if key >> 6 != last {
                 if last != .max { blocks[last] = lastBits == 0 ? nil : lastBits }
@@ -61,29 +61,29 @@ public struct RowSet: Sendable, Sequence {
         }
     }
 
-    /// Few, so they are searched.
+    /// One for each entity: so few that they are searched one by one.
     private var parts: [Part] = []
 
     /// No rows.
     public init() {}
 
-    /// Whether there are none.
+    /// Whether the set has no rows.
     public var isEmpty: Bool { parts.isEmpty }
 
-    /// How many rows.
+    /// The number of rows.
     ///
     /// - Complexity: O(entities).
     public var count: Int { parts.reduce(0) { $0 + $1.count } }
 
-    /// Whether a row is in it.
+    /// Whether the set has a row.
     ///
-    /// - Complexity: O(1), as a set has rows of few entities.
+    /// - Complexity: O(1), because a set has rows of few entities.
     public func contains(_ id: ObjectID) -> Bool {
         for position in parts.indices where parts[position].isOf(id) { return parts[position].contains(id.key) }
         return false
     }
 
-    /// Takes a row in; returns whether it was not in it before.
+    /// Adds a row; returns whether the set did not have it before.
     ///
     /// - Complexity: O(1), likewise.
     @discardableResult
@@ -93,7 +93,7 @@ public struct RowSet: Sendable, Sequence {
         return parts[parts.count - 1].set(true, id.key)
     }
 
-    /// Takes a row out, if it is in it.
+    /// Removes a row, if the set has it.
     ///
     /// - Complexity: O(1), likewise.
     public mutating func remove(_ id: ObjectID) {
@@ -102,7 +102,7 @@ public struct RowSet: Sendable, Sequence {
         if parts[position].count == 0 { parts.remove(at: position) }
     }
 
-    /// The rows of both.
+    /// The rows of both sets.
     func union(_ other: RowSet) -> RowSet {
         if other.isEmpty { return self }
         var union = self
@@ -111,7 +111,7 @@ public struct RowSet: Sendable, Sequence {
         return union
     }
 
-    /// The tags of the entities that rows are of.
+    /// The tags of the entities of the rows.
     var entityTags: Set<UInt32> { Set(parts.lazy.map(\.entityTag)) }
 
     /// The rows by entity and ascending key.

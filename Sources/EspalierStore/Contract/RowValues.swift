@@ -1,16 +1,16 @@
-// The values of a row that no store has written yet, in one piece of memory: a new object keeps them, a save brings
-// them to the store as they are.
+// The values of a row that no store has written yet, in one allocation: a new object keeps them, and a save passes them
+// to the store unchanged.
 //
 // Invariants
 //   1. There is a value for each attribute slot and then one for each relationship slot: an object ID, or null.
-//   2. Values change only until somebody says `share()`, which whoever hands them on does; who changes them later
-//      takes a copy (`isShared`).
-// With two arrays and an object around them, a new object had three pieces of memory: an eighth of an import.
+//   2. Values change only until `share()` is called, which every owner does before it passes them on; to change them
+//      later, copy them (`isShared`).
+// The reason for one allocation is in EspalierStore.docc/Decisions.md.
 
 package import EspalierModel
 
 /// All values of a new row.
-// SAFETY: by invariant 2 nothing changes any more what another thread could see.
+// SAFETY: by invariant 2, values that another thread can see do not change.
 @safe
 package struct RowValues: @unchecked Sendable {
     private struct Header {
@@ -21,8 +21,8 @@ package struct RowValues: @unchecked Sendable {
 
     private final class Memory: ManagedBuffer<Header, AttributeValue> {
         deinit {
-            // SAFETY: all `count` elements were initialized when the memory was made. One by one, as the runtime would
-            // look up for each of them how it is destroyed.
+            // SAFETY: all `count` elements were initialized when the memory was allocated. They are moved out one by
+            // one: for a whole range the runtime would look up for each element how to destroy it.
             unsafe withUnsafeMutablePointers { header, elements in
                 for place in 0..<(unsafe header.pointee.count) { _ = unsafe (elements + place).move() }
             }
@@ -31,11 +31,11 @@ package struct RowValues: @unchecked Sendable {
 
     private let memory: Memory
 
-    /// Those of a row that has `attributes`, and destinations in `relationshipCount` slots, all of them none.
+    /// The values `attributes`, and `relationshipCount` relationship slots without a destination.
     package init(_ attributes: [AttributeValue], relationshipCount: Int) {
         let (attributeCount, count) = (attributes.count, attributes.count + relationshipCount)
         let buffer = Memory.create(minimumCapacity: count) { _ in Header(attributeCount: attributeCount, count: count) }
-        // SAFETY: `create` makes one of the class it is called on.
+        // SAFETY: `create` returns an instance of the class on which it is called.
         memory = unsafe unsafeDowncast(buffer, to: Memory.self)
         // SAFETY: there is room for `count` elements, and each is initialized once.
         unsafe memory.withUnsafeMutablePointerToElements { elements in
@@ -44,24 +44,24 @@ package struct RowValues: @unchecked Sendable {
         }
     }
 
-    /// Those of a row with these attributes and destinations.
+    /// The values of a row with these attributes and destinations.
     package init(_ attributes: [AttributeValue], _ destinations: [ObjectID?]) {
         self.init(attributes, relationshipCount: destinations.count)
         for (slot, destination) in destinations.enumerated() { setDestination(destination, at: slot) }
     }
 
-    /// The same values, to be changed.
+    /// A copy of the values, which may be changed.
     package func copy() -> RowValues { RowValues(attributes, destinations) }
 
     // MARK: Reading
 
-    /// How many attribute slots there are.
+    /// The number of attribute slots.
     package var attributeCount: Int {
-        // SAFETY: the header is there as long as the memory.
+        // SAFETY: the header lives as long as the memory.
         unsafe memory.withUnsafeMutablePointerToHeader { unsafe $0.pointee.attributeCount }
     }
 
-    /// How many relationship slots there are.
+    /// The number of relationship slots.
     package var relationshipCount: Int {
         // SAFETY: as above.
         unsafe memory.withUnsafeMutablePointerToHeader { unsafe $0.pointee.count - $0.pointee.attributeCount }
@@ -75,7 +75,7 @@ package struct RowValues: @unchecked Sendable {
 
     /// The value of the attribute in `slot`.
     package func attribute(at slot: Int) -> AttributeValue {
-        // SAFETY: copied where it lies, and in the next one only looked at.
+        // SAFETY: copied in place here, and only inspected in the next method.
         unsafe withAttribute(at: slot) { unsafe $0.pointee }
     }
 
@@ -84,7 +84,7 @@ package struct RowValues: @unchecked Sendable {
         unsafe withAttribute(at: slot) { if case .null = unsafe $0.pointee { true } else { false } }
     }
 
-    /// Calls `body` with the place of the value of the attribute in `slot`: copying it counts a reference.
+    /// Calls `body` with a pointer to the value of the attribute in `slot`: copying the value would count a reference.
     @inline(__always)
     func withAttribute<R>(at slot: Int, _ body: (UnsafePointer<AttributeValue>) -> R) -> R {
         // SAFETY: in bounds by the precondition.
@@ -108,13 +108,13 @@ package struct RowValues: @unchecked Sendable {
 
     // MARK: Changing
 
-    /// Whether somebody else has these values too, so that they must not change any more.
+    /// Whether these values have another owner, so that they must not change.
     package var isShared: Bool {
-        // SAFETY: the header is there as long as the memory.
+        // SAFETY: the header lives as long as the memory.
         unsafe memory.withUnsafeMutablePointerToHeader { unsafe $0.pointee.isShared }
     }
 
-    /// Notes that somebody else has these values too.
+    /// Notes that these values have another owner.
     package func share() {
         // SAFETY: as above.
         unsafe memory.withUnsafeMutablePointerToHeader { unsafe $0.pointee.isShared = true }

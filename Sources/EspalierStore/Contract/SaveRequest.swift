@@ -1,17 +1,17 @@
-// A save on its way down, and what comes back: plain values that name rows, versions and changes.
+// The request of a save and its result: plain values that name rows, versions and changes.
 //
 // Rules
-//   1. IDs may be temporary anywhere in a request, as long as the object is among its `insertions`; the store gives
-//      permanent ones and answers with the rows, in the order of the request.
-//   2. To-one relationships travel with their row. The unordered to-many side of one is never sent: the store derives
+//   1. IDs may be temporary anywhere in a request, if the object is among its `insertions`; the store assigns permanent
+//      ones and returns the rows, in the order of the request.
+//   2. To-one relationships are part of their row. The unordered to-many side of one is never sent: the store derives
 //      it from the to-one side.
-//   3. `links` says the rest: many-to-many pairs (either side may send a pair, both may: adding a pair that is there or
-//      removing one that is not is no error), to-many relationships without inverse, and the order of ordered ones.
-//   4. Delete rules are the store's business: it carries them out over what it holds and what the request brings, and
-//      answers with what became of rows that the request does not name.
-//   5. Every destination and every owner that a request names is there when the save ends, or the save fails.
-//   6. An insertion whose unique values a row has already goes into that row if `constraintActions` says so; the answer
-//      says which insertions did.
+//   3. `links` has the rest: many-to-many pairs (either side or both may send a pair: adding an existing pair and
+//      removing a missing one are no errors), to-many relationships without inverse, and the order of ordered ones.
+//   4. The store applies delete rules to its rows and to the changes of the request, and its result tells which other
+//      rows have changed or were deleted.
+//   5. Every destination and every owner that a request names exists when the save ends, or the save fails.
+//   6. An insertion whose unique values a row has already is merged into that row if `constraintActions` says so; the
+//      result tells which insertions were merged.
 
 public import EspalierModel
 
@@ -21,10 +21,10 @@ public struct SaveRequest: Sendable {
     public struct Insertion: Sendable {
         /// A temporary ID, or one that the store reserved.
         ///
-        /// The row begins at version 1, and at a greater one if a row may have had the ID before: no two rows with one
-        /// ID have the same version at different times.
+        /// The row begins at version 1, or at a greater one if a row may have had the ID before: two rows with one ID
+        /// never have the same version.
         public var id: ObjectID
-        /// All values, which are shared.
+        /// All values, which are shared and do not change.
         package private(set) var row: RowValues
 
         /// One value for each attribute slot of the entity.
@@ -47,7 +47,7 @@ public struct SaveRequest: Sendable {
             self.init(id: id, RowValues(values, destinations))
         }
 
-        /// Inserts a row that somebody has and changes no more.
+        /// Inserts a row whose values are shared from now on.
         package init(id: ObjectID, _ row: RowValues) {
             row.share()
             (self.id, self.row) = (id, row)
@@ -56,9 +56,9 @@ public struct SaveRequest: Sendable {
 
     /// A changed row.
     ///
-    /// Its version goes up by one even if no value is listed (a change of links touches its owner).
+    /// Its version increases by one even if no value is listed (a change of links touches its owner).
     public struct Update: Sendable {
-        /// Which row.
+        /// The ID of the row.
         public var id: ObjectID
         /// The version the changes are based on.
         public var expectedVersion: UInt64
@@ -78,9 +78,9 @@ public struct SaveRequest: Sendable {
         }
     }
 
-    /// A row that goes, or that must not have changed.
+    /// A row to delete, or one that must not have changed.
     public struct Expectation: Sendable, Hashable {
-        /// Which row.
+        /// The ID of the row.
         public var id: ObjectID
         /// The version the caller knows.
         public var expectedVersion: UInt64
@@ -95,16 +95,16 @@ public struct SaveRequest: Sendable {
         public var owner: ObjectID
         /// The slot of the to-many relationship in the owner's entity.
         public var slot: Int
-        /// Destinations that were not there before.
+        /// The destinations to add.
         public var added: [ObjectID]
-        /// Destinations that are there no longer.
+        /// The destinations to remove.
         public var removed: [ObjectID]
         /// All destinations in their new order, if the relationship is ordered; then `added` and `removed` are implied.
         public var order: [ObjectID]?
-        /// The stored order that `order` was made from; `nil` = the one that is stored when the change is written.
+        /// The stored order on which `order` is based; `nil` = the one that is stored when the change is written.
         ///
-        /// What `order` has and `orderBase` has not is added, and the other way round removed. What else is stored by
-        /// then stays, behind what `order` names.
+        /// Destinations that only `order` has are added, and those that only `orderBase` has are removed. All other
+        /// destinations that are stored by then remain, behind those of `order`.
         public var orderBase: [ObjectID]?
 
         /// Changes a relationship.
@@ -123,19 +123,19 @@ public struct SaveRequest: Sendable {
     public var updates: [Update] = []
     /// Rows to delete.
     ///
-    /// One that is also in `updates`, or owns `links`, is not written: delete rules follow what it was changed to lead
-    /// to, and leave alone what it no longer leads to.
+    /// The changes of a row that is also in `updates`, or owns `links`, are not written: delete rules follow its
+    /// relationships as changed, and ignore the destinations that it no longer has.
     public var deletions: [Expectation] = []
-    /// Rows that are only checked for being unchanged (MC-35).
+    /// Rows that must be unchanged, and are only checked (MC-35).
     public var locks: [Expectation] = []
-    /// Changes of to-many relationships that rows do not carry.
+    /// Changes of to-many relationships, which are not part of rows.
     public var links: [LinkChange] = []
-    /// What becomes of insertions whose values another row has; constraints that are not named refuse them.
+    /// The actions on insertions whose values another row has; a constraint that is not named refuses them.
     ///
-    /// An insertion is merged only if all of its unique values that are taken are taken by one row, which is of the
-    /// same entity or a subentity, and no action refuses it. Taken is what rows have after the deletions, with their
-    /// rules, and after the updates of the request; of insertions that share values the first stays, and the others go
-    /// into its row.
+    /// An insertion is merged only if all of its unique values that are taken are taken by one row, this row is of the
+    /// same entity or a subentity, and no action refuses it. A value is taken if a row has it after the deletions with
+    /// their rules, and after the updates of the request. Of insertions that share values, the first creates a row, and
+    /// the others are merged into that row.
     public var constraintActions: [ConstraintName: ConstraintAction] = [:]
 
     /// An empty request.
@@ -145,28 +145,28 @@ public struct SaveRequest: Sendable {
     public var isEmpty: Bool { insertions.isEmpty && updates.isEmpty && deletions.isEmpty && links.isEmpty }
 }
 
-/// What a save has done: the rows it wrote, as a fetch would give them.
+/// The result of a save: the rows it wrote, as a fetch would return them.
 public struct SaveResult: Sendable {
-    /// The rows of the request's insertions with their permanent IDs, in the order of the request: those that are new,
-    /// and those that insertions went into.
+    /// The rows of the request's insertions with their permanent IDs, in the order of the request: new rows, and rows
+    /// into which insertions were merged.
     public var inserted: SnapshotList
-    /// The positions in `inserted`, ascending, of rows that are not new: insertions went into them.
+    /// The positions in `inserted`, ascending, of the rows into which insertions were merged.
     public var merged: [Int]
     /// The changed rows at their new versions, in the order of the request's updates.
     ///
-    /// Those of rows that a delete rule has taken with it are missing.
+    /// Rows that a delete rule has deleted are missing.
     public var updated: SnapshotList
-    /// All rows that are gone: those of the request's deletions, and those that delete rules have taken with them.
+    /// All deleted rows: those of the request's deletions, and those that delete rules have deleted.
     public var deleted: RowSet
-    /// Rows that the store has changed besides, and which stay: a to-one relationship is empty now or leads to an owner
+    /// Other rows that the store has changed and not deleted: a to-one relationship is empty now or leads to an owner
     /// of the request, or a list is shorter.
     ///
-    /// One of them may be in `updated` or `inserted` with what the request made of it: it has changed again since.
+    /// A row may also be in `updated` or `inserted`, with the values of the request: it has changed again since.
     public var changed: RowSet
-    /// The first generation that has what was saved (`StoreSnapshot.generation`); 0 if the store does not say.
+    /// The first generation that has the save (`StoreSnapshot.generation`); 0 if the store does not tell.
     public var generation: UInt64 = 0
 
-    /// Says what a save has done.
+    /// Creates a result.
     public init(
         inserted: SnapshotList = SnapshotList(), merged: [Int] = [], updated: SnapshotList = SnapshotList(),
         deleted: RowSet = RowSet(), changed: RowSet = RowSet()
@@ -175,7 +175,7 @@ public struct SaveResult: Sendable {
         (self.deleted, self.changed) = (deleted, changed)
     }
 
-    /// What has become of each insertion, in the order of the request.
+    /// The outcome of each insertion, in the order of the request.
     ///
     /// - Complexity: O(insertions).
     public var insertions: [InsertionOutcome] {

@@ -1,26 +1,26 @@
-// The rows that a fetch has found: a list of snapshots that holds each thing that several of them share once.
+// The rows that a fetch has found: a list of snapshots that stores their shared parts only once.
 //
 // Invariants
 //   1. There are as many places as IDs.
-//   2. The rows before `parts[0].end` lie in `parts[0]`, and so on; those after the last of `parts` lie in `rest`.
-// An array of snapshots would count a reference for each row when it is filled, and one more when it is given back. The
-// last part stands by itself, so that a list of few rows is one array.
+//   2. The rows before `parts[0].end` are in `parts[0]`, and so on; those behind the last of `parts` are in `rest`.
+// An array of snapshots would count a reference for each row when it is filled, and one more when it is released. The
+// last part is stored separately, so that a list of few rows is one array.
 
 public import EspalierModel
 
 /// Snapshots in order, as a fetch returns them.
 public struct SnapshotList: RandomAccessCollection, Sendable {
-    /// Rows that lie in one piece of memory.
+    /// Rows in one allocation.
     package struct Part {
-        /// What holds them.
+        /// The memory that holds the rows.
         package let content: RowContent
-        /// The position after the last of them.
+        /// The position behind the last of them.
         package let end: Int
     }
 
     /// The ID of each row.
     public let ids: [ObjectID]
-    /// Where each row lies in its part.
+    /// The place of each row in its part.
     package let places: [RowPlace]
     private let parts: [Part]
     private let rest: RowContent
@@ -28,7 +28,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
     /// No snapshots.
     public init() { self.init([], at: [], in: [], .none) }
 
-    /// These snapshots: what a store returns that has them one by one.
+    /// A list of these snapshots, for a store that has them one by one.
     public init(_ snapshots: some Sequence<ObjectSnapshot>) {
         var (ids, places, parts): ([ObjectID], [RowPlace], [Part]) = ([], [], [])
         for snapshot in snapshots {
@@ -40,7 +40,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
         self.init(ids, at: places, in: parts, rest ?? .none)
     }
 
-    /// The rows with these IDs at these places, which lie in these parts and, after them, in `rest`.
+    /// The rows with these IDs at these places, in these parts and, behind them, in `rest`.
     init(_ ids: [ObjectID], at places: [RowPlace], in parts: [Part], _ rest: RowContent) {
         (self.ids, self.places, self.parts, self.rest) = (ids, places, parts, rest)
         assert(checkInvariants())
@@ -48,7 +48,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
 
     /// Asserts that each row lies in its part, and that parts follow one another; to be called in `assert`.
     ///
-    /// O(parts); of a long list 256 rows are looked at.
+    /// O(parts); of a long list 256 rows are checked.
     private func checkInvariants() -> Bool {
         assert(ids.count == places.count, "\(ids.count) rows at \(places.count) places")
         var end = 0
@@ -64,10 +64,10 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
         return true
     }
 
-    /// How many parts there are, one behind the other; most lists have one.
+    /// The number of parts; most lists have one.
     package var partCount: Int { parts.count + 1 }
 
-    /// The rows behind those of part `index - 1`.
+    /// Part `index`, whose rows are behind those of part `index - 1`.
     package func part(_ index: Int) -> Part {
         index < parts.count ? parts[index] : Part(content: rest, end: ids.count)
     }
@@ -81,7 +81,7 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
 
     /// The snapshot at `position`.
     ///
-    /// - Complexity: O(log n) in the number of pieces of memory that hold the rows; going through all is O(n).
+    /// - Complexity: O(log n) in the number of parts; iterating over all snapshots is O(n).
     public subscript(position: Int) -> ObjectSnapshot {
         var (low, high) = (0, parts.count)
         while low < high {
@@ -96,10 +96,10 @@ public struct SnapshotList: RandomAccessCollection, Sendable {
             id: ids[position], content: part < parts.count ? parts[part].content : rest, place: places[position])
     }
 
-    /// Goes through the snapshots from the first on.
+    /// Iterates over the snapshots, from the first on.
     public func makeIterator() -> Iterator { Iterator(self) }
 
-    /// Goes through a list from its beginning.
+    /// Iterates over a list from its beginning.
     public struct Iterator: IteratorProtocol {
         private let list: SnapshotList
         private var position = 0

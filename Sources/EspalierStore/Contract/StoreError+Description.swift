@@ -1,9 +1,9 @@
-// The text of store errors, made in one place: the file first, then what was wrong and what would be right.
+// The text of store errors, in one place: the file first, then the problem and the remedy.
 
 import EspalierModel
 
 extension StoreError: CustomStringConvertible {
-    /// What was wrong, where, and what would be right; begins with the path if there is one.
+    /// The problem, its place and the remedy; begins with the path if there is one.
     public var description: String {
         switch self {
         case .conflict(let conflicts):

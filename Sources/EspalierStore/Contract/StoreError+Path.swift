@@ -1,23 +1,23 @@
 // The path of a file in errors about it.
 //
 // Invariants
-//   1. Within a store errors have no path. It is put in where they leave the store, by `naming(_:_:)`, so that nothing
-//      below has to know it.
+//   1. Within a store, errors have no path. `naming(_:_:)` adds it where they leave the store, so that no layer below
+//      has to know it.
 
 extension StoreError {
-    /// Content of a store that breaks a rule: which row, if it is one, and what is wrong.
+    /// The error for content that breaks a rule: its row, if it is in one, and the problem.
     static func damaged(entity: String = "", key: UInt64 = 0, reason: String) -> StoreError {
         .damagedContent(path: nil, entity: entity, key: key, reason: reason)
     }
 
-    /// Runs `body` for the store in the file at `path`, which its errors name then.
+    /// Runs `body` for the store in the file at `path`, and adds the path to its errors.
     static func naming<Answer: ~Copyable>(
         _ path: String?, _ body: () throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         do throws(StoreError) { return try body() } catch { throw error.naming(path) }
     }
 
-    /// The same error with a path, if it is about a file and names none.
+    /// The same error with a path, if it is about a file and has none.
     private func naming(_ path: String?) -> StoreError {
         switch self {
         case .readOnly(nil): .readOnly(path: path)

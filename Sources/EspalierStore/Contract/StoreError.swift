@@ -1,30 +1,31 @@
-// What can go wrong between a context and a store: facts in cases, text in one place.
+// The errors that a store reports to a context: facts in cases, text in one place (StoreError+Description).
 
 public import EspalierEngine
 public import EspalierModel
 
-/// Why a store could not do what it was asked.
+/// The reason why a store did not carry out a call.
 public enum StoreError: Error, Sendable {
-    /// A row was changed or deleted by somebody else since it was read; all such rows (MP-08).
+    /// Another writer has changed or deleted a row since it was read; all such rows (MP-08).
     case conflict([VersionConflict])
     /// Values that must be unique are not; all such groups (MP-09).
     case constraint([ConstraintConflict])
-    /// Relationships that the save would leave without the row they lead to, or that forbid a deletion; all of them.
+    /// Relationships that the save would leave without their destination, or that forbid a deletion; all of them.
     case references([ReferenceConflict])
-    /// The store takes no writes.
+    /// The store is read-only.
     case readOnly(path: String?)
     /// The store was closed.
     case closed
-    /// The file below failed or is damaged.
+    /// The engine reports that the file failed or is damaged.
     case storage(StorageError, path: String?)
-    /// The file's model is another one (134100).
+    /// The file has another model (134100).
     case incompatibleModel(path: String?, reason: String)
-    /// The file's model is another one, and its rows stay as they are (134190): what would be lost, or is forbidden.
+    /// The file has another model and was not migrated (134190): the data that would be lost, or the rows that are
+    /// forbidden.
     case migrationRefused(path: String?, MigrationRefusal)
-    /// The file's rows are in a format that cannot be read as it is: an older one that only opening to write brings up
-    /// to date, or one of a newer library (134100).
+    /// The file's rows are in a format that cannot be read directly: an older one, which only opening to write
+    /// converts, or one of a newer library (134100).
     case otherFormat(path: String?, format: UInt16)
-    /// The store's content breaks a rule above the engine's: which entity, row and what.
+    /// The store's content breaks a rule above the engine's: the entity, the key of the row, and the problem.
     case damagedContent(path: String?, entity: String, key: UInt64, reason: String)
     /// An ID that is not this store's, a slot that is not the entity's, a value of another type ...
     case invalidRequest(reason: String)
@@ -33,7 +34,7 @@ public enum StoreError: Error, Sendable {
 }
 
 extension StoreError {
-    /// Whether the snapshot that was read has been given up: a newer one can be read.
+    /// Whether the snapshot that was read has expired: a newer one can be read.
     public var isSnapshotExpired: Bool {
         if case .storage(.transaction(.snapshotExpired), _) = self { true } else { false }
     }
@@ -41,11 +42,11 @@ extension StoreError {
 
 /// A row that is not at the version a save was based on.
 public struct VersionConflict: Sendable {
-    /// Which row.
+    /// The ID of the row.
     public let id: ObjectID
     /// The version the save was based on.
     public let expectedVersion: UInt64
-    /// What the store holds now; `nil` = the row was deleted.
+    /// The row that the store has now; `nil` = the row was deleted.
     public let stored: ObjectSnapshot?
 
     /// A row that is not at the version a save was based on.
@@ -64,7 +65,7 @@ public struct ConstraintConflict: Sendable {
     public let values: [AttributeValue]
     /// The object of the request.
     public let object: ObjectID
-    /// The other one: stored, or another object of the same request.
+    /// The other object: a stored one, or another one of the same request.
     public let other: ObjectID
 
     /// Objects that share values which must be unique.

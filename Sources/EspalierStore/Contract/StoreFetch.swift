@@ -1,4 +1,4 @@
-// A fetch on its way down: everything resolved against the model, nothing left to look up by name.
+// A fetch as a store gets it: everything is resolved against the model, no name is left to look up.
 
 public import EspalierModel
 
@@ -16,7 +16,7 @@ public struct StoreFetch: Sendable {
     public var offset: Int
     /// The greatest number of rows; `nil` = all.
     public var limit: Int?
-    /// The primary keys of the rows that are wanted: those that are left of a fetch that began with others
+    /// The primary keys of the wanted rows: fewer than all in the rest of a fetch that began with other rows
     /// (`FetchBatch`).
     public var keys = StoreFetch.allKeys
 
@@ -39,11 +39,11 @@ public struct StoreFetch: Sendable {
 
 /// Some of the rows that a fetch finds, in its order.
 public struct FetchBatch: Sendable {
-    /// The first ones.
+    /// The first rows.
     public let rows: SnapshotList
-    /// What asks for those behind them; `nil` if there are none.
+    /// The fetch for the rows behind them; `nil` if there are none.
     public let rest: StoreFetch?
 
-    /// These rows, and what asks for more.
+    /// A batch of these rows, and the fetch for more.
     public init(_ rows: SnapshotList, rest: StoreFetch? = nil) { (self.rows, self.rest) = (rows, rest) }
 }

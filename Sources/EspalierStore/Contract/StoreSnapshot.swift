@@ -1,34 +1,35 @@
 // One generation of a store: the reading half of the contract.
 //
 // Invariants every store keeps (the contract suite checks them on each)
-//   1. All answers of a snapshot are of one moment: that in which it was taken, whatever is saved meanwhile.
+//   1. All answers of a snapshot are of one moment: that of its creation, whatever is saved in the meantime.
 //   2. A snapshot waits for no save, and no save waits for a snapshot.
 //   3. Closing the store ends its snapshots: they throw `StoreError.closed` from then on.
 
 public import EspalierModel
 
-/// What a store held at one moment (MC-51, F-4).
+/// The contents of a store at one moment (MC-51, F-4).
 ///
-/// Safe to use from several threads; one of them reads at a time. A store may give a snapshot up that keeps too much of
-/// the past from being thrown away; reading it then throws an error whose `isSnapshotExpired` is true.
+/// Safe to use from several threads; one of them reads at a time. A store may expire a snapshot that keeps too much old
+/// data from being freed; reading the snapshot then throws an error whose `isSnapshotExpired` is true.
 public protocol StoreSnapshot: AnyObject, Sendable {
-    /// Which moment of the store it is: a number that goes up by one with each transaction that writes.
+    /// The number of the moment: each transaction that writes increases it by one.
     var generation: UInt64 { get }
     /// Whether the store holds nothing newer.
     ///
-    /// If that cannot be found out it is `false`: a newer snapshot will say why.
+    /// If the store cannot find that out, it is `false`: a newer snapshot throws the reason.
     var isNewest: Bool { get }
 
     /// The rows that match, in order, within offset and limit.
     func fetch(_ fetch: StoreFetch) throws(StoreError) -> SnapshotList
-    /// About the first `count` of these rows, or all if the store has to look at all before it knows the first.
+    /// About the first `count` of these rows, or all of them if the store has to read all rows to know the first.
     ///
-    /// The rest may be asked of a newer snapshot: no row comes twice, one that is there all the time comes once, and
-    /// one that was inserted after the first batch does not come. Unless there is another way, `fetch` answers.
+    /// The rest may be fetched from a newer snapshot: no row is returned twice, a row that exists all the time is
+    /// returned once, and a row that was inserted after the first batch is not returned. The default implementation
+    /// calls `fetch`.
     func fetchBatch(_ fetch: StoreFetch, of count: Int) throws(StoreError) -> FetchBatch
     /// The IDs of the rows that match, in order, within offset and limit.
     func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID]
-    /// How many rows `fetch` would give.
+    /// The number of rows that `fetch` matches, within its offset and limit.
     func count(_ fetch: StoreFetch) throws(StoreError) -> Int
     /// The rows with these IDs, in this order; `nil` where there is none.
     func snapshots(of ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?]
@@ -37,17 +38,17 @@ public protocol StoreSnapshot: AnyObject, Sendable {
     func destinations(of relationship: Relationship, for owners: [ObjectID]) throws(StoreError) -> [[ObjectID]]
     /// How many destinations a to-many relationship of `owner` has, or `limit` if there are more.
     ///
-    /// Unless there is another way, `destinations` answers.
+    /// The default implementation calls `destinations`.
     func destinationCount(
         of relationship: Relationship, for owner: ObjectID, limit: Int
     ) throws(StoreError) -> Int
     /// Whether `destination` is one of the destinations of a to-many relationship of `owner`.
     ///
-    /// Unless there is another way, `destinations` answers.
+    /// The default implementation calls `destinations`.
     func hasDestination(
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
     ) throws(StoreError) -> Bool
-    /// One line for each step the store takes to answer `fetch`: tree, key range, what is left to test, order.
+    /// One line for each step the store takes to answer `fetch`: tree, key range, remaining conditions, order.
     func explain(_ fetch: StoreFetch) throws(StoreError) -> [String]
 }
 
@@ -64,7 +65,7 @@ extension StoreSnapshot {
         min(try destinations(of: relationship, for: [owner]).first?.count ?? 0, limit)
     }
 
-    /// Whether the list has it.
+    /// Whether the list has the destination.
     public func hasDestination(
         _ destination: ObjectID, of relationship: Relationship, for owner: ObjectID
     ) throws(StoreError) -> Bool {

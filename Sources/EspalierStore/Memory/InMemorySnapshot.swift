@@ -1,9 +1,9 @@
-// One generation of an in-memory store: a copy of its state. Fetching looks at every row, sorts, cuts.
+// One generation of an in-memory store: a copy of its state. A fetch tests every row, then sorts and cuts the result.
 
 public import EspalierModel
 internal import FoundationEssentials
 
-/// What an in-memory store held after one of its saves.
+/// The contents of an in-memory store after one of its saves.
 public final class InMemorySnapshot: StoreSnapshot {
     private let store: InMemoryStore
     private let copy: MemoryState
@@ -12,13 +12,13 @@ public final class InMemorySnapshot: StoreSnapshot {
 
     /// The number of the save.
     public var generation: UInt64 { copy.generation }
-    /// Whether nothing was saved since.
+    /// Whether no save followed.
     public var isNewest: Bool { store.isNewest(generation) }
 
     private var schema: StoreSchema { store.schema }
     private var model: ManagedObjectModel { store.model }
 
-    /// The copy, as long as the store is open.
+    /// The copy; throws `.closed` after the store was closed.
     private func state() throws(StoreError) -> MemoryState {
         try store.withState { _ throws(StoreError) in }
         return copy
@@ -36,7 +36,7 @@ public final class InMemorySnapshot: StoreSnapshot {
     /// The IDs of the rows that match, in order, within offset and limit.
     public func fetchIDs(_ fetch: StoreFetch) throws(StoreError) -> [ObjectID] { try rows(fetch).map(\.id) }
 
-    /// How many rows `fetch` would give.
+    /// The number of rows that `fetch` matches, within its offset and limit.
     public func count(_ fetch: StoreFetch) throws(StoreError) -> Int {
         var unsorted = fetch
         unsorted.sort = []

@@ -92,7 +92,8 @@ extension InMemoryStore {
         return deleted
     }
 
-    /// Takes old values out of the uniqueness constraints and puts new ones in; returns those that are taken.
+    /// Removes old values from the uniqueness constraints and adds new ones; returns conflicts for those that are
+    /// taken.
     private func updateGroups(
         _ changed: [(new: MemoryState.Row, old: MemoryState.Row?)], _ state: inout MemoryState
     ) -> [ConstraintConflict] {

@@ -3,17 +3,17 @@
 // Invariants
 //   1. A snapshot is a copy of the state; reading it never waits for a save.
 //   2. A save changes a copy of the state and replaces the state at its end: it does everything or nothing.
-//   3. A save that fails tells nobody the primary keys of its rows, and gives them back.
+//   3. A save that fails returns no primary keys; those of its rows may be allocated again.
 
 public import EspalierModel
 public import FoundationEssentials
 internal import Synchronization
 
-/// A store without a file; its rows are gone when it is closed (Behaviour PS-17).
+/// A store without a file; closing it discards its rows (Behaviour PS-17).
 public final class InMemoryStore: PersistentStore {
     /// The store's UUID, a new one for each store.
     public let identifier: UUID
-    /// The model the store was made with.
+    /// The model that the store was created with.
     public let model: ManagedObjectModel
     let schema: StoreSchema
     let storeTag: UInt32
@@ -51,12 +51,12 @@ public final class InMemoryStore: PersistentStore {
         }
     }
 
-    /// What the store holds now.
+    /// A snapshot of the store's present contents.
     public func snapshot() throws(StoreError) -> any StoreSnapshot {
         InMemorySnapshot(self, try withState { state throws(StoreError) in state })
     }
 
-    /// Values the application keeps with the store.
+    /// The values that the application keeps with the store.
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try withState { state throws(StoreError) in state.metadata }
     }
@@ -66,7 +66,7 @@ public final class InMemoryStore: PersistentStore {
         try withState { state throws(StoreError) in state.metadata = metadata }
     }
 
-    /// Ends the store and drops its content.
+    /// Closes the store and discards its content.
     public func close() throws(StoreError) {
         try withState { state throws(StoreError) in
             state = MemoryState(schema: schema)

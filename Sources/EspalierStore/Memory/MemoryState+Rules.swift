@@ -1,4 +1,4 @@
-// What delete rules and the check of destinations read and write of an in-memory store.
+// How delete rules and the check of destinations read and change an in-memory store.
 
 internal import EspalierModel
 

@@ -1,4 +1,4 @@
-// The whole content of an in-memory store: plain dictionaries, so that it is obviously right.
+// The whole content of an in-memory store: plain dictionaries, which are easy to verify.
 //
 // Invariants
 //   1. `lists` holds exactly the non-empty to-many lists; unordered ones are in ascending key order.
@@ -28,15 +28,15 @@ struct MemoryState: Sendable {
         }
     }
 
-    /// What the store keeps for its model.
+    /// The schema of the store's model.
     let schema: StoreSchema
     /// The rows of each hierarchy, by the index of its root entity and by primary key.
     var rows: [[UInt64: Row]]
-    /// The greatest primary key given out in each hierarchy, by the index of its root entity.
+    /// The greatest primary key that was allocated in each hierarchy, by the index of its root entity.
     var lastKeys: [UInt64]
-    /// The greatest version at which a row of each hierarchy was deleted.
+    /// The greatest version at which a row of each hierarchy was deleted, by the index of its root entity.
     var goneVersions: [UInt64]
-    /// The lists behind to-many relationships.
+    /// The lists of to-many relationships.
     var lists: [LinkEdit.Key: [ObjectID]] = [:]
     /// For each relationship without inverse, the owners that lead to an object.
     var owners: [LinkEdit.Key: Set<ObjectID>] = [:]
@@ -44,7 +44,7 @@ struct MemoryState: Sendable {
     var groups: [[[AttributeValue]: Set<ObjectID>]]
     /// The application's metadata.
     var metadata: [String: AttributeValue] = [:]
-    /// Goes up by one with each save.
+    /// Increases by one with each save.
     var generation: UInt64 = 0
     /// Whether the store was closed.
     var isClosed = false
@@ -75,7 +75,7 @@ struct MemoryState: Sendable {
         return values.contains(where: \.isNull) ? nil : values
     }
 
-    /// Forgets the values of a row in a group.
+    /// Removes a row from those that have its values in a group.
     mutating func remove(_ row: Row, from group: Int) {
         guard let values = key(row, group) else { return }
         groups[group][values]?.remove(row.id)

@@ -1,21 +1,21 @@
-// Plans, tries and makes the step from the model of a file to another one.
+// Plans, tries and executes the migration of a file from its model to another one.
 //
 // Invariants
-//   1. A refusal, a failure and a dry run leave the file as it was.
-//   2. What would be lost is refused by name unless it is allowed by that name, however many rows it is about: a store
-//      without rows answers as one with millions does.
+//   1. A refusal, a failure and a dry run leave the file unchanged.
+//   2. A loss is refused by name unless it is allowed by that name, however many rows it concerns: a store without rows
+//      gets the same answer as one with millions of them.
 
 public import EspalierEngine
 public import EspalierModel
 internal import FoundationEssentials
 
 extension BTreeStore {
-    /// Whether rows of a store with `stored` have to be read in another way, or written anew, for `model`.
+    /// Whether rows of a store with `stored` have to be read in another way, or rewritten, for `model`.
     static func needsMigration(from stored: ManagedObjectModel, to model: ManagedObjectModel) -> Bool {
         guard stored.descriptions != model.storedDescriptions else { return false }
         let differences = ModelComparison.differences(stored: stored.descriptions, given: model.descriptions)
         guard differences.isEmpty else { return true }
-        // Names may have been exchanged, and rows may lack what has a default value now.
+        // Names may have been exchanged, and rows may lack a value for a property that has a default now.
         return ModelDifference(from: stored, to: model).changes.contains { change in
             switch change.kind {
             case .entityRenamed, .propertyRenamed: true
@@ -24,9 +24,9 @@ extension BTreeStore {
         }
     }
 
-    /// Migrates an open database, in one durable transaction, if nothing keeps it from that.
+    /// Migrates an open database, in one durable transaction, unless the migration is refused.
     ///
-    /// - Throws: `.migrationRefused`; what the backup and the engine report.
+    /// - Throws: `.migrationRefused`; the errors of the backup and of the engine.
     @discardableResult
     static func migrate(
         _ database: Database, from stored: ManagedObjectModel, to schema: StoreSchema, storeTag: UInt32,
@@ -48,7 +48,7 @@ extension BTreeStore {
         guard refusal.isEmpty else { throw .migrationRefused(path: nil, refusal) }
     }
 
-    /// The steps of a difference with the numbers of rows they are about.
+    /// The steps of a difference, with the numbers of their rows.
     private static func steps<Base: TreeReading & ~Copyable>(
         of difference: ModelDifference, _ stored: ManagedObjectModel, _ storeTag: UInt32,
         in transaction: borrowing StoreTransaction<Base>
@@ -69,14 +69,15 @@ extension BTreeStore {
 
     // MARK: For tools and applications
 
-    /// What opening the store at `path` with `model` would do, and whether anything keeps it from being done.
+    /// The effect of opening the store at `path` with `model`, and the reasons against it.
     ///
-    /// With `checkingRows` the whole migration is done in a transaction that is given up in the end: the plan then has
-    /// the numbers of what it would write, and all rows that the model forbids. Nobody may have the store open for
-    /// writing then. Otherwise only models and counters are read, and the store is opened for reading only.
+    /// With `checkingRows` the whole migration is executed in a transaction that rolls back in the end: the plan then
+    /// has the numbers of its writes, and all rows that the model forbids. The store must not be open for writing
+    /// elsewhere then. Otherwise only models and counters are read, and the store is opened for reading only.
     ///
-    /// - Throws: what opening throws; `.otherFormat` for a store of an older format of rows, which opening upgrades.
-    /// - Complexity: O(properties); with `checkingRows` as the migration.
+    /// - Throws: the errors of opening; `.otherFormat` for a store with an older format of rows, which opening
+    ///   converts.
+    /// - Complexity: O(properties); with `checkingRows` that of the migration.
     public static func migrationPlan(
         at path: String, to model: ManagedObjectModel, migration: MigrationOptions = .automatic,
         checkingRows: Bool = false, options: DatabaseOptions = .init()
@@ -94,8 +95,8 @@ extension BTreeStore {
 
     /// Migrates the store at `path` to `model` without opening it for use.
     ///
-    /// - Returns: what was done; a plan without steps if the models are alike.
-    /// - Throws: as `open(path:model:migration:options:)`.
+    /// - Returns: the plan and its outcome; a plan without steps if the models are alike.
+    /// - Throws: the errors of `open(path:model:migration:options:)`.
     public static func migrate(
         at path: String, to model: ManagedObjectModel, migration: MigrationOptions = .automatic,
         options: DatabaseOptions = .init()
@@ -112,7 +113,7 @@ extension BTreeStore {
         }
     }
 
-    /// The same for a database that is open.
+    /// Migrates an open database.
     package static func migrateContent(
         of database: Database, to model: ManagedObjectModel, _ migration: MigrationOptions
     ) throws(StoreError) -> MigrationPlan {
@@ -121,13 +122,13 @@ extension BTreeStore {
         return try migrate(database, from: stored, to: StoreSchema(model: model), storeTag: tag, migration)
     }
 
-    /// Runs `body` and closes the database, whatever happens.
+    /// Runs `body` and closes the database, after an error too.
     private static func closing<Answer>(
         _ database: Database, _ body: () throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         let answer: Answer
         do { answer = try body() } catch {
-            // The first error is the one to tell.
+            // Report the first error.
             try? database.close()
             throw error
         }
@@ -159,7 +160,7 @@ extension BTreeStore {
             return MigrationPlan(
                 difference: difference, steps: steps, refusal: known.isEmpty ? nil : known, outcome: nil)
         }
-        // Given up at the end of this function: it is not committed.
+        // Never committed: it rolls back at the end of this method.
         var transaction = try StoreTransaction(writing: database)
         let steps = try steps(of: difference, stored, tag, in: transaction)
         var (failures, outcome): ([MigrationFailure], MigrationPlan.Outcome?) = ([], nil)

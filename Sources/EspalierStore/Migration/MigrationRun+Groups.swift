@@ -1,10 +1,11 @@
-// Indexes and constraints of the newer model: kept where no entry changes, else built; and what must have a value.
+// Indexes and constraints of the newer model: kept where no entry changes, else built; and the check of required
+// values.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 extension MigrationRun {
-    /// By position of a newer index or constraint: the older one that has the same entries.
+    /// By position of a newer index or constraint: the older one with the same entries.
     func keptGroups() -> [Int?] {
         var taken: Set<Int> = []
         return schema.groups.map { group in
@@ -56,7 +57,7 @@ extension MigrationRun {
         _ position: Int, _ catalog: StoreCatalog, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
         let family = match.new.entities[schema.groups[position].entity].family
-        // Without rows that come from the older model there are no entries.
+        // Without rows from the older model there are no entries.
         guard family.contains(where: { match.oldEntities[$0] != nil }) else { return }
         outcome.indexesBuilt += 1
         do throws(StoreError) {
@@ -72,7 +73,7 @@ extension MigrationRun {
         }
     }
 
-    /// Notes rows without a value for what the newer model requires and the older one did not.
+    /// Notes rows without a value for a property that the newer model requires and the older one did not.
     func checkRequired(
         _ catalog: StoreCatalog, in transaction: borrowing StoreTransaction<WriteTransaction>
     ) throws(StoreError) {

@@ -1,23 +1,23 @@
-// Gathers the pairs of objects of relationships whose lists do not stay as they are, from older rows and links.
+// Gathers the pairs of objects of relationships whose lists change, from older rows and links.
 //
 // Invariants
 //   1. Pairs are gathered before any row changes: keys and entities are those of the older model.
-//   2. A pair of which one object is gone is gone; so is a pair whose owner has the relationship no more.
-//   3. A list that had no order gets that of the primary keys.
+//   2. A pair is dropped if one of its objects no longer exists, or if its owner no longer has the relationship.
+//   3. A list without an order gets the order of the primary keys.
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// One pair of a relationship, as the older model has it.
+/// One pair of a relationship in the older model.
 private struct Pair {
     var owner: (number: UInt16, key: UInt64)
     var destination: (number: UInt16, key: UInt64)
-    /// The place in a list that keeps its order.
+    /// The position in a list that keeps its order.
     var position: UInt64?
 }
 
 extension MigrationRun {
-    /// Where the pairs of to-one relationships are, by relationship of the newer model.
+    /// The trees with the pairs of to-one relationships, by relationship of the newer model.
     typealias GatheredPairs = [RelationshipID: Tree<[UInt8]>]
 
     /// Fills the trees of lists that are new, and trees of pairs for relationships that lead to one object now.
@@ -115,7 +115,7 @@ extension MigrationRun {
         }
     }
 
-    /// Puts a pair where it belongs in the newer model, if both objects are there and have the relationship.
+    /// Writes a pair to its place in the newer model, if both objects exist and have the relationship.
     private func put(
         _ found: Pair, of former: Relationship, for relationship: Relationship, _ origin: PairOrigin,
         _ links: Tree<[UInt8]>?, _ owners: Tree<[UInt8]>?, _ isOrdered: Bool,
@@ -148,20 +148,20 @@ extension MigrationRun {
         }
     }
 
-    /// Whether the object that had the older relationship has what continues it.
+    /// Whether the object with the older relationship has the newer relationship that continues it.
     private func isContinued(
         _ former: Relationship, by relationship: Relationship, _ origin: PairOrigin, _ owner: Entity,
         _ destination: Entity
     ) -> Bool {
         guard origin.isReversed else { return match.relationships[owner.index][relationship.slot] == former.slot }
-        // The inverse is what continues it; an object of another entity is found out below.
+        // The inverse continues it; the caller reports a destination of another entity.
         guard let slot = relationship.inverse, match.relationships[destination.index].indices.contains(slot) else {
             return true
         }
         return match.relationships[destination.index][slot] == former.slot
     }
 
-    /// A position in the order of the keys, with room between neighbours and before the first.
+    /// A position in the order of the keys, with room between neighbors and before the first.
     private static func position(ofKey key: UInt64) -> UInt64 {
         let (spread, isTooLarge) = key.multipliedReportingOverflow(by: 1 << 20)
         return isTooLarge ? key : spread

@@ -1,9 +1,9 @@
-// The trees and records of a store on its way to another model: names, entity numbers, layouts, counters.
+// The trees and records of a store during a migration: names, entity numbers, layouts, counters.
 //
 // Invariants
-//   1. A number that a removed entity had names it with a `-` before its name, which no entity can have: an entity of
-//      that name that comes later gets a number of its own.
-//   2. A field of a layout that no property continues is called `-` and its position, likewise.
+//   1. The record of a removed entity's number has its name behind a `-`, which no entity name has: an entity of
+//      that name that is added later gets a number of its own.
+//   2. A field of a layout that no property continues is called `-` and its position, for the same reason.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -11,9 +11,9 @@ internal import EspalierModel
 extension MigrationRun {
     // MARK: Trees
 
-    /// Gives the trees that stay their names, and makes those that are new.
+    /// Renames the trees that are kept, and creates those that are new.
     ///
-    /// - Parameter kept: by position of a newer index: that of the older one whose tree it takes over.
+    /// - Parameter kept: by position of a newer index: that of the older one whose tree it adopts.
     func nameTrees(
         keeping kept: [Int?], in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
@@ -36,13 +36,13 @@ extension MigrationRun {
         let there = Set(names.values)
         for (name, kind) in StoreCatalog.trees(of: schema) where !there.contains(name) {
             guard ![StoreName.schema, StoreName.counters, StoreName.metadata].contains(name) else { continue }
-            // A tree of this name that no model asked for is none of ours.
+            // A tree of this name that no model asked for is foreign: drop it.
             if let stray = try transaction.tree(named: name) { try transaction.dropTree(stray) }
             _ = try transaction.createTree(named: name, kind: kind)
         }
     }
 
-    /// The trees of the older model, but for those that every store has.
+    /// The trees of the older model, except those that every store has.
     private func oldTrees() -> [AnyTree] {
         var found = oldCatalog.rowTrees.compactMap(\.self).map { AnyTree.integers($0) }
         found += oldCatalog.groupTrees.map { .bytes($0) }
@@ -93,7 +93,7 @@ extension MigrationRun {
         }
     }
 
-    /// Gives the fields of layouts the names of the properties that continue them.
+    /// Renames the fields of layouts after the properties that continue them.
     ///
     /// - Returns: by index of the older entity: the fields of its newest layout.
     private func renameFields(
@@ -106,7 +106,7 @@ extension MigrationRun {
             else { continue }
             let names = newNames(of: entity, match.new.entities[newer])
             let fields = layout.fields.enumerated().map { position, field in
-                // What has no property already keeps its name.
+                // A field without a property keeps its name.
                 let name = field.name.hasPrefix("-") ? field.name : names[field.name] ?? "-\(position)"
                 return RowLayout.Field(name: name, content: field.content)
             }
@@ -120,7 +120,7 @@ extension MigrationRun {
         return current
     }
 
-    /// By name of a property that rows have a field for: its name in the newer model.
+    /// By name of a property with a field in rows: its name in the newer model.
     private func newNames(of entity: Entity, _ newer: Entity) -> [String: String] {
         var names: [String: String] = [:]
         for attribute in newer.attributes {
@@ -138,7 +138,7 @@ extension MigrationRun {
 
     // MARK: Counters
 
-    /// Writes the counters of hierarchies, and removes those of entities that are gone.
+    /// Writes the counters of hierarchies, and removes those of removed entities.
     func writeCounters(
         _ catalog: StoreCatalog, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {

@@ -1,15 +1,14 @@
-// Writes rows anew, moves them to other hierarchies, and removes those of entities that are gone.
+// Rewrites rows, moves them to other hierarchies, and removes those of removed entities.
 //
 // Invariants
-//   1. A row that stays in place and need not be written anew is not touched; a hierarchy of such rows is not read.
-//   2. The cursor reads rows of the older model only: rows that come from another hierarchy have keys above all of
-//      them.
+//   1. A row that stays in place and need not be rewritten is not touched; a hierarchy of such rows is not read.
+//   2. The cursor reads rows of the older model only: rows that are moved from another hierarchy have greater keys.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 extension MigrationRun {
-    /// Brings the rows of all hierarchies to where and what the newer model says.
+    /// Moves and rewrites the rows of all hierarchies as the newer model requires.
     func changeRows(
         _ catalog: StoreCatalog, _ pairs: GatheredPairs, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {
@@ -22,7 +21,7 @@ extension MigrationRun {
                 return !fate.staysInPlace || change.rewritesAll || !change.filledSlots.isEmpty
                     || fate.entity.isAbstract
             }
-            // Without a newer hierarchy nothing of this one is left: its trees go as a whole.
+            // If the newer model has no member of this hierarchy, its trees are dropped as a whole.
             guard isTouched, members.contains(where: { $0.fate != nil }) else {
                 try countRemoved(members.filter { $0.fate == nil }.map(\.entity), in: transaction)
                 continue
@@ -84,14 +83,14 @@ extension MigrationRun {
     }
 }
 
-/// Makes rows of the newer model out of rows of the older one.
+/// Builds rows of the newer model from rows of the older one.
 struct RowRewriter {
     private let run: MigrationRun
     private let catalog: StoreCatalog
     private let pairs: MigrationRun.GatheredPairs
     private let reader: RowReader
     private let encoder: RowEncoder
-    /// How many rows were made.
+    /// The number of rows that were built.
     private(set) var rowCount = 0
 
     init(_ run: MigrationRun, _ catalog: StoreCatalog, _ pairs: MigrationRun.GatheredPairs) {
@@ -100,7 +99,7 @@ struct RowRewriter {
         encoder = RowEncoder(numbering: catalog.numbering)
     }
 
-    /// The row as the newer model has it; `nil` if it can stay as it is.
+    /// The row in the newer model; `nil` if it can remain unchanged.
     mutating func rewritten(
         _ row: RawSpan, key: UInt64, _ number: UInt16, _ fate: RowFate, _ change: RowChange,
         in transaction: borrowing StoreTransaction<WriteTransaction>
@@ -156,7 +155,7 @@ struct RowRewriter {
         }
     }
 
-    /// The destination that a reference of an older row has in the newer model.
+    /// The destination in the newer model of a reference in an older row.
     private func destination(
         at former: Int, _ row: RawSpan, of relationship: Relationship, _ id: ObjectID?
     ) -> ObjectID? {

@@ -1,16 +1,17 @@
-// Takes a store from its model to another one, in one transaction.
+// Migrates a store from its model to another one, in one transaction.
 //
-// Order: names of trees; records; pairs of objects from the older rows and links; rows; counters; trees that go;
-// indexes and constraints; what must have a value.
+// Order: names of trees; records; pairs of objects from the older rows and links; rows; counters; dropped trees;
+// indexes and constraints; required values.
 //
 // Invariants
 //   1. One transaction: after a crash the file has the older model with its rows, or the newer one with all of its
 //      own.
-//   2. Memory does not follow the number of rows: rows and links are read one by one, and what a transaction writes
-//      goes to the log when it does not fit into the cache.
-//   3. Every row is checked before it is used. What the newer model forbids is gathered, and nothing is committed then.
-//   4. Rows whose values stay as they are, are not written. Their layouts get the new names of their fields; a field
-//      that is gone gets a name that no property can have, so that it never comes back under an old name.
+//   2. The memory does not depend on the number of rows: rows and links are read one by one, and changes that do not
+//      fit into the cache are written to the log.
+//   3. Every row is checked before it is used. Rows that the newer model forbids are collected; then nothing is
+//      committed.
+//   4. Rows whose values do not change are not written. Their layouts get the new names of their fields; the field of a
+//      removed property gets a name that no property can have, so that it never reappears under an old name.
 // Not here: whether the losses are allowed (BTreeStore+Migration).
 
 internal import EspalierEngine
@@ -44,9 +45,9 @@ final class MigrationRun {
         }
     }
 
-    /// Takes the store over; the transaction is not committed.
+    /// Migrates the store; the transaction is not committed.
     ///
-    /// - Returns: what was written.
+    /// - Returns: the numbers of the writes.
     /// - Throws: `.migrationRefused` if the newer model forbids rows.
     static func run(
         _ match: ModelMatch, _ schema: StoreSchema, storeTag: UInt32,
@@ -76,9 +77,9 @@ final class MigrationRun {
         return run.outcome
     }
 
-    // MARK: What follows from both models
+    // MARK: Consequences of both models
 
-    /// The entities of the older model that have rows of `entity`'s family, with what becomes of them.
+    /// The entities of the older model that have rows of `entity`'s family, with the fates of these rows.
     func members(of entity: EntityIndex) -> [(entity: Entity, fate: RowFate?)] {
         Self.members(of: entity, match, fates, oldCatalog)
     }
@@ -92,7 +93,7 @@ final class MigrationRun {
         }
     }
 
-    /// Whether references of an older relationship are other ones in the newer model, or lead nowhere.
+    /// Whether references of an older relationship change in the newer model, or lead nowhere.
     private static func movesReferences(
         _ former: Relationship, to relationship: Relationship, _ match: ModelMatch, _ fates: RowFates,
         _ oldCatalog: StoreCatalog
@@ -103,7 +104,7 @@ final class MigrationRun {
         }
     }
 
-    /// Whether references of an older relationship are, as they are, those of a newer one.
+    /// Whether references of an older relationship are valid in a newer one without a change.
     func keepsReferences(_ former: Relationship, as relationship: Relationship) -> Bool {
         !Self.movesReferences(former, to: relationship, match, fates, oldCatalog)
     }
@@ -128,20 +129,20 @@ final class MigrationRun {
         return keepsLinks(origin.relationships[0], as: relationship) ? origin.relationships[0] : nil
     }
 
-    /// The ID that a row had before, from its number and its key now.
+    /// The ID that a row had before the migration, from its entity number and its new key.
     func formerID(entityNumber: UInt16, key: UInt64) -> ObjectID? {
         oldCatalog.numbering.id(entityNumber: entityNumber, key: key &- (fates[entityNumber]?.offset ?? 0))
     }
 }
 
-/// What a newer model forbids, with the first rows of each kind.
+/// The rows that a newer model forbids: the first of each kind.
 struct MigrationFailures {
     private struct Kind: Hashable {
         let subject: String
         let reason: MigrationFailure.Reason
     }
 
-    /// Objects that are named at most.
+    /// The most objects that a failure names.
     static let objectCountMax = 100
 
     private var order: [Kind] = []

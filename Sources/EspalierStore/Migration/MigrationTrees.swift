@@ -1,8 +1,8 @@
-// The trees of a store on their way from one model to another: which keep their entries, under which name, and which
-// only serve to be read and go in the end.
+// The trees of a store during a migration: which of them are kept, under which name, and which are only read and then
+// dropped.
 //
 // Invariants
-//   1. Trees get their new names when none has a name of the older model any more: names may be exchanged.
+//   1. Trees get their new names after no tree has a name of the older model any more, because names may be exchanged.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -15,19 +15,19 @@ struct MigrationTrees {
     }
 
     private var moves: [Move] = []
-    /// Handles by the number of the tree, which stays.
+    /// Handles by tree number, which does not change.
     private var handles: [UInt32: AnyTree] = [:]
-    /// Trees that go in the end.
+    /// Trees that are dropped at the end.
     private var leaving: [UInt32] = []
     private var temporaryCount = 0
 
-    /// Notes what becomes of a tree: its name in the newer model, or `nil` if it goes.
+    /// Notes a tree and its name in the newer model; `nil` if the tree is dropped.
     mutating func add(_ tree: AnyTree, name: String?) {
         moves.append(Move(tree: tree, name: name))
         if name == nil { leaving.append(tree.id) }
     }
 
-    /// Gives all trees their names.
+    /// Renames all trees.
     mutating func rename(in transaction: inout StoreTransaction<WriteTransaction>) throws(StoreError) {
         for move in moves {
             var tree = move.tree
@@ -38,14 +38,14 @@ struct MigrationTrees {
         }
         for move in moves {
             guard let name = move.name, let tree = handles[move.tree.id], tree.name != name else { continue }
-            // A tree of this name that no model asked for is none of ours.
+            // A tree of this name that no model asked for is foreign: drop it.
             if let stray = try transaction.tree(named: name) { try transaction.dropTree(stray) }
             handles[tree.id] = try transaction.renameTree(tree, to: name)
         }
         moves = []
     }
 
-    /// The handle that a tree has now.
+    /// The present handle of a tree.
     func current<Key>(_ tree: Tree<Key>) throws(StoreError) -> Tree<Key> {
         guard let handle = handles[tree.id] else { return tree }
         guard let typed = handle.tree(keys: Key.self) else {
@@ -54,7 +54,7 @@ struct MigrationTrees {
         return typed
     }
 
-    /// Makes a tree that goes in the end.
+    /// Creates a tree that is dropped at the end.
     mutating func makeTemporary(
         in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) -> Tree<[UInt8]> {
@@ -64,7 +64,7 @@ struct MigrationTrees {
         return tree
     }
 
-    /// Drops the trees that go, with their counters.
+    /// Drops the trees that are not kept, with their counters.
     mutating func dropLeaving(
         counters: Tree<UInt64>, in transaction: inout StoreTransaction<WriteTransaction>
     ) throws(StoreError) {

@@ -1,19 +1,19 @@
-// Where the pairs of objects come from that a relationship of a newer model consists of.
+// The origin of the pairs of objects that make up a relationship of a newer model.
 //
-// A relationship and its inverse are one set of pairs. Each side keeps its own if both sides continue two that were
-// inverses of each other. If only one side continues older ones, or those of the other side are among their inverses,
-// that side says what both are.
+// A relationship and its inverse are one set of pairs. Each side keeps its own pairs if both sides continue two
+// relationships that were inverses of each other. If only one side continues older relationships, or if those of the
+// other side are among their inverses, that side determines both.
 
 internal import EspalierModel
 
-/// The older relationships whose pairs a newer relationship has.
+/// The older relationships that supply the pairs of a newer one.
 struct PairOrigin {
-    /// The older relationships, as their entities declare them; several if they were united by moving up.
+    /// The older relationships, as their entities declare them; several if moving them up united them.
     let relationships: [Relationship]
     /// Whether their destinations are the owners now.
     let isReversed: Bool
 
-    /// Whether the pairs have to be gathered, of a relationship that leads to one object.
+    /// Whether the pairs of a to-one relationship have to be gathered.
     var needsPairs: Bool { isReversed || relationships.contains(where: \.isToMany) }
 }
 
@@ -60,7 +60,7 @@ struct PairOrigins {
         return nil
     }
 
-    /// The older relationships that become this one, in whichever entity.
+    /// The older relationships that this one continues, in any entity.
     private static func continued(_ relationship: Relationship, _ match: ModelMatch) -> [Relationship] {
         var found: [Relationship] = []
         for member in match.new.entities[relationship.declaredBy].family {

@@ -1,16 +1,16 @@
-// What happens to the values of the rows of one older entity, worked out once for all of its rows.
+// The changes of the values in the rows of one older entity, computed once for all of these rows.
 //
 // Invariants
-//   1. A row whose change needs no rewriting reads as it should in the newer model, with the layouts renamed.
+//   1. A row whose change needs no rewriting reads correctly in the newer model, with the layouts renamed.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 /// How the rows of one entity become rows of another one.
 struct RowChange {
-    /// Where the value of an attribute comes from.
+    /// The source of an attribute's value.
     enum Source {
-        /// There is none.
+        /// The attribute has no value.
         case none
         /// The attribute in this slot of the older entity.
         case copy(Int)
@@ -20,28 +20,28 @@ struct RowChange {
         case fill(AttributeValue)
     }
 
-    /// Where the destination of a to-one relationship comes from.
+    /// The source of a to-one relationship's destination.
     enum Destination {
-        /// There is none, or the relationship is to-many.
+        /// No destination, or the relationship is to-many.
         case none
         /// The to-one relationship in this slot of the older entity.
         case field(Int)
-        /// Pairs of owner and destination that were gathered.
+        /// The pairs of owner and destination that were gathered.
         case pairs
     }
 
     /// By slot of the newer entity.
     private(set) var sources: [Source] = []
-    /// By slot of the newer entity: what takes the place of null.
+    /// By slot of the newer entity: the value that replaces null.
     private(set) var defaults: [AttributeValue?] = []
     /// By slot of the newer entity.
     private(set) var destinations: [Destination] = []
-    /// Whether every row has to be written anew.
+    /// Whether every row has to be rewritten.
     private(set) var rewritesAll = false
-    /// Slots of the older entity: rows without a value in one of them have to be written anew.
+    /// Slots of the older entity: rows without a value in one of them have to be rewritten.
     private(set) var filledSlots: [Int] = []
 
-    /// - Parameter movesReferences: whether references of an older to-one relationship do not stay as they are.
+    /// - Parameter movesReferences: whether references of an older to-one relationship change.
     init(
         from older: Entity, to newer: Entity, _ match: ModelMatch, _ origins: PairOrigins,
         movesReferences: (Relationship, Relationship) -> Bool
@@ -66,7 +66,7 @@ struct RowChange {
                 destinations.append(.none)
             }
         }
-        // References that nothing reads any more are not left in rows: the entities that they name may go later.
+        // Rows keep no references that are not read any more: the entities that these name may be removed later.
         let read = destinations.compactMap { if case .field(let slot) = $0 { slot } else { nil } }
         if older.relationships.contains(where: { !$0.isToMany && !read.contains($0.slot) }) { rewritesAll = true }
     }
@@ -93,7 +93,7 @@ struct RowChange {
         }
     }
 
-    /// Whether every value of one attribute is one of the other, in the same bytes.
+    /// Whether every value of the old attribute is a value of the new one, with the same bytes.
     private static func keepsValues(_ old: AttributeDescription, _ new: AttributeDescription) -> Bool {
         guard old.type == new.type else { return false }
         return old.elements.allSatisfy { element in
@@ -101,7 +101,7 @@ struct RowChange {
         }
     }
 
-    /// Whether the values in these slots of the newer entity are as they were in the older one.
+    /// Whether the values in this slot of the newer entity are the same as in the older one.
     func keeps(_ property: Entity.Property) -> Bool {
         switch property {
         case .attribute(let slot):

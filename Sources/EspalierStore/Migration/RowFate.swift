@@ -1,27 +1,27 @@
-// Where the rows with each entity number go: to which entity and hierarchy, and with which keys.
+// The fate of the rows with each entity number: their entity, their hierarchy, and their keys.
 //
 // Invariants
-//   1. Entity numbers stay: a row that is not gone has the same one, and what refers to it names it by the same one.
-//   2. Rows of one older hierarchy that go to one newer one have the same offset: their order does not change.
+//   1. Entity numbers do not change: a row that is kept has the same one, and references name it by the same one.
+//   2. Rows of one older hierarchy that belong to one newer one have the same offset: their order does not change.
 
 internal import EspalierEngine
 internal import EspalierModel
 
-/// What becomes of the rows with one entity number.
+/// The fate of the rows with one entity number.
 struct RowFate {
     /// The entity of the newer model.
     let entity: Entity
-    /// What is added to their primary keys.
+    /// The number that is added to their primary keys.
     let offset: UInt64
     /// Whether the tree that has them is the tree of their hierarchy in the newer model.
     let staysInPlace: Bool
 }
 
-/// What becomes of all rows.
+/// The fates of all rows.
 struct RowFates {
-    /// By entity number; `nil` for those that are gone, and for abstract entities.
+    /// By entity number; `nil` for removed entities, and for abstract ones.
     private(set) var byNumber: [RowFate?]
-    /// By root of a newer hierarchy: the last primary key that counts as given out.
+    /// By root of a newer hierarchy: the last primary key that counts as allocated.
     private(set) var lastKeys: [ManagedObjectModel.EntityIndex: UInt64] = [:]
     /// By root of an older hierarchy: the same.
     private(set) var formerLastKeys: [ManagedObjectModel.EntityIndex: UInt64] = [:]
@@ -56,6 +56,6 @@ struct RowFates {
         }
     }
 
-    /// What becomes of the rows with this entity number.
+    /// The fate of the rows with this entity number.
     subscript(number: UInt16) -> RowFate? { Int(number) < byNumber.count ? byNumber[Int(number)] : nil }
 }

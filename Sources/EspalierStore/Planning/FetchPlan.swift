@@ -1,15 +1,15 @@
-// How a fetch is answered: which tree is read from where to where, what is left to test, in what order rows come.
+// How a fetch is answered: the tree and the range to read, the conditions that are left to test, the order of the rows.
 //
 // Invariants
-//   1. A plan is a value: making one reads nothing, carrying one out decides nothing but to fall back to all rows when
-//      candidates turn out to be more than a scan is worth.
-//   2. The rows a plan finds are exactly those the fetch asks for; a plan only says how to find them faster.
+//   1. A plan is a value: making one reads nothing, executing one decides nothing except to fall back to all rows when
+//      there are more candidates than are worth reading one by one.
+//   2. The rows a plan finds are exactly those the fetch asks for; a plan only determines how to find them faster.
 
 internal import EspalierModel
 
 /// The plan of one fetch.
 struct FetchPlan {
-    /// Where rows come from.
+    /// The source of the rows.
     enum Access {
         /// Nothing can match.
         case nothing
@@ -17,47 +17,48 @@ struct FetchPlan {
         case rows
         /// Rows whose entries in one index begin with these bytes, by primary key.
         case entries(group: Int, beginningWith: [UInt8])
-        /// Rows whose keys are found elsewhere first, by primary key.
+        /// Rows whose keys another source finds first, by primary key.
         case candidates(CandidateSource)
-        /// An index from one end to the other, in its order: rows come sorted.
+        /// A range of an index from one end to the other: the rows are read in the wanted order.
         case index(group: Int, EntryRange, isReversed: Bool)
     }
 
-    /// What a fetch sorts by.
+    /// The order of the result.
     enum Order {
         /// Ascending primary key.
         case primaryKey
-        /// The rows come in the order that is wanted.
+        /// The rows are read in the wanted order.
         case asRead
         /// By these keys, then by ascending primary key.
         case sorted([ResolvedSortKey])
     }
 
-    /// The entity asked for.
+    /// The entity of the fetch.
     let entity: Entity
     /// By entity number: whether rows of exactly this entity are wanted.
     let isWanted: [Bool]
-    /// Where rows come from.
+    /// The source of the rows.
     var access: Access
     /// Conditions that every row must still pass.
     var residual: [ResolvedPredicate.Node]
     /// The condition as a whole; `nil` = none.
     let predicate: ResolvedPredicate.Node?
-    /// Whether what `access` finds is there and passes all that is not in `residual`: rows need not be read to know.
+    /// Whether the rows that `access` finds exist and pass all conditions but `residual`, so that they need not be
+    /// read.
     var isExact: Bool
-    /// The order.
+    /// The order of the result.
     var order: Order
     /// The primary keys of the rows that are wanted.
     let keys: ClosedRange<UInt64>
-    /// How many matching rows are skipped.
+    /// The number of matching rows that are skipped.
     let offset: Int
     /// The greatest number of rows.
     var limit: Int?
-    /// More candidates than this are not worth reading one by one: all rows in order are cheaper then.
+    /// The most candidates that are worth reading one by one: for more, reading all rows in order is cheaper.
     let candidateCountMax: Int
 }
 
-/// Where the keys of candidate rows come from.
+/// The source of the keys of candidate rows.
 indirect enum CandidateSource {
     /// These rows, if they exist.
     case keys([ObjectID])
@@ -72,7 +73,8 @@ indirect enum CandidateSource {
 }
 
 extension FetchPlan {
-    /// Whether rows are found in the order of the result while they are read: it can stop anywhere and go on later.
+    /// Whether rows are found in the order of the result while they are read: reading can stop anywhere and continue
+    /// later.
     var isScan: Bool {
         if case .rows = access, case .primaryKey = order { true } else { false }
     }
@@ -93,7 +95,7 @@ extension FetchPlan {
         return true
     }
 
-    /// The whole condition in parts, tested instead of `residual` if candidates are given up for a scan.
+    /// The whole condition in parts, tested instead of `residual` if the plan falls back from candidates to all rows.
     var condition: [ResolvedPredicate.Node] { predicate?.conditions ?? [] }
 
     /// One line for each step.

@@ -1,12 +1,12 @@
-// The plan of a fetch by one value of an indexed attribute, made without comparing ways: there is only one.
+// The plan of a fetch by one value of an indexed attribute: there is only one way, so no ways are compared.
 //
 // Invariants
-//   1. The plan finds what any plan of `plan(_:wantsRows:)` would find, by the same entries of the same index.
+//   1. The plan finds the same rows as any plan of `plan(_:wantsRows:)`, by the same entries of the same index.
 
 internal import EspalierModel
 
 extension FetchPlanner {
-    /// The plan if one attribute must have one value, an index begins with that attribute, and no order is asked for.
+    /// The plan if one attribute must have one value, an index begins with that attribute, and the fetch has no order.
     func equalityPlan(_ fetch: StoreFetch) -> FetchPlan? {
         guard let predicate = fetch.predicate, let equality = predicate.equality, fetch.sort.isEmpty, fetch.limit != 0,
             let position = schema.groupBeginning(with: equality.slot, of: fetch.entity)
@@ -20,7 +20,7 @@ extension FetchPlanner {
         GroupKey.append(equality.value, group.elements[0], numbering, to: &key)
         let isCut = key.count > GroupKey.valueByteCountMax
         if isCut { key.removeLast(key.count - GroupKey.valueByteCountMax) }
-        // All that one value of a whole index leads to comes in the order of keys: a limit ends the reading.
+        // The entries of one value in an index of one property are in the order of keys: reading stops at the limit.
         let comesInOrder = fetch.limit != nil && !isCut && group.elements.count == 1
         return FetchPlan(
             entity: fetch.entity,

@@ -1,16 +1,16 @@
-// Decides how to answer a fetch: pure, from the fetch, the schema and a few counts.
+// Decides how to answer a fetch: a pure function of the fetch, the schema and a few counts.
 //
-// Steps: take the conditions apart; find every way to get candidates for one of them; estimate; choose; see whether an
-// index gives the order for free.
-// Estimates are rough on purpose: a point of an index leads to few rows, many points to a third at most, as a closed
-// range does to a tenth and an open one to a third.
-// Being wrong costs time, never correctness: what the chosen way does not answer stays in `residual`.
+// Steps: split the predicate into conditions; find every way to get candidates for one of them; estimate; choose; see
+// whether an index has the rows in the wanted order.
+// Estimates are rough on purpose: a point of an index leads to few rows, many points to a third of them at most, a
+// closed range to a tenth and an open one to a third.
+// A wrong estimate costs time, never correctness: conditions that the chosen way does not answer stay in `residual`.
 
 internal import EspalierModel
 
-/// What the planner knows about the store's content.
+/// The counts that the planner knows of the store's content.
 struct PlannerStatistics: Sendable {
-    /// Rows of exactly this entity, by entity index.
+    /// The number of rows of exactly this entity, by entity index.
     var rowCounts: [UInt64]
 }
 
@@ -19,24 +19,24 @@ struct FetchPlanner {
     let numbering: StoreNumbering
     let statistics: PlannerStatistics
 
-    /// A way to get at rows, with what is known about it.
+    /// A way to find rows, with its properties.
     struct Choice {
         var source: CandidateSource
         /// Positions of the conditions it answers; few, so a list is searched faster than a set.
         var answered: [Int]
-        /// How many rows it may find.
+        /// The estimated number of rows that it finds.
         var estimate: Double
-        /// How many entries are read to find them.
+        /// The estimated number of entries that are read to find them.
         var cost: Double
-        /// Whether it finds nothing else, and only rows that exist.
+        /// Whether it finds only rows that match and exist.
         var isExact: Bool
-        /// The one range of an index that holds it all by ascending primary key, if there is such a range.
+        /// The one range of an index that has all these rows by ascending primary key, if there is such a range.
         var keyOrder: EntryRange?
     }
 
     /// The plan for `fetch`.
     ///
-    /// - Parameter wantsRows: whether the values of the rows are asked for, not only their IDs or number.
+    /// - Parameter wantsRows: whether the caller wants the values of the rows, not only their IDs or number.
     /// - Complexity: O(conditions x indexes).
     func plan(_ fetch: StoreFetch, wantsRows: Bool) -> FetchPlan {
         if let plan = equalityPlan(fetch) { return plan }
@@ -66,7 +66,7 @@ struct FetchPlanner {
             if fetch.limit != nil, fetch.sort.isEmpty, candidates.isExact, let range = candidates.keyOrder,
                 case .index(let group, _) = candidates.source
             {
-                // A limit ends the reading.
+                // In the order of the index, reading stops at the limit.
                 (plan.access, plan.order) = (.index(group: group, range, isReversed: false), .asRead)
             }
             let answered = candidates.isExact ? candidates.answered : []
@@ -76,7 +76,7 @@ struct FetchPlanner {
         return plan
     }
 
-    /// Rows in the hierarchy of `entity`; the counters come from the file, so their sum may be anything.
+    /// The number of rows in the hierarchy of `entity`; the counters are from the file, so their sum may overflow.
     func hierarchyCount(of entity: Entity) -> UInt64 {
         schema.model.entities[entity.root].family.reduce(0) { sum, index in
             let (sum, overflow) = sum.addingReportingOverflow(statistics.rowCounts[index])
@@ -84,13 +84,13 @@ struct FetchPlanner {
         }
     }
 
-    /// How many candidates are worth being read one by one.
+    /// The most candidates that are worth reading one by one.
     func candidateCountMax(of rowCount: UInt64) -> Int { max(1000, Int(clamping: rowCount / 3)) }
 
-    /// How much of all rows one value of an index is thought to have.
+    /// The estimated share of all rows that have one value of an index.
     static let pointShare = 1.0 / 50
 
-    /// What it costs to find so many rows by an index.
+    /// The cost of finding so many rows by an index.
     static func indexCost(_ estimate: Double) -> Double { estimate * 2 + 3 }
 
     // MARK: Order from an index
@@ -101,7 +101,7 @@ struct FetchPlanner {
         let isExact: Bool
     }
 
-    /// An index that has the rows in the order that is asked for, if going along it is the better way.
+    /// An index that has the rows in the wanted order, if reading along it is the better way.
     private func orderedAccess(
         _ fetch: StoreFetch, _ terms: [PlanTerm?], _ conditions: [ResolvedPredicate.Node], _ candidates: Choice?,
         _ rowCount: Double, wantsRows: Bool
@@ -116,9 +116,10 @@ struct FetchPlanner {
             else { continue }
             let answered = found.isExact ? found.answered : []
             let answersAll = answered.count == conditions.count
-            // Going along the index reads each row by its key: worth it if it ends early, or if no row is read at all.
+            // Reading along the index reads each row by its key: worth it if it stops early, if no row is read at all,
+            // or if the range has only rows of the result.
             guard fetch.limit != nil || (!wantsRows && answersAll) || (isRanged && answersAll) else { continue }
-            // What the range only narrows, as BEGINSWITH does, most rows of it pass.
+            // If a range only narrows the conditions, as for BEGINSWITH, most of its rows pass them.
             let narrowsAll = isRanged && found.answered.count == conditions.count
             if !narrowsAll, let candidates, candidates.estimate < rowCount / 20 { continue }
             return OrderedAccess(

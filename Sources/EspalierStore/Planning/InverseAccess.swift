@@ -1,4 +1,4 @@
-// How to get from the destinations of a relationship to the objects it leads from.
+// The ways from the destinations of a relationship back to the objects from which it leads.
 
 internal import EspalierModel
 
@@ -7,14 +7,14 @@ enum InverseAccess {
     case links(Relationship)
     /// The to-one inverse in the row of the destination.
     case inline(Relationship)
-    /// The tree beside the list of a relationship without inverse.
+    /// The second tree of a relationship without inverse.
     case owners(Relationship)
     /// An index that begins with the relationship.
     case index(group: Int)
 
-    /// The way for one step of a key path; `nil` if there is none but to look at every object.
+    /// The way back for one step of a key path; `nil` if every object has to be read.
     ///
-    /// A to-one inverse of a to-one relationship is no way: the store does not hold the two sides together.
+    /// A to-one inverse of a to-one relationship is no way back: the store keeps the two ends as separate values.
     init?(_ step: ResolvedKeyPath.Step, _ schema: StoreSchema) {
         let near = schema.model.entities[step.source]
         let relationship = near.relationships[step.slot]
@@ -31,7 +31,7 @@ enum InverseAccess {
         }
     }
 
-    /// Whether an object found on this way is there: the row of a destination can name an object that was deleted.
+    /// Whether an object that is found this way exists: the row of a destination can name an object that was deleted.
     var provesExistence: Bool {
         if case .inline = self { false } else { true }
     }

@@ -1,13 +1,13 @@
-// A condition in the form that indexes understand: a path, and which values at its end pass.
+// A condition in the form that indexes understand: a path, and the values at its end that pass.
 //
 // Rules
-//   1. A term is taken from a condition only if an object without a value at the end of the path fails it, or if the
-//      path is a property of the object itself: an index does not list what a path that ends early leads to.
+//   1. A condition becomes a term only if an object without a value at the end of the path fails it, or if the path is
+//      a property of the object itself: an index does not list objects whose path ends early.
 //   2. Text is only compared as indexes order it: without [c], [d] and [n].
 
 internal import EspalierModel
 
-/// Which values an indexable condition lets pass.
+/// The values that pass an indexable condition.
 enum PlanOperation {
     /// One of these, ascending.
     case oneOf([AttributeValue])
@@ -24,18 +24,18 @@ enum PlanOperation {
 
 /// One condition that an index, a primary key or a relationship may answer.
 ///
-/// A class: every index is asked about every term.
+/// A class, because every index is tested against every term.
 final class PlanTerm {
     /// The relationships from the object to the property.
     let steps: [ResolvedKeyPath.Step]
-    /// What stands at the end.
+    /// The property at the end.
     let terminal: ResolvedKeyPath.Terminal
-    /// What passes; `nil` if only a test of each object at the end of the path can tell.
+    /// The values that pass; `nil` if only a test of each object at the end of the path can tell.
     let operation: PlanOperation?
     /// The comparison as the object at the end of the path makes it, if there are steps and an attribute.
     let atEnd: ResolvedComparison?
 
-    /// The term that `node` is; `nil` if it is none.
+    /// The term for `node`; `nil` if no index, primary key or relationship can answer it.
     init?(_ node: ResolvedPredicate.Node) {
         guard case .comparison(let comparison) = node, case .path(let path) = comparison.left,
             path.base == .evaluatedObject, comparison.modifier == .direct || comparison.modifier == .any
@@ -74,7 +74,7 @@ final class PlanTerm {
         case (.in, .values(let values)) where values.allSatisfy(accepted): return .oneOf(values)
         case (.beginsWith, .value(.string(let prefix))) where type == .string: return .beginsWith(prefix)
         case (_, .value(let value)) where accepted(value) && !value.isNull && type != .objectID && type != .composite:
-            // Nothing is in any order with what is no number.
+            // A NaN is in no order with other values.
             if value.isNaN { return comparison.operator.isOrder ? .oneOf([]) : nil }
             let bound = PlanOperation.Bound(
                 value: value,

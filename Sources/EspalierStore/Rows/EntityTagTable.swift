@@ -1,13 +1,12 @@
-// What a store knows of an entity by the tag that object IDs carry.
+// Values of entities by the tag that object IDs have.
 //
-// Tags are running numbers of the process, so a list takes the place of a dictionary: looking one up for every row of
-// a save and every reference hashed for 20 ns each time.
+// Tags are consecutive numbers of the process, so an array is enough (EspalierStore.docc/Decisions.md).
 
 /// Values by entity tag.
 struct EntityTagTable<Value: Sendable>: Sendable {
     private var values: [Value?] = []
 
-    /// Of several values for one tag the first counts.
+    /// Of several values for one tag, the first is used.
     init(_ pairs: [(tag: UInt32, value: Value)]) {
         for (tag, value) in pairs {
             while values.count <= Int(tag) { values.append(nil) }

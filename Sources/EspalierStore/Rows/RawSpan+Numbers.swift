@@ -1,9 +1,9 @@
-// Little-endian numbers in bytes that may lie at any address.
+// Little-endian numbers in bytes at any address, aligned or not.
 
 extension RawSpan {
     /// The little-endian number at `offset`.
     ///
-    /// The bytes must lie within the span: whoever decodes checks lengths first.
+    /// The bytes must be within the span: decoders check lengths first.
     @inline(__always)
     func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Number.Type = Number.self)
         -> Number
@@ -60,7 +60,7 @@ extension MutableRawSpan {
 }
 
 extension [UInt8] {
-    /// Calls `body` with the bytes in `range` where they lie.
+    /// Calls `body` with the bytes in `range`, in place.
     @inline(__always)
     func withRawSpan<R, E: Error>(_ range: Range<Int>, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
         // SAFETY: a byte has no padding; the span does not outlive this call.
@@ -68,13 +68,13 @@ extension [UInt8] {
         return try body(all.extracting(range))
     }
 
-    /// Calls `body` with all bytes where they lie.
+    /// Calls `body` with all bytes, in place.
     @inline(__always)
     func withRawSpan<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
         try withRawSpan(0..<count, body)
     }
 
-    /// Calls `body` with all bytes, to be changed where they lie.
+    /// Calls `body` with all bytes, to change them in place.
     @inline(__always)
     mutating func withMutableRawSpan<R>(_ body: (inout MutableRawSpan) -> R) -> R {
         // SAFETY: the span does not outlive this call.
@@ -84,7 +84,7 @@ extension [UInt8] {
         }
     }
 
-    /// The little-endian number at `offset`, which must lie within the bytes.
+    /// The little-endian number at `offset`, which must be within the bytes.
     func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Number.Type = Number.self)
         -> Number
     {
@@ -98,7 +98,7 @@ extension [UInt8] {
         unsafe Swift.withUnsafeBytes(of: number.littleEndian) { unsafe append(contentsOf: $0) }
     }
 
-    /// Appends the big-endian bytes of `number`: in this order, bytes compare as the number does.
+    /// Appends the big-endian bytes of `number`: in this order, bytes compare like the number.
     @inline(__always)
     mutating func append<Number: FixedWidthInteger>(bigEndian number: Number) {
         // SAFETY: the buffer of the local copy does not leave the closure.

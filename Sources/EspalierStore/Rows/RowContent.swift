@@ -1,31 +1,32 @@
-// What holds the values of rows: the bytes of many in one allocation, shared by the snapshots that read from them.
+// The memory that holds the values of rows: the bytes of many rows in one allocation, shared by the snapshots of them.
 //
 // Invariants
-//   1. The bytes of every row passed `RowReader.check`, and never change: rows are written one behind the other before
-//      anybody else knows where they lie (`SnapshotBuilder`).
-//   2. The bytes are at most `byteCountMax` long unless they are a single longer row: a snapshot that is kept keeps no
-//      more than that alive.
-// One class for rows in bytes and for rows as values, so that a snapshot holds a reference and no choice between two:
-// asking which it is cost two retains for each attribute that was read.
+//   1. The bytes of every row passed `RowReader.check`, and never change: rows are written one behind the other, each
+//      before another object knows its place (`SnapshotBuilder`).
+//   2. The bytes are at most `byteCountMax` long unless they are a single longer row: a snapshot keeps no more than
+//      that alive.
+// One class for encoded and decoded rows, so that a snapshot holds one reference and no enum: telling the two apart
+// cost two retains for each attribute that was read.
 
 package import EspalierModel
 
-/// Checked row bytes with what is needed to read them, or one row as values.
+/// Checked row bytes with their reader, or one row as values.
 ///
-/// Memory of its own, not an array: rows come by thousands, and each that is read would go through one more object.
-// SAFETY: immutable but for the bytes, of which those that a `RowPlace` names never change.
+/// It allocates memory of its own instead of an array, which would be one more object on the way to each row that is
+/// read.
+// SAFETY: immutable except for the bytes, of which those that a `RowPlace` names never change.
 @safe
 package final class RowContent: @unchecked Sendable {
     static let byteCountMax = 64 << 10
 
-    /// There are `capacity` bytes.
+    /// The rows, in `capacity` bytes.
     private let memory: UnsafeMutableRawPointer
     let capacity: Int
     private let reader: RowReader
     /// The one row, if it was never encoded.
     private let decoded: DecodedValues?
 
-    /// Of no row.
+    /// The content of no row.
     static let none = RowContent(capacity: 0, numbering: .none)
 
     /// Room for rows of `capacity` bytes.
@@ -41,10 +42,10 @@ package final class RowContent: @unchecked Sendable {
         (capacity, reader, decoded) = (0, RowReader(numbering: .none), row)
     }
 
-    // SAFETY: made so by `init`.
+    // SAFETY: allocated by `init`.
     deinit { unsafe memory.deallocate() }
 
-    /// Whether a place lies within the memory.
+    /// Whether a place is within the memory.
     @inline(__always)
     func holds(_ place: RowPlace) -> Bool { Int(place.offset) + Int(place.byteCount) <= capacity }
 
@@ -59,7 +60,7 @@ package final class RowContent: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` with the memory of a row that is to be written, where none is yet.
+    /// Calls `body` with the memory of a row that is to be written, where no row is yet.
     @inline(__always)
     func withNewRow(at place: RowPlace, _ body: (inout MutableRawSpan) -> Void) {
         precondition(holds(place), "a row outside of its memory")
@@ -76,7 +77,7 @@ package final class RowContent: @unchecked Sendable {
         other.withRow(at: RowPlace(offset: 0, byteCount: UInt32(byteCount))) { write($0, at: 0) }
     }
 
-    /// Calls `body` with the bytes of a row where they lie.
+    /// Calls `body` with the bytes of a row, in place.
     @inline(__always)
     func withRow<R, E: Error>(at place: RowPlace, _ body: (RawSpan) throws(E) -> R) throws(E) -> R {
         precondition(holds(place), "a row outside of its memory")
@@ -96,7 +97,7 @@ package final class RowContent: @unchecked Sendable {
         return withRow(at: place) { reader.value(at: slot, $0) }
     }
 
-    /// The text in attribute `slot`, read without an `AttributeValue` between; `nil` where that has to be asked.
+    /// The text in attribute `slot`, without an `AttributeValue` between; `nil` if `value(at:of:)` has to be called.
     package func text(at slot: Int, of place: RowPlace) -> String? {
         decoded == nil ? withRow(at: place) { reader.text(at: slot, $0) } : nil
     }
@@ -126,12 +127,12 @@ package final class RowContent: @unchecked Sendable {
     }
 }
 
-/// Where a row lies within what holds it.
+/// The place of a row in the memory that holds it.
 package struct RowPlace: Sendable {
     let offset: UInt32
     let byteCount: UInt32
 
-    /// The place of a row that is not in bytes.
+    /// The place of a decoded row.
     package static let none = RowPlace(offset: 0, byteCount: 0)
 }
 

@@ -1,10 +1,10 @@
-// What layouts say, as plain numbers side by side: whoever reads a row counts no references and follows no object.
+// The contents of layouts as plain numbers in arrays: reading a row counts no references and follows no object.
 //
 // Invariants
-//   1. The shape of a layout says the same as the layout; it is made from it once, when the store is opened.
-//   2. `places` of `RowLayout.Shapes` holds, for each shape, those of its attribute slots, then those of its
-//      relationship slots; `referenceBits` the null bits of all its references.
-// With layouts as objects each row that was fetched cost two retains, and each value that was read one more.
+//   1. A shape has the same contents as its layout; it is computed from the layout once, when the store is opened.
+//   2. `places` of `RowLayout.Shapes` holds, for each shape, the places of its attribute slots, then those of its
+//      relationship slots; `referenceBits` holds the null bits of all its references.
+// With layouts as objects, each row that was fetched cost two retains, and each value that was read one more.
 
 internal import EspalierModel
 
@@ -13,12 +13,12 @@ extension RowLayout {
     struct Shape: Sendable {
         /// The number of the entity; `nil` if the catalog has no such layout.
         let entityNumber: UInt16?
-        /// How much there is of each part.
+        /// The size of each part.
         let extent: RowLayout.Extent
-        /// Where the places of the slots are.
+        /// The ranges of the slots' places in `Shapes.places`.
         fileprivate let attributes: Range<Int>
         fileprivate let relationships: Range<Int>
-        /// Where the null bits of all references are.
+        /// The position of the references' null bits in `Shapes.referenceBits`.
         fileprivate let firstReference: Int
     }
 
@@ -47,14 +47,14 @@ extension RowLayout {
             Int(number) < shapes.count && shapes[Int(number)].entityNumber != nil ? shapes[Int(number)] : nil
         }
 
-        /// Where the attribute in `slot` lies; `nil` = reads as null.
+        /// The place of the attribute in `slot`; `nil` = reads as null.
         @inline(__always)
         func place(ofAttribute slot: Int, _ shape: RowLayout.Shape) -> RowLayout.Place? {
             precondition(slot < shape.attributes.count, "an attribute of another entity")
             return places[shape.attributes.lowerBound + slot]
         }
 
-        /// Where the to-one relationship in `slot` lies; `nil` = has no destination.
+        /// The place of the to-one relationship in `slot`; `nil` = has no destination.
         @inline(__always)
         func place(ofRelationship slot: Int, _ shape: RowLayout.Shape) -> RowLayout.Place? {
             precondition(slot < shape.relationships.count, "a relationship of another entity")

@@ -1,4 +1,4 @@
-// Where each property of a row lies: computed from a list of fields, which the store's catalog keeps under a number.
+// The place of each property in a row: computed from a list of fields, which the store's catalog keeps under a number.
 //
 // Row (little-endian, on disk):
 //   u8 widths (RowOffsets) | u8 layout number, or FFh and the number as u16 | version | null bits, one a field, first
@@ -7,18 +7,18 @@
 // Widths: integer16 2, integer32 4, double 8, float 4, boolean 1, date 8, uuid 16, decimal 18; version, integer64,
 //   references and ends as wide as the row says; string, uri, binary, transformable, composite: variable.
 // Invariants
-//   1. Every attribute of a row is found in O(1): its part and place follow from the layout, where the part begins from
-//      the layout and the row's widths (RowOffsets).
-//   2. A null field has zero bytes where it has a place, and no bytes in the variable part.
+//   1. Every attribute of a row is found in O(1): its part and place follow from the layout, and the beginning of the
+//      part from the layout and the row's widths (RowOffsets).
+//   2. A null field has zero bytes in its place, if it has one, and no bytes in the variable part.
 //   3. A layout never changes; a changed entity gets a new layout, and older rows keep theirs until they are saved.
-// Most versions, numbers and keys are small: with 8 bytes for each of them a row of three numbers took twice the room,
-// and what a page does not hold has to be read, checked and kept in the cache with another one.
+// Most versions, numbers and keys are small: with 8 bytes for each of them, a row of three numbers took twice the room,
+// and rows that do not fit in a page have to be read, checked and cached with another one.
 
 internal import EspalierModel
 
 /// The places of one entity's properties in rows of one generation.
 final class RowLayout: Sendable {
-    /// What a field holds.
+    /// The content of a field.
     enum Content: Hashable, Sendable {
         /// A value of an attribute.
         case attribute(AttributeType)
@@ -43,7 +43,8 @@ final class RowLayout: Sendable {
             }
         }
 
-        /// The part of the row that holds it, and its bytes there if they are the same in every row.
+        /// The part of the row that holds the field, and its width there in bytes: 0 if that is not the same in every
+        /// row.
         var home: (part: Part, width: Int) {
             switch self {
             case .reference: (.references, 0)
@@ -73,19 +74,19 @@ final class RowLayout: Sendable {
         let content: Content
     }
 
-    /// Where a field lies.
+    /// The place of a field.
     struct Place: Sendable {
         let content: Content
-        /// The field's position: its null bit.
+        /// The position of the field, which is that of its null bit.
         let bit: Int
         let part: Part
         /// In the fixed part, the offset from its beginning; in another, the position among its fields.
         let position: Int
-        /// Bytes in the fixed part.
+        /// The width in the fixed part, in bytes.
         let width: Int
     }
 
-    /// The number rows name the layout by.
+    /// The number by which rows name the layout.
     let number: UInt16
     /// The number of the entity.
     let entityNumber: UInt16
@@ -106,12 +107,12 @@ final class RowLayout: Sendable {
     let referencePlaces: [Place]
     /// The places of variable width, in the order of their ends.
     let variablePlaces: [Place]
-    /// How much there is of each part.
+    /// The size of each part.
     let extent: Extent
 
-    /// What the rows of a layout have of each part.
+    /// The sizes of the parts in the rows of a layout.
     struct Extent: Sendable {
-        /// Bytes of the layout's number, with the mark before it.
+        /// The byte count of the layout's number, with the mark before it.
         let numberByteCount: UInt32
         let nullByteCount: UInt32
         let fixedByteCount: UInt32
@@ -119,7 +120,7 @@ final class RowLayout: Sendable {
         let referenceCount: UInt32
         let variableCount: UInt32
 
-        /// That of no layout.
+        /// The extent of no layout.
         static let none = Extent(
             numberByteCount: 1, nullByteCount: 0, fixedByteCount: 0, integerCount: 0, referenceCount: 0,
             variableCount: 0)
@@ -164,7 +165,7 @@ final class RowLayout: Sendable {
         toOnes = slotted(references, in: .references)
     }
 
-    /// The fields a row of `entity` has today: stored attributes, then to-one relationships, in slot order.
+    /// The fields of a new row of `entity`: stored attributes, then to-one relationships, in slot order.
     static func fields(of entity: Entity) -> [Field] {
         entity.attributes.filter { !$0.isTransient && $0.type != .undefined && $0.type != .objectID }
             .map { Field(name: $0.name, content: .attribute($0.type)) }

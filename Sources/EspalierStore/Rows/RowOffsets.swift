@@ -1,9 +1,9 @@
-// How wide the numbers of one row are, and where its parts begin.
+// The widths of the numbers of one row, and the offsets of its parts.
 //
 // Invariants
-//   1. Widths of a row are large enough for all of its numbers. They may be larger: a number that is written over
+//   1. The widths of a row are large enough for all of its numbers. They may be larger: a number that overwrites
 //      another one keeps the width.
-//   2. Offsets are computed from the layout and the first byte of the row alone. Rows that begin alike have the same.
+//   2. Offsets are computed from the layout and the first byte of the row alone: if both are equal, so are the offsets.
 
 internal import EspalierModel
 
@@ -16,8 +16,8 @@ extension RowOffsets {
     struct Widths: Equatable {
         var byte: UInt8 = 0
 
-        // The bits where the others begin; not a tuple, which would be made at the first use, and asked for with a
-        // call.
+        // The first bits of the other widths. Not a tuple: it would be initialized at its first use, and each access
+        // would be a call.
         private static let integers: UInt8 = 2
         private static let ends: UInt8 = 4
         private static let references: UInt8 = 6
@@ -26,32 +26,32 @@ extension RowOffsets {
         @inline(__always) var version: Int { Int(byte & 3) }
         @inline(__always) var integers: Int { Int(byte &>> Self.integers & 3) }
         @inline(__always) var ends: Int { Int(byte &>> Self.ends & 3) }
-        /// Which of the four widths references have.
+        /// The code of the references' width, 0 to 3.
         @inline(__always) var references: Int { Int(byte &>> Self.references) }
 
-        /// Bytes of a reference.
+        /// The byte count of a reference.
         @inline(__always) var referenceByteCount: Int { references == 3 ? 10 : 3 &+ references }
 
-        /// Whether there can be such a row.
+        /// Whether a row can have these widths.
         @inline(__always) var isPossible: Bool { ends < 3 }
 
-        /// Makes the version's width enough for `version`.
+        /// Widens the version's width to hold `version`.
         @inline(__always)
         mutating func include(version: UInt64) { widen(to: Self.power(of: version), at: 0) }
 
-        /// Makes the width of whole numbers enough for `number`.
+        /// Widens the width of 64-bit integers to hold `number`.
         @inline(__always)
         mutating func include(integer number: Int64) {
             widen(to: Self.power(of: number), at: Self.integers)
         }
 
-        /// Makes the width of ends enough for a variable part of `byteCount` bytes.
+        /// Widens the width of ends to hold a variable part of `byteCount` bytes.
         @inline(__always)
         mutating func include(end byteCount: Int) {
             widen(to: Self.power(of: UInt64(byteCount)), at: Self.ends)
         }
 
-        /// Makes the width of references enough for this one.
+        /// Widens the width of references to hold this one.
         @inline(__always)
         mutating func include(reference: (entity: UInt16, key: UInt64)) {
             let needed: UInt8 =
@@ -76,9 +76,9 @@ extension RowOffsets {
     }
 }
 
-/// Where the parts of a row begin.
+/// The offsets of the parts of a row.
 struct RowOffsets {
-    /// What stands in place of a layout's number that does not fit into a byte, and before it.
+    /// The byte before a layout's number that does not fit into a byte.
     static let longNumberMark: UInt8 = 0xFF
 
     let widths: RowOffsets.Widths
@@ -101,11 +101,11 @@ struct RowOffsets {
         variableOffset = endOffset &+ Int(extent.variableCount) &<< widths.ends
     }
 
-    /// Where the version begins.
+    /// The offset of the version.
     @inline(__always)
     static func versionOffset(_ row: RawSpan) -> Int { row.byte(at: 1) == longNumberMark ? 4 : 2 }
 
-    /// The number of the row's layout; 0, which no layout has, if it is not written as it has to be.
+    /// The number of the row's layout; 0, which no layout has, if the number is not written in its shortest form.
     @inline(__always)
     static func layoutNumber(_ row: RawSpan) -> UInt16 {
         guard row.byteCount >= 2 else { return 0 }
@@ -122,7 +122,7 @@ struct RowOffsets {
         row.byte(at: nullOffset &+ bit &>> 3) &>> UInt8(truncatingIfNeeded: bit & 7) & 1 != 0
     }
 
-    /// The whole number at this position among those of 64 bits.
+    /// The integer at this position among the row's 64-bit integers.
     @inline(__always)
     func integer(at position: Int, _ row: RawSpan) -> Int64 {
         row.signed(at: integerOffset &+ position &<< widths.integers, power: widths.integers)
@@ -148,7 +148,7 @@ struct RowOffsets {
         Int(truncatingIfNeeded: row.unsigned(at: endOffset &+ position &<< widths.ends, power: widths.ends))
     }
 
-    /// Where the variable field at this position lies.
+    /// The range of the variable field at this position.
     @inline(__always)
     func range(at position: Int, _ row: RawSpan) -> Range<Int> {
         let start = position == 0 ? 0 : end(at: position - 1, row)
@@ -157,7 +157,7 @@ struct RowOffsets {
 
     // MARK: Writing
 
-    /// Writes what comes before the fields, and zeros in place of all that have one.
+    /// Writes the beginning of a row, up to its version, and zeros for all parts before the variable one.
     func begin(_ row: inout MutableRawSpan, _ layout: RowLayout, version: UInt64) {
         row.clear(0..<variableOffset)
         row.write(widths.byte, at: 0)
@@ -209,7 +209,7 @@ struct RowOffsets {
         row.write(row.bytes.byte(at: offset) & ~(1 << UInt8(place.bit % 8)), at: offset)
     }
 
-    /// The bytes of a field outside the variable part.
+    /// The bytes of a field outside the variable part; for a field of variable width, those of its end.
     func bytes(of place: RowLayout.Place) -> Range<Int> {
         let (start, count) =
             switch place.part {
@@ -223,7 +223,7 @@ struct RowOffsets {
 }
 
 extension RawSpan {
-    /// The whole number of 1, 2, 4 or 8 bytes at `offset`.
+    /// The signed integer of 1 << `power` bytes at `offset`.
     @inline(__always)
     fileprivate func signed(at offset: Int, power: Int) -> Int64 {
         switch power {
@@ -234,7 +234,7 @@ extension RawSpan {
         }
     }
 
-    /// The number without sign of 1, 2, 4 or 8 bytes at `offset`.
+    /// The unsigned integer of 1 << `power` bytes at `offset`.
     @inline(__always)
     func unsigned(at offset: Int, power: Int) -> UInt64 {
         switch power {
@@ -247,7 +247,7 @@ extension RawSpan {
 }
 
 extension MutableRawSpan {
-    /// Writes the low 1, 2, 4 or 8 bytes of `number`.
+    /// Writes the low 1 << `power` bytes of `number`.
     @inline(__always)
     mutating func write(_ number: UInt64, at offset: Int, power: Int) {
         switch power {

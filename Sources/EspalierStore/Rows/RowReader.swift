@@ -1,16 +1,16 @@
-// Row bytes into values: the structure is checked once when a row is read, then every attribute is found in O(1).
+// Decodes row bytes: the structure is checked once when a row is read, then every attribute is found in O(1).
 //
 // Rules
-//   1. `check` is for untrusted bytes. It throws what is wrong; afterwards no reading function can trap.
-//   2. Content that a structure check cannot see (text that is not UTF-8, a URI that is none) reads repaired or as
-//      null; `contentProblem` finds it for the store's integrity check.
+//   1. `check` is for untrusted bytes. It throws the damage; after it, no reading method can trap.
+//   2. Content that a structure check cannot see (text that is not UTF-8, a malformed URI) reads repaired or as null;
+//      `contentProblem` finds it for the store's integrity check.
 
 internal import EspalierModel
 internal import FoundationEssentials
 
 /// Reads rows of one store.
 struct RowReader {
-    /// What is wrong with the bytes of a row.
+    /// The damage of a row's bytes.
     enum Damage: Error, Equatable {
         case tooShort(byteCount: Int)
         case unknownLayout(UInt16)
@@ -19,7 +19,7 @@ struct RowReader {
         case length(byteCount: Int, expected: Int)
         case reference(field: String)
 
-        /// What is wrong and what would be right.
+        /// The problem, in words.
         var reason: String {
             switch self {
             case .tooShort(let byteCount): "the row has only \(byteCount) bytes, fewer than its layout needs"
@@ -51,7 +51,7 @@ struct RowReader {
         return entityNumber
     }
 
-    /// Whether a row of this shape, with these offsets, has the structure that they ask for.
+    /// Whether a row of this shape, with these offsets, has a sound structure.
     @inline(__always)
     func hasSoundFields(_ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Bool {
         guard row.byteCount >= offsets.variableOffset, firstBrokenReference(row, shape, offsets) == nil else {
@@ -66,7 +66,7 @@ struct RowReader {
         return row.byteCount == offsets.variableOffset &+ end
     }
 
-    /// What is wrong with a row whose fields are not sound.
+    /// The damage of a row whose fields are not sound.
     @inline(never)
     private func damage(of row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Damage {
         guard row.byteCount >= offsets.variableOffset else { return .tooShort(byteCount: row.byteCount) }
@@ -85,7 +85,7 @@ struct RowReader {
         return .length(byteCount: row.byteCount, expected: offsets.variableOffset + end)
     }
 
-    /// The position among the references of the first that cannot be.
+    /// The position, among the references, of the first one that is not valid.
     @inline(__always)
     private func firstBrokenReference(_ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets) -> Int? {
         for position in 0..<Int(shape.extent.referenceCount) {
@@ -113,7 +113,7 @@ struct RowReader {
         return shape
     }
 
-    /// Where the parts of a checked row of this shape begin.
+    /// The offsets of the parts of a checked row of this shape.
     @inline(__always)
     func offsets(of row: RawSpan, _ shape: RowLayout.Shape) -> RowOffsets {
         RowOffsets(RowOffsets.Widths(byte: row.byte(at: 0)), shape.extent)
@@ -193,7 +193,7 @@ struct RowReader {
         return reference(at: place, offsets, row)
     }
 
-    /// The reference in relationship `slot` of a checked row, as the row has it.
+    /// The reference in relationship `slot` of a checked row: entity number and primary key.
     @inline(__always)
     func reference(at slot: Int, _ row: RawSpan) -> (entity: UInt16, key: UInt64)? {
         let shape = shape(of: row)
@@ -213,8 +213,8 @@ struct RowReader {
         return offsets(of: row, shape).isNull(bit: place.bit, row)
     }
 
-    /// Where the text in attribute `slot` of a checked row lies; `nil` if there is none, or the attribute is of another
-    /// type.
+    /// The range of the text in attribute `slot` of a checked row; `nil` if there is none, or the attribute is of
+    /// another type.
     @inline(__always)
     func textRange(at slot: Int, _ row: RawSpan) -> Range<Int>? {
         let shape = shape(of: row)
@@ -225,7 +225,7 @@ struct RowReader {
         return offsets.range(at: place.position, row)
     }
 
-    /// Whether the bytes say something that reads otherwise than it was written: the name of the first such field.
+    /// The name of the first field whose bytes read differently from what was written; `nil` if there is none.
     func contentProblem(_ row: RawSpan) -> String? {
         let layout = layout(of: row)
         let offsets = offsets(of: row, shape(of: row))
@@ -234,7 +234,7 @@ struct RowReader {
         }
         for place in layout.places {
             if offsets.isNull(bit: place.bit, row) {
-                // Nothing reads these bytes, but a later patch of the row takes them for zeros.
+                // Nothing reads these bytes, but a later patch of the row relies on their being zero.
                 let range = place.part == .variable ? offsets.range(at: place.position, row) : offsets.bytes(of: place)
                 let isEmpty = place.part == .variable ? range.isEmpty : row.isZero(in: range)
                 if !isEmpty { return layout.fields[place.bit].name }
@@ -259,7 +259,7 @@ struct RowReader {
         return numbering.id(entityNumber: reference.entity, key: reference.key)
     }
 
-    /// What most attributes hold without a further call: the way to the value took longer than reading it.
+    /// Decodes the types of most attributes without a further call, because calls took longer than reading the value.
     @inline(__always)
     private func value(at place: RowLayout.Place, _ offsets: RowOffsets, _ row: RawSpan) -> AttributeValue {
         guard case .attribute(let type) = place.content else { return .null }
@@ -295,7 +295,7 @@ struct RowReader {
     }
 
     private func isText(_ range: Range<Int>, _ row: RawSpan) -> Bool {
-        // SAFETY: the buffer does not leave the closure. ASCII is text: no array and no string for most fields.
+        // SAFETY: the buffer does not leave the closure. ASCII is valid UTF-8: most fields need no array and no string.
         let bits = unsafe row.extracting(range).withUnsafeBytes { unsafe $0.reduce(into: 0 as UInt8) { $0 |= $1 } }
         return bits < 0x80 || String(validating: row.copy(range), as: UTF8.self) != nil
     }

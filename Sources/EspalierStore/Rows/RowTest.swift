@@ -1,25 +1,25 @@
-// Conditions on the attributes of a row itself, in a form that is tested where the row lies: no value is made of it.
+// Conditions on the attributes of a row itself, tested on the bytes of the row in place, without decoding values.
 //
 // Invariants
-//   1. A test says what `ResolvedPredicate.evaluate` says, or that it cannot tell; then that is asked.
-//   2. Bytes of text are compared only where they are those of the folded text: without [c] and [d] where nothing in it
-//      can be composed, with them where it is ASCII.
-// Numbers of all widths, dates and booleans are tested by one range. Which types and operators have no test, `init`
-// says by what it refuses.
+//   1. A test gives the result of `ResolvedPredicate.evaluate`, or `unknown`; then the predicate is evaluated.
+//   2. Bytes of text are compared only if they are those of the folded text: without [c] and [d] if no character in it
+//      can be composed, with them if it is ASCII.
+// One range tests numbers of all widths, dates and booleans. `make` returns `nil` for types and operators without a
+// test.
 
 internal import EspalierModel
 internal import FoundationEssentials
 
-/// A condition that needs nothing but a row.
+/// A condition that needs only the row.
 final class RowTest {
-    /// What a row says to a test.
+    /// The result of a test on a row.
     enum Verdict {
         case passes, fails, unknown
     }
 
-    /// What is compared.
+    /// The kind of comparison.
     enum Kind {
-        /// Whether there is a value: nothing else.
+        /// Only whether there is a value.
         case null
         /// A whole number or boolean with a range.
         case integer
@@ -27,7 +27,7 @@ final class RowTest {
         case integers
         /// A number or date with a range.
         case number
-        /// Text with a range, both ends among it or not.
+        /// Text with a range, each end included or not.
         case text
         /// Text with a list, ascending.
         case texts
@@ -42,7 +42,7 @@ final class RowTest {
     private(set) var slot = 0
     /// Whether a row without a value passes.
     private(set) var passesNull = false
-    /// Whether what lies outside of the range or list passes, and not what lies within.
+    /// Whether values outside of the range or list pass, instead of those within.
     private(set) var isNegated = false
     private(set) var integers: ClosedRange<Int64> = 0...0
     private(set) var integerList: [Int64] = []
@@ -55,14 +55,14 @@ final class RowTest {
     private(set) var needsASCII = false
     private(set) var children: [RowTest] = []
 
-    /// Whether a range of text has an end, and whether that is within.
+    /// Whether a range of text has an end, and whether the end is included.
     enum End {
         case open, included, excluded
     }
 
     private init(_ kind: Kind) { self.kind = kind }
 
-    /// The test that `node` is; `nil` if it has to be evaluated.
+    /// The test for `node`; `nil` if it has to be evaluated.
     static func make(_ node: ResolvedPredicate.Node) -> RowTest? {
         switch node {
         case .constant: return nil

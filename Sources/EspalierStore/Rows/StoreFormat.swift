@@ -1,7 +1,7 @@
 // The formats of rows that this layer knows.
 
 enum StoreFormat {
-    /// The format before this one, whose rows opening a store to write brings up to date.
+    /// The first format: opening a store to write converts its rows to the newest one.
     static let first: UInt16 = 1
     /// The format that is written.
     static let newest: UInt16 = 2

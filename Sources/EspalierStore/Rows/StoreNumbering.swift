@@ -1,32 +1,33 @@
-// What is needed to make sense of any row of one open store: layouts and the meaning of entity numbers.
+// The layouts and the meaning of entity numbers of one open store: everything that is needed to read its rows.
 //
 // Invariants
 //   1. Immutable: snapshots keep it alive and read it from any thread.
-//   2. Every entity of the model has a number, and that number stands for it. A layout stands under its own number.
+//   2. Every entity of the model has a number, and that number means this entity. A layout has the index of its number.
 
 internal import EspalierModel
 
 /// The layouts and entity numbers of an open store.
 final class StoreNumbering: Sendable {
-    /// That of rows that were never encoded.
+    /// The numbering of rows that were never encoded.
     static let none = StoreNumbering(storeTag: 0, layouts: [], entities: [], entityNumbers: [], currentLayouts: [])
 
     /// The store's number in object IDs of this process.
     let storeTag: UInt32
     /// By layout number.
     let layouts: [RowLayout?]
-    /// The same as numbers, for reading rows.
+    /// The same layouts as plain numbers, for reading rows.
     let shapes: RowLayout.Shapes
     /// By entity number: the entity in the open model.
     let entities: [Entity?]
     /// By index in the model: the entity's number.
     let entityNumbers: [UInt16]
-    /// By index in the model: the layout new rows are written in; `nil` for abstract entities.
+    /// By index in the model: the layout of new rows; `nil` for abstract entities.
     let currentLayouts: [RowLayout?]
     private let numberByTag: EntityTagTable<UInt16>
-    /// By entity number: what IDs carry of the entity, and its hierarchy; `nil` if the open model does not have it.
+    /// By entity number: the tag that IDs have, and the root of the hierarchy; `nil` if the open model lacks the
+    /// entity.
     private let marks: [(tag: UInt32, root: Int)?]
-    /// By index in the model, then by entity number: whether the number is of the entity's family.
+    /// By index in the model, then by entity number: whether the number belongs to the entity's family.
     private let families: [[Bool]]
 
     init(
@@ -65,7 +66,7 @@ final class StoreNumbering: Sendable {
     /// The entity with this number.
     func entity(_ number: UInt16) -> Entity? { Int(number) < entities.count ? entities[Int(number)] : nil }
 
-    /// The index of the root of the hierarchy that the entity with this number is of.
+    /// The index of the root of the hierarchy to which the entity with this number belongs.
     func root(ofEntity number: UInt16) -> Int? { Int(number) < marks.count ? marks[Int(number)]?.root : nil }
 
     /// Whether there is an entity with this number in the open model.
@@ -78,13 +79,13 @@ final class StoreNumbering: Sendable {
         return ObjectID(storeTag: storeTag, entityTag: mark.tag, key: key)
     }
 
-    /// Whether `id` can be that of a row of this store.
+    /// Whether `id` can be the ID of a row of this store.
     func isOwn(_ id: ObjectID) -> Bool { id.storeTag == storeTag && numberByTag[id.entityTag] != nil }
 
-    /// An ID as rows and indexes hold it; the ID is of this store's model.
+    /// An ID in the form that rows and indexes hold; the ID belongs to this store's model.
     func reference(_ id: ObjectID) -> (entity: UInt16, key: UInt64) { (entityNumber(ofTag: id.entityTag), id.key) }
 
-    /// The number of the entity whose IDs carry `tag`, one of this store's model.
+    /// The number of the entity whose IDs have `tag`, one of this store's model.
     func entityNumber(ofTag tag: UInt32) -> UInt16 {
         guard let number = numberByTag[tag] else { preconditionFailure("entity tag \(tag) is not of this store") }
         return number

@@ -1,4 +1,4 @@
-// A value that says its own type: metadata and the parts of composites.
+// A value encoded with its type: for metadata and the parts of composites.
 //
 // Layout (little-endian, on disk): type number u16 (0 = null), then the value:
 //   integer 8 bytes | double, date 8 | float 4 | boolean 1 | uuid 16 | decimal 18 (DecimalBytes) |
@@ -68,7 +68,7 @@ package enum TaggedValue {
         }
     }
 
-    /// The value that `bytes` are, all of them; `nil` if they are not a tagged value.
+    /// The value that `bytes` encode as a whole; `nil` if they are not a tagged value.
     package static func decode(_ bytes: [UInt8]) -> AttributeValue? {
         var reader = Reader(bytes: bytes)
         guard let value = reader.value(depth: 0), reader.offset == bytes.count else { return nil }
@@ -104,7 +104,7 @@ package enum TaggedValue {
         }
 
         private mutating func composite(depth: Int) -> AttributeValue? {
-            // Each part takes at least six bytes, which bounds what a damaged count can ask for.
+            // Each part has at least six bytes, which bounds the number of parts that a damaged count can ask for.
             guard let count = number(UInt32.self), Int(count) <= (bytes.count - offset) / 6 else { return nil }
             var parts: [String: AttributeValue] = [:]
             for _ in 0..<count {

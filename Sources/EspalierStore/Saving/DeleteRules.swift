@@ -1,27 +1,28 @@
-// Delete rules, carried out over what the store holds at the moment of the save and what the save brings (MC-13 to
+// Delete rules, applied to the rows of the store at the time of the save and to the changes of the save (MC-13 to
 // MC-16, F-7): the same for every kind of store.
 //
 // Rules
-//   1. Nullify empties the to-one at the other end, cascade deletes what is there, and so on. Many-to-many pairs and
-//      links without inverse go with either end; to-one values without inverse are emptied when what they lead to goes.
-//   2. A row that the save itself leads elsewhere, or deletes, is no destination any more; what a row that goes was
-//      changed to lead to, in the same request, is one.
-//   3. `deny` and `noAction`, and relationships that must not be empty, are judged in the end: a destination that goes
-//      in the same save, by whatever rule, is no reason against it.
-//   4. A row that goes is not changed any more: its updates in the request are dropped.
+//   1. Nullify empties the to-one at the other end, cascade deletes the rows there, and so on. Many-to-many pairs and
+//      links without inverse are removed with either end; to-one values without inverse are emptied when their
+//      destination is deleted.
+//   2. A row that the save itself relates elsewhere, or deletes, is no longer a destination; a destination that the
+//      same request gives to a deleted row is one.
+//   3. `deny` and `noAction`, and relationships that must not be empty, are checked at the end: a destination that is
+//      deleted in the same save, by any rule, is no reason against it.
+//   4. A deleted row is not changed any more: its updates in the request are dropped.
 // Invariants
-//   1. A list that is emptied row by row is read from the store in pieces, and never held as a whole: what a cascade
-//      needs is a bit for each row that goes, and a step on the stack for each level.
-//   2. An update in the request is never carried out here, but amended (`cleared`): its version is checked only later.
+//   1. A list that is emptied row by row is read from the store in batches, and never held as a whole: a cascade needs
+//      a bit for each deleted row, and a step on the stack for each level.
+//   2. An update in the request is never executed here, but amended (`cleared`): its version is checked only later.
 //
-// To-one relationships without inverse have no tree that leads back: a save that deletes rows to which one may lead
-// reads all rows that have it, once.
+// To-one relationships without inverse have no tree that leads back: a save that deletes rows to which such a
+// relationship may lead reads all rows that have it, once.
 
 internal import EspalierModel
 
-/// What one save's deletions lead to.
+/// The consequences of one save's deletions.
 struct DeleteRules {
-    /// What is still to be done.
+    /// A step that is still to be done.
     private enum Step {
         /// Rows to delete.
         case rows([ObjectID])
@@ -29,17 +30,17 @@ struct DeleteRules {
         case list(ObjectID, Relationship)
     }
 
-    /// Rows that go, in the lists of those that they lead to across one relationship.
+    /// Deleted rows, in the lists of the rows to which they lead across one relationship.
     private struct Links {
         let list: Relationship
         var pairs: [(owner: ObjectID, destination: ObjectID)] = []
     }
 
-    /// What is judged when everything is written.
+    /// A condition that is checked after all writes.
     private enum Doubt {
         /// The list of a deleted row must be empty.
         case list(ObjectID, Relationship)
-        /// None of these rows may be left, as the first one denies it.
+        /// None of these destinations may be left: the relationship of the deleted row denies the deletion.
         case denied(ObjectID, Relationship, [ObjectID])
         /// A row must not lead to a deleted one.
         case leads(ObjectID, Relationship, to: ObjectID)
@@ -47,26 +48,26 @@ struct DeleteRules {
         case required(ObjectID, Relationship, instead: ObjectID)
     }
 
-    /// How many destinations of a list are held at a time.
+    /// The number of destinations of a list that are held at a time.
     private static let batch = 256
-    /// How many rows of the request are deleted at a time: the more, the better do links that go lie together.
+    /// The number of rows of the request that are deleted at a time: in larger batches more removed links are adjacent.
     private static let requestBatch = 16_384
-    /// How many conflicts are told.
+    /// The most conflicts that are reported.
     private static let conflictCountMax = 1000
 
     private let schema: StoreSchema
-    /// Where the updates of the request are, and the to-one relationships they set.
+    /// The positions of the request's updates, by ID of the row.
     private var updates: [ObjectID: Int] = [:]
-    /// What the request takes out of lists and puts into them, if a row that goes may stand at either end.
+    /// The additions and removals of the request in lists, if a deleted row may be at either end.
     private var edits = ListEdits()
     private let save: PreparedSave
     private var steps: [Step] = []
     private var doubts: [Doubt] = []
     /// The rows that are deleted, by the request or by rules.
     private(set) var gone = RowSet()
-    /// The rows that stay and have changed: a to-one value is empty, or a list is shorter.
+    /// The rows that have changed and are not deleted: a to-one value is empty, or a list is shorter.
     private(set) var changed = RowSet()
-    /// To-one relationships that updates of the request are to empty besides: positions and slots.
+    /// To-one relationships that updates of the request have to empty in addition: positions and slots.
     private(set) var cleared: [(position: Int, slot: Int)] = []
 
     init(_ save: PreparedSave, schema: StoreSchema) {
@@ -78,7 +79,7 @@ struct DeleteRules {
 
     private var model: ManagedObjectModel { schema.model }
 
-    /// Deletes these rows, and carries out the rules of all relationships that lead to them or away from them.
+    /// Deletes these rows, and applies the rules of all relationships that lead to them or away from them.
     mutating func delete<Rows: SaveState & ~Copyable>(
         _ deleted: [ObjectSnapshot], in rows: inout Rows
     ) throws(StoreError) {
@@ -89,7 +90,7 @@ struct DeleteRules {
         while let step = steps.popLast() {
             switch step {
             case .rows(let ids):
-                // Several rows may lead to one: it goes once.
+                // Several rows may lead to one: it is deleted once.
                 let found = try rows.rows(ids).compactMap(\.self).filter { gone.insert($0.id) }
                 try remove(found[...], in: &rows)
             case .list(let owner, let relationship):
@@ -100,13 +101,13 @@ struct DeleteRules {
             }
         }
         try clearOneWayReferences(in: &rows)
-        // Some have gone after they had changed.
+        // Some rows were deleted after they had changed.
         for id in changed where gone.contains(id) { changed.remove(id) }
     }
 
     // MARK: Rows
 
-    /// Removes rows that `gone` has, and what leads to them; what they lead to comes later.
+    /// Removes rows that `gone` has, and everything that leads to them; the rows to which they lead follow later.
     private mutating func remove<Rows: SaveState & ~Copyable>(
         _ batch: ArraySlice<ObjectSnapshot>, in rows: inout Rows
     ) throws(StoreError) {
@@ -114,13 +115,13 @@ struct DeleteRules {
         var links: [Links] = []
         var start = batch.startIndex
         while start < batch.endIndex {
-            // Rows of one entity mostly stand together: what they have in common is asked for once.
+            // Rows of one entity are mostly adjacent: their common parts are looked up once.
             let tag = batch[start].id.entityTag
             let end = batch[start...].firstIndex { $0.id.entityTag != tag } ?? batch.endIndex
             try remove(sameEntity: batch[start..<end], &next, &links, &rows)
             start = end
         }
-        // In the order of the tree that they lie in.
+        // In the order of the tree of these links.
         for position in links.indices {
             links[position].pairs.sort { ($0.owner.key, $0.destination.key) < ($1.owner.key, $1.destination.key) }
             var last: ObjectID?
@@ -134,7 +135,7 @@ struct DeleteRules {
         if !next.isEmpty { steps.append(.rows(next)) }
     }
 
-    /// Removes what leads to rows of one entity.
+    /// Removes everything that leads to rows of one entity.
     private mutating func remove<Rows: SaveState & ~Copyable>(
         sameEntity batch: ArraySlice<ObjectSnapshot>, _ next: inout [ObjectID], _ links: inout [Links],
         _ rows: inout Rows
@@ -161,7 +162,8 @@ struct DeleteRules {
         }
     }
 
-    /// Notes the places of rows that go in the lists of those that they lead to, unless these are emptied as a whole.
+    /// Notes the links to deleted rows in the lists of the rows to which they lead, unless these are emptied as a
+    /// whole.
     private func leaveLists(
         _ list: Relationship, across slot: Int, _ batch: ArraySlice<ObjectSnapshot>, _ links: inout [Links]
     ) {
@@ -175,7 +177,7 @@ struct DeleteRules {
         }
     }
 
-    /// The rule of a to-one relationship of rows that go.
+    /// Applies the rule of a to-one relationship of deleted rows.
     private mutating func leaveDestinations<Rows: SaveState & ~Copyable>(
         of batch: ArraySlice<ObjectSnapshot>, _ relationship: Relationship, _ next: inout [ObjectID],
         _ rows: inout Rows
@@ -186,12 +188,12 @@ struct DeleteRules {
         for row in batch {
             let stored = row.destination(at: slot)
             let set = rule == .cascade || rule == .deny ? setDestination(at: slot, of: row.id) : nil
-            // Whom the save has unrelated before does not lead here any more, either.
+            // The destination from which the save unrelated the row must not lead here any more, either.
             if let back, let stored, let set, set != stored {
                 try clear(back, of: [stored], leadingTo: row.id, &rows)
             }
             guard let destination = set ?? stored else { continue }
-            // The save leads the other end elsewhere.
+            // Nothing to do if the save leads the other end elsewhere.
             if let back, let set = setDestination(at: back.slot, of: destination), set != row.id { continue }
             switch rule {
             case .cascade:
@@ -206,7 +208,7 @@ struct DeleteRules {
         }
     }
 
-    /// The rule of a to-many relationship of a row that goes.
+    /// Applies the rule of a to-many relationship of a deleted row.
     private mutating func leaveList<Rows: SaveState & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, _ rows: inout Rows
     ) throws(StoreError) {
@@ -231,14 +233,14 @@ struct DeleteRules {
         }
     }
 
-    /// Whether the list of a row that goes is emptied as a whole, so that its destinations need not leave it.
+    /// Whether the list of a deleted row is emptied as a whole, so that its destinations need not be removed from it.
     private func isEmptied(_ relationship: Relationship) -> Bool {
         relationship.deleteRule == .cascade || relationship.deleteRule == .nullify
     }
 
     // MARK: Lists
 
-    /// Unrelates a row that goes from all destinations of a to-many relationship, piece by piece.
+    /// Unrelates a deleted row from all destinations of a to-many relationship, batch by batch.
     private mutating func empty<Rows: SaveState & ~Copyable>(
         _ relationship: Relationship, of owner: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
@@ -251,7 +253,8 @@ struct DeleteRules {
         }
     }
 
-    /// The first destinations that go with the owner, out of its list; whether these were all.
+    /// Removes the first destinations from a list; returns those that are deleted with the owner, and whether these
+    /// were all.
     private mutating func takeDestinations<Rows: SaveState & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
     ) throws(StoreError) -> (rows: [ObjectSnapshot], isWhole: Bool) {
@@ -265,7 +268,7 @@ struct DeleteRules {
         return (found, ids.count < Self.batch)
     }
 
-    /// Takes the first destinations out of a list, and the owner out of theirs if that is a list too.
+    /// Removes the first destinations from a list, and the owner from their lists if the inverse is to-many.
     private mutating func takeLinks<Rows: SaveState & ~Copyable>(
         of owner: ObjectID, _ relationship: Relationship, from rows: inout Rows
     ) throws(StoreError) -> [ObjectID] {
@@ -282,7 +285,7 @@ struct DeleteRules {
 
     // MARK: To-one values
 
-    /// Empties to-one relationships that lead to a row that goes; in the request's own updates, later.
+    /// Empties to-one relationships that lead to a deleted row; those in the request's own updates are emptied later.
     private mutating func clear<Rows: SaveState & ~Copyable>(
         _ relationship: Relationship, of ids: [ObjectID], leadingTo destination: ObjectID, _ rows: inout Rows
     ) throws(StoreError) {
@@ -295,9 +298,9 @@ struct DeleteRules {
         if !changes.isEmpty { try rows.relate(changes) }
     }
 
-    /// Whether the request changes the row itself: then its relationship is emptied there, if it does not set it.
+    /// Whether the request updates the row itself: then the update empties the relationship, unless it sets it.
     ///
-    /// Notes the row as one that changes.
+    /// Notes the row as changed, unless the request sets the relationship.
     private mutating func clearInUpdate(_ relationship: Relationship, of id: ObjectID, instead destination: ObjectID)
         -> Bool
     {
@@ -309,10 +312,11 @@ struct DeleteRules {
         return true
     }
 
-    /// Whether the request says where the to-one relationship in `slot` of a stored row leads.
+    /// Whether the request sets the to-one relationship in `slot` of a stored row.
     private func isSet(_ slot: Int, of id: ObjectID) -> Bool { setDestination(at: slot, of: id) != nil }
 
-    /// Where the request leads the to-one relationship in `slot` of a stored row, if it says so.
+    /// The destination that the request sets for the to-one relationship in `slot` of a stored row; outer `nil` = it
+    /// does not set that.
     private func setDestination(at slot: Int, of id: ObjectID) -> ObjectID?? {
         guard !updates.isEmpty, let position = updates[id] else { return nil }
         return save.updates[position].destinations.last { $0.slot == slot }?.destination
@@ -341,14 +345,14 @@ struct DeleteRules {
         }
     }
 
-    /// Notes a row that has changed, if it stays.
+    /// Notes a row as changed, unless it is deleted.
     private mutating func note(_ id: ObjectID) {
         if !changed.contains(id), !gone.contains(id) { changed.insert(id) }
     }
 
     // MARK: The end
 
-    /// What the rules forbid, when everything is written.
+    /// The conflicts with the rules, after all writes.
     func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
         for doubt in doubts where conflicts.count < Self.conflictCountMax {

@@ -1,8 +1,8 @@
-// Whether every row that a save relates to is there when the save ends: nobody else has deleted it meanwhile, and no
-// rule of this save does.
+// Checks that every row to which a save relates exists when the save ends: that no other writer has deleted it, and no
+// rule of this save.
 //
 // Invariants
-//   1. Each destination is looked up once; who relates to it is worked out only if it is missing.
+//   1. Each destination is looked up once; its owners are determined only if it is missing.
 
 internal import EspalierModel
 
@@ -17,11 +17,11 @@ struct DestinationCheck {
         (self.save, self.plan, self.schema, model) = (save, plan, schema, schema.model)
     }
 
-    /// The relationships that would lead to rows that are not there.
+    /// The relationships that would lead to rows that do not exist.
     func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
         var wanted: [ObjectID] = []
         forEachReference { _, _, destination in
-            // Rows of one save mostly lead to a few others, one after the other.
+            // Consecutive rows of one save mostly lead to the same few rows.
             if wanted.last != destination { wanted.append(destination) }
         }
         guard !wanted.isEmpty else { return [] }
@@ -42,7 +42,7 @@ struct DestinationCheck {
         return conflicts
     }
 
-    /// Calls `body` with each destination that the save sets, and is not itself new in it.
+    /// Calls `body` with each destination that the save sets and does not itself insert.
     private func forEachReference(_ body: (_ owner: ObjectID, Relationship, _ destination: ObjectID) -> Void) {
         for position in save.ids.indices {
             let row = save.insertions[position].row

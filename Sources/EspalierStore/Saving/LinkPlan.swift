@@ -1,17 +1,17 @@
-// What a save does to the lists behind to-many relationships, worked out once for every kind of store.
+// The changes of a save to the lists of to-many relationships, computed once for every kind of store.
 //
 // Rules
 //   1. A to-many relationship with a to-one inverse lists exactly the rows whose to-one leads to the owner; only its
 //      order can be sent.
-//   2. A pair of a many-to-many relationship stands in the lists of both ends, or in neither.
-//   3. Within one list: removals, then additions at the end, then the order that was sent. What an order names beyond
-//      the members is ignored; members it does not name keep their places behind those it does.
-//      An order that says what it was made from adds and removes only what differs from that.
-// Not here: what deletions do to lists (DeleteRules), which comes before.
+//   2. A pair of a many-to-many relationship is in the lists of both ends, or in neither.
+//   3. Within one list: removals, then additions at the end, then the order that was sent. Rows in an order that are no
+//      members are ignored; members that are not in it keep their places behind those that are. An order with a base
+//      adds and removes only what differs from the base.
+// Not here: the effect of deletions on lists (DeleteRules), which is applied before.
 
 internal import EspalierModel
 
-/// What the plan asks of a store about the state before the save.
+/// The questions of the plan to a store about the state before the save.
 protocol LinkSource: ~Copyable {
     /// The destinations of a to-many relationship, in order.
     func links(of owner: ObjectID, _ relationship: Relationship) throws(StoreError) -> [ObjectID]
@@ -28,7 +28,7 @@ struct LinkEdit {
     /// The relationship, as its declaring entity has it.
     let relationship: Relationship
     private(set) var added: [ObjectID] = []
-    /// May name a destination twice.
+    /// May have a destination twice.
     private(set) var removed: [ObjectID] = []
     fileprivate(set) var order: [ObjectID]?
 
@@ -57,7 +57,7 @@ struct LinkEdit {
 
 /// All lists that a save changes.
 struct LinkPlan {
-    /// One destination that a list gets: two IDs of the store.
+    /// One destination that is added to a list: two IDs of the store.
     struct Link {
         let ownerKey: UInt64
         let destinationKey: UInt64
@@ -70,22 +70,23 @@ struct LinkPlan {
         }
     }
 
-    /// What to-one values of new rows add to lists without order: most of what an import does to lists.
+    /// The links that to-one values of new rows add to unordered lists: most changes that an import makes to lists.
     ///
-    /// For each relationship in the order of owners and destinations. No such list needs an edit of its own, which was
-    /// three arrays and a place in a table for each owner.
+    /// For each relationship, in the order of owners and destinations. These lists need no edits of their own, which
+    /// were three arrays and a place in a table for each owner.
     private(set) var additions: [(relationship: Relationship, links: [Link])] = []
-    /// All other changes; each list once, in the order in which the save comes to them.
+    /// All other changes; each list once, in the order in which the save first changes it.
     private(set) var edits: [(key: LinkEdit.Key, value: LinkEdit)] = []
-    /// For each relationship, where in `edits` the list of an owner is; few relationships, so they are searched.
+    /// For each relationship, the positions in `edits` by owner; relationships are few, so they are searched one by
+    /// one.
     private var places: [(relationship: RelationshipID, byOwner: ObjectIDTable<Int>)] = []
     private let model: ManagedObjectModel
     private let storeTag: UInt32
 
-    /// Works out the edits of `save`.
+    /// Computes the edits of `save`.
     ///
     /// - Parameters:
-    ///   - updated: positions in `save.updates`, and their stored rows: of all that change destinations.
+    ///   - updated: the positions in `save.updates`, and the stored rows, of all updates that change destinations.
     init<Source: LinkSource & ~Copyable>(
         _ save: PreparedSave, schema: StoreSchema, updated: [(position: Int, row: ObjectSnapshot)],
         source: borrowing Source
@@ -104,7 +105,7 @@ struct LinkPlan {
         assert(checkInvariants())
     }
 
-    /// Asserts that each list is in the plan once, where it is sought, and that additions are in order; to be called in
+    /// Asserts that each list is in the plan once and can be found, and that additions are in order; to be called in
     /// `assert`.
     private func checkInvariants() -> Bool {
         assert(Set(edits.map(\.key)).count == edits.count, "a list is edited twice")
@@ -122,7 +123,7 @@ struct LinkPlan {
         return true
     }
 
-    /// Notes a to-one relationship's change in the list of its to-many inverse.
+    /// Notes the change of a to-one relationship in the lists of its to-many inverse.
     private mutating func follow(_ relationship: Relationship, of id: ObjectID, from old: ObjectID?, to new: ObjectID?)
     {
         guard old != new, !relationship.isToMany, let inverse = model.inverse(of: relationship), inverse.isToMany
@@ -159,7 +160,7 @@ struct LinkPlan {
         for id in added { edit(inverse, id) { $0.add(change.owner) } }
     }
 
-    /// The additions as edits too, for a store that makes no difference.
+    /// The additions as edits too, for a store that treats them alike.
     consuming func allEdits() -> [(key: LinkEdit.Key, value: LinkEdit)] {
         for (relationship, links) in additions {
             for link in links {
@@ -173,10 +174,10 @@ struct LinkPlan {
         return edits
     }
 
-    /// Notes what the to-one relationships of new rows add to lists.
+    /// Notes the links that to-one relationships of new rows add to lists.
     private mutating func addNewRows(_ save: PreparedSave, _ schema: StoreSchema) {
         var entity: ManagedObjectModel.EntityIndex?
-        // Those of the rows of one entity that stand together: where in a row, and for which of `additions`.
+        // For adjacent rows of one entity: slots, and the positions of their links in `additions`.
         var slots: [(slot: Int, addition: Int)] = []
         var ordered: [(slot: Int, inverse: Relationship)] = []
         for position in save.ids.indices {
@@ -203,23 +204,23 @@ struct LinkPlan {
         }
     }
 
-    /// Where in `additions` the links of a relationship are; few relationships, so they are searched.
+    /// The position of a relationship's links in `additions`; relationships are few, so they are searched one by one.
     private mutating func addition(across relationship: Relationship, countMax: Int) -> Int {
         if let position = additions.firstIndex(where: { $0.relationship === relationship }) { return position }
         additions.append((relationship, []))
-        // What is not used of it is never touched.
+        // Unused capacity is never touched.
         additions[additions.count - 1].links.reserveCapacity(countMax)
         return additions.count - 1
     }
 
-    /// Brings links into the order of owners and destinations.
+    /// Sorts links by owner and destination.
     private static func sort(_ links: inout [Link]) {
         func isInOrder(_ left: Link, _ right: Link) -> Bool {
             (left.ownerKey, left.destinationKey) < (right.ownerKey, right.destinationKey)
         }
         guard let first = links.first else { return }
-        // Rows mostly come in the order of their keys, and the keys of their owners are a stretch with few gaps: then
-        // each link goes to its place at once, a fifth of what comparing them costs.
+        // Rows are mostly in the order of their keys, and the keys of their owners in a range with few gaps: then each
+        // link is moved to its place at once, in a fifth of the time of comparing them.
         var (least, greatest, ascends) = (first.ownerKey, first.ownerKey, true)
         for position in 1..<links.count {
             (least, greatest) = (min(least, links[position].ownerKey), max(greatest, links[position].ownerKey))

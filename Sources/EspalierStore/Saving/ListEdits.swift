@@ -1,12 +1,12 @@
-// What one save takes out of many-to-many and one-way lists and puts into them, as delete rules have to know it before
-// it is written: a row that goes takes along what it leads to by then, and not what it led to before.
+// The additions and removals of one save in many-to-many and one-way lists, which delete rules need before they are
+// written: the rules follow the destinations of a deleted row as changed, not the former ones.
 //
 // Invariants
 //   1. Both ends of a pair are noted, whichever end the request names.
 
 internal import EspalierModel
 
-/// The pairs of lists that come and go with one save.
+/// The pairs that one save adds to lists and removes from them.
 struct ListEdits {
     private struct List: Hashable {
         let owner: ObjectID
@@ -16,7 +16,7 @@ struct ListEdits {
     private var added: [List: [ObjectID]] = [:]
     private var removed: [List: Set<ObjectID>] = [:]
 
-    /// Notes what a request changes; an order without the one it was made from counts for nothing.
+    /// Notes a change of the request; an order without its base is ignored.
     mutating func note(_ change: PreparedSave.ListChange, inverse: Relationship?) {
         if let inverse, !inverse.isToMany { return }
         var (came, went) = (change.added, change.removed)
@@ -39,13 +39,13 @@ struct ListEdits {
         }
     }
 
-    /// What comes into the list of a to-many relationship.
+    /// The destinations that the request adds to the list of a to-many relationship.
     func added(to relationship: Relationship, of owner: ObjectID) -> [ObjectID] {
         if added.isEmpty { return [] }
         return added[List(owner: owner, relationship: RelationshipID(relationship))] ?? []
     }
 
-    /// Whether a destination goes out of the list of a to-many relationship.
+    /// Whether the request removes a destination from the list of a to-many relationship.
     func hasRemoved(_ id: ObjectID, from relationship: Relationship, of owner: ObjectID) -> Bool {
         if removed.isEmpty { return false }
         return removed[List(owner: owner, relationship: RelationshipID(relationship))]?.contains(id) == true

@@ -1,19 +1,20 @@
-// Which insertions of a save go into rows that have their unique values, as the request says (`ConstraintAction`): the
-// same for every kind of store.
+// The insertions of a save that are merged into rows with their unique values, as the request says
+// (`ConstraintAction`): the same for every kind of store.
 //
 // Rules
 //   1. An insertion is merged if all of its unique values that are taken are taken by one row, of its entity or a
-//      subentity, and there is an action for each of these constraints. Else it stays, and the save is refused if one
-//      of its values is taken in the end.
-//   2. Taken is what rows have when deletions and their rules are carried out, with what updates and insertions of the
-//      request bring. Insertions come in the order of the request, but behind those that their unique values lead to.
-//   3. What a merged insertion brings comes behind the request's own update of the row.
+//      subentity, and there is an action for each of these constraints. Else it remains, and the save is refused if one
+//      of its values is taken at the end.
+//   2. A value is taken if a row has it after the deletions with their rules, and with the updates and insertions of
+//      the request. Insertions are resolved in the order of the request, but after those to which their unique values
+//      lead.
+//   3. The values of a merged insertion are applied after the request's own update of the row.
 // Invariants
-//   1. Without actions no row is looked up, and nothing is changed here: the request takes it in (`PreparedSave.take`).
+//   1. Without actions no row is looked up. The request is not changed here, but in `PreparedSave.take`.
 
 internal import EspalierModel
 
-/// The insertions of one save that make no rows.
+/// The insertions of one save that create no rows.
 struct MergedInsertions {
     /// A stored row as the request leaves it.
     private struct TargetRow {
@@ -22,9 +23,9 @@ struct MergedInsertions {
             var destinations: [ObjectID?]
         }
         let stored: ObjectSnapshot
-        /// With the request's own update.
+        /// The values with the request's own update.
         let updated: Values
-        /// With what insertions bring.
+        /// The values with those of merged insertions.
         var merged: Values
     }
 
@@ -38,24 +39,24 @@ struct MergedInsertions {
     private let schema: StoreSchema
     /// By position of the constraint in the schema.
     private var actions: [Int: ConstraintAction] = [:]
-    /// For each entity, its uniqueness constraints; none if no action is about one of them.
+    /// For each entity, its uniqueness constraints; empty if no action is about one of them.
     private var constraints: [[Int]] = []
-    /// Positions of insertions and updates.
+    /// Positions of insertions and updates, by ID.
     private var insertions = ObjectIDTable<Int>()
     private var updates = ObjectIDTable<Int>()
     private var storedRows: [ObjectID: TargetRow] = [:]
-    /// The rows to which the request has brought unique values; they may have others by now.
+    /// The rows to which the request gave unique values; they may have others by now.
     private var brought: [Key: ObjectID] = [:]
-    /// The rows that merged insertions went into, by position.
+    /// The rows into which insertions were merged, by position of the insertion.
     private(set) var targets: [Int: ObjectID] = [:]
-    /// The same by the ID that the row of the insertion would have got.
+    /// The same rows, by the ID that the row of the insertion would have got.
     private(set) var replacements: [ObjectID: ObjectID] = [:]
-    /// The values of new rows into which others went, by position.
+    /// The values of new rows into which other insertions were merged, by position.
     private(set) var newRows: [Int: RowValues] = [:]
-    /// What stored rows get: values that they do not have already.
+    /// The changes of stored rows: only values that they do not have already.
     private(set) var changes: [SaveRequest.Update] = []
 
-    /// - Throws: `StoreError.invalidRequest` if there is no such constraint, or what reading rows throws.
+    /// - Throws: `StoreError.invalidRequest` if there is no such constraint, or the errors of reading rows.
     init<Rows: SaveState & ~Copyable>(
         _ save: PreparedSave, _ actions: [ConstraintName: ConstraintAction], schema: StoreSchema,
         in rows: borrowing Rows
@@ -93,12 +94,12 @@ struct MergedInsertions {
         changes = Set(targets.values).sorted { $0.key < $1.key }.compactMap(change)
     }
 
-    /// Whether every insertion makes a row.
+    /// Whether every insertion creates a row.
     var isEmpty: Bool { targets.isEmpty }
 
     // MARK: Deciding
 
-    /// The positions of insertions, each behind those that its unique values lead to.
+    /// The positions of insertions, each behind those to which its unique values lead.
     private func order() -> [Int] {
         let hasRelationships = constraints.contains { groups in
             groups.contains { schema.groups[$0].elements.contains { $0.type == .objectID } }
@@ -126,7 +127,7 @@ struct MergedInsertions {
         return order
     }
 
-    /// The insertions that unique values of an insertion lead to.
+    /// The insertions to which unique values of an insertion lead.
     private func uniqueDestinations(ofInsertion position: Int) -> [Int] {
         constraints[schema.entityIndex(of: save.ids[position])].flatMap { schema.groups[$0].elements }.compactMap {
             guard case .relationship(let slot) = $0.property else { return nil }
@@ -134,7 +135,7 @@ struct MergedInsertions {
         }
     }
 
-    /// Decides whether an insertion goes into another row.
+    /// Decides whether an insertion is merged into another row.
     private mutating func resolve<Rows: SaveState & ~Copyable>(
         _ position: Int, _ rows: borrowing Rows
     ) throws(StoreError) {
@@ -158,7 +159,7 @@ struct MergedInsertions {
         if action == .merge { merge(save.insertions[position].row, into: found) }
     }
 
-    /// The row that has these values in a constraint, as far as the request has brought them.
+    /// The row that has these values in a constraint, with the changes of the request so far.
     private func holder<Rows: SaveState & ~Copyable>(
         of values: [AttributeValue], _ group: Int, _ rows: borrowing Rows
     ) throws(StoreError) -> ObjectID? {
@@ -189,7 +190,7 @@ struct MergedInsertions {
 
     // MARK: Values
 
-    /// Gives a row what an insertion brings.
+    /// Applies the values of an insertion to a row.
     private mutating func merge(_ row: RowValues, into id: ObjectID) {
         let attributes = schema.model.entities[schema.entityIndex(of: id)].attributes
         let new = insertions[id].map { newRows[$0] ?? save.insertions[$0].row.copy() }
@@ -251,9 +252,9 @@ struct MergedInsertions {
         return Key(group: group, bytes: bytes)
     }
 
-    // MARK: What comes of it
+    // MARK: Results
 
-    /// What a stored row gets; `nil` if it has all of it.
+    /// The change of a stored row; `nil` if it has all values already.
     private func change(of id: ObjectID) -> SaveRequest.Update? {
         guard let row = storedRows[id] else { return nil }
         var change = SaveRequest.Update(id: id, expectedVersion: row.stored.version)
@@ -268,9 +269,9 @@ struct MergedInsertions {
         return change.values.isEmpty && change.destinations.isEmpty ? nil : change
     }
 
-    /// The changes of lists, with rows in the place of insertions that went into them.
+    /// The changes of lists, where rows replace the insertions that were merged into them.
     ///
-    /// What a merged insertion has in an order comes behind what the row has in it.
+    /// The destinations in a merged insertion's order are appended to those of the row.
     func united<Source: LinkSource & ~Copyable>(
         _ links: [PreparedSave.ListChange], in source: borrowing Source
     ) throws(StoreError) -> [PreparedSave.ListChange] {
@@ -309,7 +310,7 @@ struct MergedInsertions {
         return united
     }
 
-    /// The owners whose lists are shorter because rows in them were led elsewhere.
+    /// The owners whose lists are shorter because rows in them lead elsewhere now.
     var leftOwners: RowSet {
         var owners = RowSet()
         for change in changes {
@@ -321,9 +322,9 @@ struct MergedInsertions {
         return owners
     }
 
-    /// The answer of a store that has written the rows which the request has become.
+    /// The result of a store that has written the changed request.
     ///
-    /// - Parameter updated: the rows that were updated, those last of which the request itself has no update.
+    /// - Parameter updated: the updated rows; those without an update in the request itself are last.
     func answer(inserted: SnapshotList, updated: SnapshotList) -> SaveResult {
         guard !isEmpty else { return SaveResult(inserted: inserted, updated: updated) }
         var rows: [ObjectID: ObjectSnapshot] = [:]

@@ -1,11 +1,11 @@
-// Both ends of one-to-one relationships are equal when a save ends, whatever the request says about one of them.
+// Makes both ends of one-to-one relationships equal when a save ends, whatever the request says about one of them.
 //
 // A context keeps both ends equal among the objects it holds; it may hold an older row of the other end, or none.
 //
 // Invariants
-//   1. For each destination that a save sets: it leads back to the owner, whom it led to before no longer leads to it,
-//      and whom the owner led to before no longer leads back.
-//   2. Of settings in one save that contradict each other, the later ones count.
+//   1. For each destination that a save sets: it leads back to the owner, the object to which it led before no longer
+//      leads to it, and the object to which the owner led before no longer leads back.
+//   2. If settings in one save contradict each other, the later ones count.
 
 internal import EspalierModel
 
@@ -20,12 +20,13 @@ struct OneToOneRule {
     }
 
     private var settings: [Setting] = []
-    /// Rows whose relationship was emptied although it must not be empty.
+    /// Rows whose relationship was emptied although it is required.
     private var emptied: [(row: ObjectID, relationship: Relationship, destination: ObjectID)] = []
-    /// The rows at other ends that were changed.
+    /// The changed rows at the other ends.
     private(set) var changed = RowSet()
 
-    /// - Parameter updated: positions in `save.updates`, and their stored rows: of all that change destinations.
+    /// - Parameter updated: the positions in `save.updates`, and the stored rows, of all updates that change
+    ///   destinations.
     init(_ save: PreparedSave, schema: StoreSchema, updated: [(position: Int, row: ObjectSnapshot)]) {
         guard schema.hasOneToOnes else { return }
         for (position, id) in save.ids.enumerated() {
@@ -47,7 +48,7 @@ struct OneToOneRule {
         }
     }
 
-    /// Makes the other ends fit, after the rows of the save were written.
+    /// Makes the other ends match, after the rows of the save were written.
     mutating func carryOut<Rows: SaveState & ~Copyable>(in rows: inout Rows) throws(StoreError) {
         for setting in settings {
             let (owner, slot, back) = (setting.owner, setting.relationship.slot, setting.inverse.slot)
@@ -57,7 +58,7 @@ struct OneToOneRule {
             {
                 try set(setting.inverse, of: other, to: nil, instead: owner, &rows)
             }
-            // A destination that is missing is found by the check of destinations.
+            // The check of destinations reports a destination that is missing.
             guard let new = setting.new, now == new, let other = try rows.rows([new])[0] else { continue }
             let former = other.destination(at: back)
             guard former != owner else { continue }
@@ -79,7 +80,7 @@ struct OneToOneRule {
         if destination == nil, !relationship.isOptional { emptied.append((row.id, relationship, former)) }
     }
 
-    /// Relationships that must have a destination and have lost it, when everything is written.
+    /// The required relationships that have lost their destination, after all writes.
     func conflicts<Rows: SaveState & ~Copyable>(in rows: borrowing Rows) throws(StoreError) -> [ReferenceConflict] {
         var conflicts: [ReferenceConflict] = []
         for (id, relationship, destination) in emptied {

@@ -1,12 +1,12 @@
-// A save request made safe to carry out: every ID permanent, every slot and type checked against the model.
+// A save request that is safe to execute: every ID permanent, every slot and type checked against the model.
 //
 // Invariants
 //   1. Every ID is this store's, every entity is the model's and concrete; `ids`, `destination(at:ofInsertion:)` and
 //      updates name no temporary ID.
 //   2. No row is inserted, updated or deleted twice.
 //   3. Every value fits its attribute; transient attributes are null; to-many slots have no inline destination.
-//   4. Rows stay in the memory that the request brought them in, unless something in them is replaced.
-// Not here: versions, uniqueness, existence of rows (each store asks its own rows).
+//   4. Rows remain in the memory of the request, unless a part of them is replaced.
+// Not here: versions, uniqueness, existence of rows (each store checks its own rows).
 
 internal import EspalierModel
 
@@ -20,7 +20,7 @@ struct PreparedSave {
         let orderBase: [ObjectID]?
     }
 
-    /// The new rows as they were asked for: their IDs are in `ids`, and what they lead to may be temporary.
+    /// The new rows as requested: their IDs are in `ids`, and their destinations may be temporary.
     private(set) var insertions: [SaveRequest.Insertion]
     /// The permanent IDs of the new rows.
     private(set) var ids: [ObjectID] = []
@@ -28,19 +28,19 @@ struct PreparedSave {
     let deletions: [SaveRequest.Expectation]
     let locks: [SaveRequest.Expectation]
     private(set) var links: [ListChange] = []
-    /// For rows that insertions went into, the IDs in the request of all that brings them something.
+    /// For rows into which insertions were merged, the IDs in the request: that of the row, if named, and those merged.
     private var mergedIDs: [ObjectID: [ObjectID]] = [:]
     /// The permanent IDs by the temporary ones.
     var permanentIDs: PermanentIDs { checks.permanentIDs }
-    /// Whether some of the new rows have IDs that were reserved.
+    /// Whether some of the new rows have reserved IDs.
     private var hasReservedIDs = false
 
     private let checks: SaveChecks
 
-    /// Checks `request` and gives permanent IDs to its insertions.
+    /// Checks `request` and assigns permanent IDs to its insertions.
     ///
-    /// - Parameter newKey: a primary key never given out before, in the hierarchy of an entity.
-    /// - Throws: `StoreError.invalidRequest` for the first thing that does not fit, or what `newKey` throws.
+    /// - Parameter newKey: returns a primary key that was never allocated before, in the hierarchy of an entity.
+    /// - Throws: `StoreError.invalidRequest` for the first part that does not fit, or the errors of `newKey`.
     init(
         _ request: SaveRequest, schema: StoreSchema, storeTag: UInt32,
         newKey: (Entity) throws(StoreError) -> UInt64
@@ -63,18 +63,18 @@ struct PreparedSave {
     /// The store's number in object IDs.
     var storeTag: UInt32 { checks.storeTag }
 
-    /// Whether the new row at `position` has an ID that was given out before.
+    /// Whether the new row at `position` has a reserved ID.
     func isReserved(at position: Int) -> Bool { hasReservedIDs && !insertions[position].id.isTemporary }
 
-    /// Where the new row at `position` has its values from.
+    /// The source of the values of the new row at `position`.
     func source(ofInsertion position: Int) -> ValueSource { .new(insertions[position].row, permanentIDs) }
 
-    /// Where the to-one relationship in `slot` of the new row at `position` leads.
+    /// The destination of the to-one relationship in `slot` of the new row at `position`.
     func destination(at slot: Int, ofInsertion position: Int) -> ObjectID? {
         insertions[position].row.destination(at: slot).map(permanentIDs.permanent)
     }
 
-    /// `conflicts` with the IDs that the request knows: a row that is not inserted keeps its temporary one.
+    /// `conflicts` with the IDs of the request: a row that is not inserted keeps its temporary one.
     func asRequested(_ conflicts: [ConstraintConflict]) -> [ConstraintConflict] {
         let requested = requestedIDs
         return conflicts.map { conflict in
@@ -85,7 +85,7 @@ struct PreparedSave {
         }
     }
 
-    /// `conflicts` with the IDs that the request knows.
+    /// `conflicts` with the IDs of the request.
     func asRequested(_ conflicts: [ReferenceConflict]) -> [ReferenceConflict] {
         let requested = requestedIDs
         return conflicts.flatMap { conflict in
@@ -101,8 +101,8 @@ struct PreparedSave {
         Dictionary(zip(ids, insertions.lazy.map(\.id)), uniquingKeysWith: { first, _ in first })
     }
 
-    /// Takes in what delete rules have made of the request: rows that go are not changed any more, nor related, and
-    /// what led to them is emptied.
+    /// Applies the results of delete rules to the request: deleted rows are no longer changed or related, and values
+    /// that led to them are emptied.
     mutating func take(_ rules: borrowing DeleteRules) {
         for (position, slot) in rules.cleared { updates[position].destinations.append((slot, nil)) }
         let gone = rules.gone
@@ -119,7 +119,7 @@ struct PreparedSave {
         assert(updates.allSatisfy { !gone.contains($0.id) }, "a row that goes is changed")
     }
 
-    /// Takes in which insertions make no rows: what is stored changes instead, and what led to them leads there.
+    /// Applies the merging of insertions, which create no rows: stored rows change instead, and values lead to these.
     mutating func take<Source: LinkSource & ~Copyable>(
         _ merged: MergedInsertions, in source: borrowing Source
     ) throws(StoreError) {
@@ -175,7 +175,7 @@ struct PreparedSave {
         return true
     }
 
-    /// Makes to-one relationships lead to other rows.
+    /// Replaces destinations of to-one relationships.
     private mutating func lead(to replacements: [ObjectID: ObjectID], fromInsertions: Bool) {
         for position in updates.indices {
             for place in updates[position].destinations.indices {
@@ -185,7 +185,7 @@ struct PreparedSave {
                 setDestination(other, at: place, ofUpdate: position)
             }
         }
-        // What new rows have for temporary IDs is found out when it is asked for.
+        // The temporary IDs in new rows are resolved when they are read.
         for position in fromInsertions ? insertions.indices : 0..<0 {
             let row = insertions[position].row
             for slot in 0..<row.relationshipCount {
@@ -195,8 +195,8 @@ struct PreparedSave {
         }
     }
 
-    // What is asked of each row is asked of `checks`, a local: of a part of `self`, whose rows are being changed, it
-    // would be asked of a copy.
+    // Checks of each row call `checks`, a local: a part of `self`, whose rows are being changed, would be copied for
+    // each call.
 
     private mutating func assignIDs(
         _ checks: SaveChecks, _ newKey: (Entity) throws(StoreError) -> UInt64
@@ -257,8 +257,8 @@ struct PreparedSave {
         }
     }
 
-    // What changes rows stands apart from the loops: within them the arrays would be copied before the first row, as
-    // the check whether they are shared is moved out of a loop.
+    // Rows are changed in methods of their own: within the loops the arrays would be copied before the first row,
+    // because the check whether they are shared is moved out of a loop.
 
     @inline(never)
     private mutating func clearValue(_ slot: Int, ofInsertion position: Int) {
@@ -311,7 +311,7 @@ struct PreparedSave {
     }
 
     private func refuseDuplicates() throws(StoreError) {
-        // New IDs are each given once.
+        // Each new ID is assigned once.
         guard hasReservedIDs || !updates.isEmpty || !deletions.isEmpty else { return }
         var changed = ids
         changed.reserveCapacity(ids.count + updates.count)
@@ -324,7 +324,7 @@ struct PreparedSave {
     }
 
     private func refuseDuplicates(in ids: [ObjectID]) throws(StoreError) {
-        // Sorting is cheaper than a set: requests come in the order of their keys.
+        // Sorting is cheaper than a set: requests are in the order of their keys.
         var ids = ids
         ids.sort { ($0.entityTag, $0.key) < ($1.entityTag, $1.key) }
         for position in ids.indices.dropLast() where ids[position] == ids[position + 1] {
@@ -334,12 +334,12 @@ struct PreparedSave {
 }
 
 extension RowValues {
-    /// Whether nothing has to be looked at but the type of an attribute to say that it takes its value.
+    /// Whether the type of an attribute alone shows that the attribute accepts its value.
     @inline(__always)
     fileprivate func isPlain(at slot: Int, _ type: AttributeType?) -> Bool {
-        // SAFETY: read where it lies.
+        // SAFETY: read in place; the pointer does not leave the closure.
         unsafe withAttribute(at: slot) { value in
-            // The whole value is not touched before these: it would be copied.
+            // These tests are first, because touching the whole value would copy it.
             if case .null = unsafe value.pointee { return true }
             if case .string = unsafe value.pointee { return type == .string }
             if case .integer = unsafe value.pointee, type == .integer64 { return true }

@@ -1,11 +1,11 @@
-// What a save request is checked against: the model, and the IDs that its new rows get.
+// The checks of a save request against the model, and against the IDs that its new rows get.
 //
 // Invariants
-//   1. What does not fit throws `StoreError.invalidRequest`, with what it is and what would be right.
+//   1. A part that does not fit throws `StoreError.invalidRequest`, with the problem and the remedy.
 
 internal import EspalierModel
 
-/// The questions that each row of a request raises.
+/// The checks of each row of a request.
 struct SaveChecks {
     let schema: StoreSchema
     let storeTag: UInt32
@@ -62,7 +62,7 @@ struct SaveChecks {
         return entity
     }
 
-    /// `destination` made permanent, if it may stand in `relationship`.
+    /// `destination` made permanent, if `relationship` may lead to it.
     func checked(
         _ destination: ObjectID, for relationship: Relationship, inline: Bool
     ) throws(StoreError) -> ObjectID {
@@ -78,7 +78,7 @@ struct SaveChecks {
         return id
     }
 
-    /// Whether `attribute` is one that is stored; then `value` must fit.
+    /// Whether `attribute` is stored; if it is, `value` must fit.
     func isStored(
         _ value: AttributeValue, in attribute: Attribute, of entity: Entity
     ) throws(StoreError) -> Bool {

@@ -1,19 +1,19 @@
-// What the rules of relationships read and write of a store, within the transaction of one save.
+// How the rules of relationships read and change a store, within the transaction of one save.
 
 internal import EspalierModel
 
-/// Rows and lists in the state that a save has brought them to so far.
+/// Rows and lists in the state after the steps of a save so far.
 protocol SaveState: LinkSource, ~Copyable {
     /// The rows with these IDs, in this order; `nil` where there is none.
     func rows(_ ids: [ObjectID]) throws(StoreError) -> [ObjectSnapshot?]
-    /// Those of `ids` that name no row; `ids` ascend by entity and key.
+    /// Those of `ids` that have no row; `ids` ascend by entity and key.
     func missing(_ ids: [ObjectID]) throws(StoreError) -> [ObjectID]
     /// At most `countMax` destinations of a to-many relationship, from the first on.
     func links(
         of owner: ObjectID, _ relationship: Relationship, countMax: Int
     ) throws(StoreError) -> [ObjectID]
     /// Rows of the family of `entity`, from primary key `key` on, whose to-one relationship in `slot` leads into
-    /// `gone`: at most `countMax`, and the key to go on from, `nil` at the end.
+    /// `gone`: at most `countMax`, and the key to continue from, `nil` at the end.
     func rows(
         of entity: Entity, from key: UInt64, leadingInto gone: RowSet, at slot: Int, countMax: Int
     ) throws(StoreError) -> (rows: [ObjectSnapshot], next: UInt64?)
@@ -26,7 +26,7 @@ protocol SaveState: LinkSource, ~Copyable {
     mutating func relate(
         _ changes: [(row: ObjectSnapshot, destinations: [(slot: Int, destination: ObjectID?)])]
     ) throws(StoreError)
-    /// Takes a destination out of the list of a to-many relationship, if it is in it.
+    /// Removes a destination from the list of a to-many relationship, if the list has it.
     mutating func removeLink(
         of owner: ObjectID, to destination: ObjectID, _ relationship: Relationship
     ) throws(StoreError)

@@ -1,6 +1,6 @@
-// What the trees of a store file are called, and the keys of its records and counters.
+// The names of the trees of a store file, and the keys of its records and counters.
 //
-// Not here: which trees a file has, and what is in them (`StoreCatalog`).
+// Not here: which trees a file has, and their contents (`StoreCatalog`).
 
 internal import EspalierModel
 

@@ -1,4 +1,4 @@
-// What every store derives from a model: key groups to keep, links to keep, and how to find them for a row.
+// The parts that every store derives from a model: key groups, links, and tables to find them for a row.
 //
 // Invariants
 //   1. Computed from the model alone: two stores with the same model have the same schema.
@@ -7,7 +7,7 @@
 
 package import EspalierModel
 
-/// One relationship, the same whichever subentity it is seen through.
+/// One relationship, the same in all entities that inherit it.
 package struct RelationshipID: Hashable, Sendable {
     /// The entity that declares it.
     package let declaredBy: ManagedObjectModel.EntityIndex
@@ -19,7 +19,7 @@ package struct RelationshipID: Hashable, Sendable {
 
 /// Properties whose values together are an ordered key: an index or a uniqueness constraint.
 ///
-/// A class: saves and plans come across one for every row and condition, and pass it on.
+/// A class, because saves and plans pass one on for every row and condition.
 package final class KeyGroup: Sendable {
     /// One property of a group.
     package struct Element: Sendable, Hashable {
@@ -32,7 +32,7 @@ package final class KeyGroup: Sendable {
     }
     /// The name: of the index, or the properties joined by commas.
     package let name: String
-    /// The entity that declares it; rows of its family take part.
+    /// The entity that declares it; the rows of its family belong to the group.
     package let entity: ManagedObjectModel.EntityIndex
     /// The properties, most significant first.
     package let elements: [Element]
@@ -40,7 +40,7 @@ package final class KeyGroup: Sendable {
     package let properties: [String]
     /// Whether no two rows may share values (MD-12).
     ///
-    /// Rows with a null among the values do not take part, as in SQL.
+    /// Rows with a null among the values are exempt, as in SQL.
     package let isUnique: Bool
 
     init(
@@ -52,7 +52,7 @@ package final class KeyGroup: Sendable {
     }
 }
 
-/// What a store keeps for a model besides rows.
+/// Everything that a store keeps for a model besides rows.
 package final class StoreSchema: Sendable {
     /// The model.
     package let model: ManagedObjectModel
@@ -68,11 +68,11 @@ package final class StoreSchema: Sendable {
     private let oneWayToOnes: [[Relationship]]
     /// For each entity, the to-one relationships whose inverse is to-one as well.
     let oneToOnes: [[(relationship: Relationship, inverse: Relationship)]]
-    /// Whether there are any.
+    /// Whether any entity has one.
     let hasOneToOnes: Bool
     /// For each entity, the to-one relationships that lead to an owner's list: slot, and the to-many inverse.
     let listedToOnes: [[(slot: Int, inverse: Relationship)]]
-    /// For each entity, by slot: the type of a stored attribute whose type alone says what it takes.
+    /// For each entity, by slot: the type of a stored attribute, if the type alone determines which values it accepts.
     let plainTypes: [[AttributeType?]]
     /// For each entity, by slot: the tag of the entity that a to-one relationship leads to; `nil` for to-many ones.
     let plainDestinations: [[UInt32?]]
@@ -83,7 +83,7 @@ package final class StoreSchema: Sendable {
     let roots: [ManagedObjectModel.EntityIndex]
     private let entityByTag: EntityTagTable<ManagedObjectModel.EntityIndex>
 
-    /// Names of trees that the file has for another model, and that a store opened for reading leaves alone.
+    /// Names of trees that the file has for another model; a store opened read-only leaves them alone.
     let unusedTreeNames: Set<String>
 
     package convenience init(model: ManagedObjectModel) {
@@ -156,7 +156,7 @@ package final class StoreSchema: Sendable {
         entityByTag = EntityTagTable(model.entities.map { ($0.tag, $0.index) })
     }
 
-    /// The entity of the row `id` names, if the model has it.
+    /// The entity of the row with this ID, if the model has it.
     package func entity(of id: ObjectID) -> Entity? { entityByTag[id.entityTag].map { model.entities[$0] } }
 
     /// The to-one relationships without inverse that may lead to some of these rows.

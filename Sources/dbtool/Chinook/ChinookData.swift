@@ -1,20 +1,21 @@
-// Where the rows of the demo are: in the folder that a build puts beside the executable, or where they were compiled.
+// Locates the rows of the demo: in the folder that a build puts next to the executable, or next to this source file.
 //
-// `Bundle.module` is not asked: it ends the process if there is no such folder.
+// `Bundle.module` is not used, because it ends the process if there is no such folder.
 
 import Foundation
 
 /// The file with the rows.
 enum ChinookData {
-    /// The folder that goes with the executable.
+    /// The folder that a build puts next to the executable.
     static let folderName = "Espalier_dbtool.resources"
     private static let name = "ChinookData.json"
-    /// Where this file was when it was compiled.
+    /// The folder of this file when it was compiled.
     static let compiledFolder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
-    /// The file for an executable, wherever it was copied to.
+    /// The data file for an executable, wherever the executable was copied.
     ///
-    /// - Parameter sources: a copy of the program alone still finds the rows while the checkout is there.
+    /// - Parameter sources: the folder to search last, so that a copy of the executable alone works while the checkout
+    ///   exists.
     /// - Throws: `ToolError.file`, which says what to copy.
     static func file(beside executable: URL?, sources: URL = compiledFolder) throws(ToolError) -> URL {
         let folders = [executable, executable?.resolvingSymlinksInPath()].compactMap(\.self).map {

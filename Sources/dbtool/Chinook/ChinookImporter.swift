@@ -1,8 +1,8 @@
-// Brings the Chinook library into a store, through nothing but the public object API.
+// Imports the Chinook library into a store, using only the public object API.
 //
 // Invariants
-//   1. Rows go in table by table and row by row, always in the same order: after any commit the store holds exactly
-//      the first n rows, and n is what `didCommit` was told.
+//   1. Rows are imported table by table and row by row, always in the same order: after any commit the store holds
+//      exactly the first n rows, and n is the argument of `didCommit`.
 //   2. Relationships are set on one side only; the context keeps the inverse.
 
 import Espalier
@@ -30,9 +30,9 @@ struct ChinookImporter {
     /// An importer into `context`.
     ///
     /// - Parameters:
-    ///   - commitInterval: how many rows go into one commit; `nil` = all.
-    ///   - didStep: told after each row how many there were.
-    ///   - didCommit: told after each commit how many rows are durable.
+    ///   - commitInterval: the number of rows per commit; `nil` = all.
+    ///   - didStep: called after each row with the number of rows so far.
+    ///   - didCommit: called after each commit with the number of durable rows.
     init(
         into context: ManagedObjectContext, path: String, commitInterval: Int?, didStep: @escaping (Int) -> Void,
         didCommit: @escaping (Int) throws(ToolError) -> Void
@@ -98,7 +98,7 @@ struct ChinookImporter {
             (employee.address, employee.city, employee.state) = (row.address.text, row.city.text, row.state.text)
             (employee.country, employee.postalCode) = (row.country.text, row.postalCode.text)
             (employee.phone, employee.fax, employee.email) = (row.phone.text, row.fax.text, row.email.text)
-            // Chinook lists everybody after the person they report to.
+            // Chinook lists every employee after the one to whom the employee reports.
             employee.manager = row.reportsTo.flatMap { employees[$0] }
             employees[row.employeeID] = employee
             try step()

@@ -1,7 +1,8 @@
-// Five questions to the imported library, as an application would ask them, each with its cost.
+// Five queries on the imported library, as an application would write them, each with its cost.
 //
 // Invariants
-//   1. Each question is asked in a context of its own, so that its rows and faults are all that it needed.
+//   1. Each query runs in a context of its own, so that the context's counters of rows and faults are those of the
+//      query.
 
 import Espalier
 import EspalierModel
@@ -13,14 +14,14 @@ struct ChinookAnswer {
     let title: String
     /// The answer.
     let table: TextTable
-    /// How long fetching and walking the objects took.
+    /// The time for fetching and walking the objects.
     let duration: Duration
-    /// Rows that came from the store.
+    /// The number of rows that the store returned.
     let rowCount: Int
-    /// How often a fault that fired made the store read.
+    /// The number of reads of the store that firing faults caused.
     let faultCount: Int
 
-    /// What the answer cost, in one line.
+    /// The cost of the answer, in one line.
     var costText: String {
         "\(DisplayText.time(duration)), \(DisplayText.grouped(rowCount)) rows, "
             + (faultCount == 1 ? "1 fault" : "\(DisplayText.grouped(faultCount)) faults")
@@ -36,11 +37,11 @@ struct ChinookAnswer {
     }
 }
 
-/// Asks the questions.
+/// Runs the queries.
 struct ChinookQueries {
     private let store: DemoStore
 
-    /// Questions to `store`.
+    /// Queries on `store`.
     init(_ store: DemoStore) { self.store = store }
 
     /// All answers, in order.
@@ -132,13 +133,13 @@ struct ChinookQueries {
         return table
     }
 
-    /// Minutes and seconds.
+    /// The duration of a track in minutes and seconds.
     private static func length(_ track: Track) -> String {
         let seconds = (track.milliseconds + 500) / 1000
         return "\(seconds / 60):" + (seconds % 60 < 10 ? "0" : "") + "\(seconds % 60)"
     }
 
-    /// With two digits behind the point.
+    /// An amount with two digits after the decimal point.
     private static func money(_ amount: Decimal) -> String {
         DisplayText.fixed(NSDecimalNumber(decimal: amount).doubleValue, digits: 2)
     }

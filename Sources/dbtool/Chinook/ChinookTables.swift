@@ -1,7 +1,7 @@
-// The Chinook library as its publisher made it: the rows of `ChinookData.json`.
+// The Chinook library as published: the rows of `ChinookData.json`.
 //
 // Invariants
-//   1. The file writes "" where Chinook's database has NULL; texts that may be missing are read as nil then.
+//   1. The file contains "" where Chinook's database has NULL; optional texts read that as nil.
 //   2. Points in time have no zone in the file and are read as UTC.
 
 import Foundation
@@ -58,10 +58,10 @@ struct ChinookTables: Decodable {
         ]
     }
 
-    /// The rows of all tables together: 15,607.
+    /// The number of rows in all tables: 15,607.
     var rowCount: Int { counts.reduce(0) { $0 + $1.rowCount } }
 
-    /// Reads the file that comes with dbtool.
+    /// Reads the data file of dbtool.
     static func load() throws(ToolError) -> ChinookTables {
         let file = try ChinookData.file(beside: Bundle.main.executableURL)
         do {
@@ -82,7 +82,7 @@ struct ChinookTables: Decodable {
     }
 }
 
-/// A column of Chinook under the name it has here: `AlbumId` is `albumID`.
+/// A column of Chinook under its name in this code: `AlbumId` is `albumID`.
 private struct ColumnName: CodingKey {
     let stringValue: String
     let intValue: Int? = nil

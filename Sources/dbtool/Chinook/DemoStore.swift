@@ -1,4 +1,4 @@
-// The store of the demo: made, recognised, counted, and never mistaken for somebody else's file.
+// The store of the demo: creates, recognizes and counts it, and never touches a file that is not a demo store.
 //
 // Invariants
 //   1. A file is removed only if it is a store that carries exactly the demo's model.
@@ -10,18 +10,18 @@ import Foundation
 
 /// An open demo store.
 struct DemoStore {
-    /// What to do with the file at a path.
+    /// The action for the file at a path.
     struct Plan {
         /// Whether the library is to be imported.
         let imports: Bool
-        /// What was found and what is done, for people.
+        /// The finding and the action, for people.
         let text: String
-        /// What is done, for programs.
+        /// The action, for programs.
         let word: String
     }
 
     private let container: PersistentContainer
-    /// The path as it was given.
+    /// The path as given on the command line.
     let path: String
 
     /// The classes of the library.
@@ -41,13 +41,13 @@ struct DemoStore {
         }
     }
 
-    /// A fresh context on the store.
+    /// Makes a new context on the store.
     func makeContext() -> ManagedObjectContext { ManagedObjectContext(container.persistentStoreCoordinator) }
 
-    /// Ends the store.
+    /// Closes the store.
     func close() throws(ToolError) { try naming(path) { () throws(ContextError) in try container.close() } }
 
-    /// Looks at what is at `path`.
+    /// Examines the file at `path` and decides what to do with it.
     ///
     /// - Throws: `ToolError.refused` if it is not a demo store.
     static func plan(_ path: String, _ tables: ChinookTables, isReplacing: Bool) throws(ToolError) -> Plan {
@@ -66,12 +66,12 @@ struct DemoStore {
             imports: false, text: "\(found): using it as it is (--replace imports it again).\n", word: "reused")
     }
 
-    /// Removes the store at `path` with its log, if there is one; `plan` has made sure that it is a demo store.
+    /// Removes the store at `path` and its log, if the store exists; `plan` has checked that it is a demo store.
     ///
     /// - Throws: `ToolError.context` with `storeBusy` if another process has it open.
     static func remove(_ path: String) throws(ToolError) {
         guard FileManager.default.fileExists(atPath: path) else { return }
-        // Whoever can open it for writing is alone with it.
+        // No other process has the store open if it can be opened for writing.
         try open(path).close()
         try naming(path) { () throws(StorageError) in
             let store = try PosixFileSystem.shared.entry(at: path)
@@ -80,9 +80,9 @@ struct DemoStore {
         }
     }
 
-    /// How many of the library's rows the store at `path` holds: objects, and links between playlists and tracks.
+    /// The number of the library's rows in the store at `path`: objects, and links between playlists and tracks.
     ///
-    /// Opens it for reading only, with the model that it carries, and refuses it unless that is the demo's.
+    /// Opens the store read-only with its own model, and refuses it unless that model is the demo's.
     private static func rowCount(of path: String) throws(ToolError) -> Int {
         let store: OpenStore
         do throws(ToolError) {

@@ -1,4 +1,4 @@
-// The music half of the Chinook library as typed classes: artists, albums, tracks and what orders them.
+// The music half of the Chinook library as typed classes: artists, albums, tracks and their groupings.
 //
 // Chinook's table PlaylistTrack has no class: it is the many-to-many relationship between `Playlist` and `Track`.
 
@@ -6,7 +6,7 @@ import Espalier
 import EspalierModel
 import Foundation
 
-/// Somebody who made albums; 71 artists of the library have none.
+/// An artist; 71 artists of the library have no album.
 @Entity final class Artist: ManagedObject {
     @Attribute(.unique) var artistID: Int
     @Attribute(.indexed) var name: String?
@@ -21,7 +21,7 @@ import Foundation
     var tracks: ToMany<Track>
 }
 
-/// A piece of music or film: what is sold.
+/// A piece of music or film, which is the unit of sale.
 @Entity final class Track: ManagedObject {
     @Attribute(.unique) var trackID: Int
     @Attribute(.indexed) var name: String
@@ -50,7 +50,7 @@ import Foundation
     @Relationship(deleteRule: .deny) var tracks: ToMany<Track>
 }
 
-/// A choice of tracks; a track may be in many.
+/// A selection of tracks; a track may be in many.
 @Entity final class Playlist: ManagedObject {
     @Attribute(.unique) var playlistID: Int
     var name: String?

@@ -1,13 +1,13 @@
 // The sales half of the Chinook library as typed classes: people, invoices and their lines.
 //
-// Chinook has no table of persons: `Person` holds what its tables Employee and Customer share, so the model has one
-// more entity than Chinook has tables of things, and the same rows.
+// Chinook has no table of persons. `Person` holds the common columns of its tables Employee and Customer, so the model
+// has one entity more than Chinook has tables with a class, and the same rows.
 
 import Espalier
 import EspalierModel
 import Foundation
 
-/// What employees and customers have in common.
+/// The common attributes of employees and customers.
 @Entity(isAbstract: true) class Person: ManagedObject {
     var firstName: String
     @Attribute(.indexed) var lastName: String
@@ -21,7 +21,7 @@ import Foundation
     var email: String?
 }
 
-/// Somebody who works for the shop: a tree, by who reports to whom.
+/// An employee of the shop; `manager` and `reports` form a tree.
 @Entity final class Employee: Person {
     @Attribute(.unique) var employeeID: Int
     var title: String?
@@ -32,7 +32,7 @@ import Foundation
     var customers: ToMany<Customer>
 }
 
-/// Somebody who buys.
+/// A customer of the shop.
 @Entity final class Customer: Person {
     @Attribute(.unique) var customerID: Int
     var company: String?
@@ -40,7 +40,7 @@ import Foundation
     @Relationship(deleteRule: .deny) var invoices: ToMany<Invoice>
 }
 
-/// What a customer bought at one time.
+/// The purchase of one customer at one time.
 @Entity final class Invoice: ManagedObject {
     @Attribute(.unique) var invoiceID: Int
     @Attribute(.indexed) var invoiceDate: Date

@@ -1,8 +1,8 @@
-// Reads what stands behind a verb: positional arguments and options, each checked against the verb's usage.
+// Parses the words after a verb: positional arguments and options, each checked against the verb's usage.
 //
 // Invariants
-//   1. Parsing succeeds only if every word was understood; nothing is ignored.
-//   2. Options may stand anywhere; `--name value` and `--name=value` mean the same; after `--` all is positional.
+//   1. Parsing succeeds only if every word was understood; no word is ignored.
+//   2. Options may be anywhere; `--name value` and `--name=value` are equal; after `--` all words are positional.
 
 /// The checked arguments of a verb.
 struct Arguments: Sendable {
@@ -30,16 +30,16 @@ struct Arguments: Sendable {
     var wantsJSON: Bool { flag(Usage.Option.json.name) }
 }
 
-/// Reads the words behind a verb.
+/// Parses the words after a verb.
 struct ArgumentParser {
     private let usage: Usage
 
     /// A parser for one verb.
     init(_ usage: Usage) { self.usage = usage }
 
-    /// Reads `words`.
+    /// Parses `words`.
     ///
-    /// - Throws: `ToolError.usage` for the first word that does not fit, or for a required one that is missing.
+    /// - Throws: `ToolError.usage` for the first word that does not fit, or for a required argument that is missing.
     func parse(_ words: [String]) throws(ToolError) -> Arguments {
         var arguments = Arguments()
         var positional: [String] = []

@@ -1,10 +1,10 @@
-// How a run ends, as scripts see it.
+// The exit codes of the tool.
 
-/// How a run ended, as scripts see it.
+/// The outcome of a run, for scripts.
 ///
 /// These numbers are an interface: never renumber.
 enum ExitCode: Int32, Sendable, CaseIterable {
-    /// All went well.
+    /// The run succeeded.
     case ok = 0
     /// Damage or a difference was found.
     case difference = 1
@@ -15,7 +15,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     /// Another process holds the file.
     case locked = 4
 
-    /// What the code means, for `dbtool help`.
+    /// The meaning of the code, for `dbtool help`.
     var meaning: String {
         switch self {
         case .ok: "all went well"

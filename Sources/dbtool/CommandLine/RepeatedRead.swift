@@ -1,7 +1,7 @@
-// Reading a store that another process overwrites meanwhile: the read is repeated from the start.
+// Repeats a read from the start if another process has overwritten the store meanwhile.
 //
 // Invariants
-//   1. A read that is repeated has printed nothing.
+//   1. A read has printed nothing when it is repeated.
 //   2. A read that fails in every attempt ends with the exit code of a store that another process holds. It never ends
 //      with the exit code of damage.
 
@@ -20,10 +20,10 @@ extension ToolError {
     }
 }
 
-/// How often a store that another process changes is read.
+/// The number of attempts to read a store that another process changes.
 let readAttemptMax = 5
 
-/// Runs `body`, which reads a store and prints nothing, again as long as another process overwrites what it reads.
+/// Runs `body`, which reads a store and prints nothing, and repeats it while another process overwrites what it reads.
 ///
 /// - Throws: what `body` throws; after `readAttemptMax` attempts also the error that another process caused.
 func repeatingRead<R>(_ body: () throws(ToolError) -> R) throws(ToolError) -> R {

@@ -1,10 +1,10 @@
-// "Did you mean …?": the nearest of the words that would have been right.
+// "Did you mean …?": the valid word nearest to an invalid one.
 
 import EspalierModel
 
-/// Finds the word somebody probably meant.
+/// Finds the word that the user probably meant.
 enum Suggestion {
-    /// The candidate that `word` is a near miss of, else the first one that it begins.
+    /// The candidate nearest to `word`, if one is near; otherwise the first candidate that begins with `word`.
     static func closest(to word: String, among candidates: [String]) -> String? {
         if let nearest = NameSuggestion.nearest(to: word, among: candidates) { return nearest }
         let beginning = word.lowercased()

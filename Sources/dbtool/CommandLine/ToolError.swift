@@ -1,4 +1,4 @@
-// Every way a run can fail, with its message and its exit code; `DBTool.run` is the only place that shows one.
+// Every failure of a run, with its message and its exit code; only `DBTool.run` prints one.
 
 import Espalier
 import EspalierEngine
@@ -7,11 +7,11 @@ import EspalierStore
 
 /// A command line that cannot be understood.
 struct UsageError: Error, Equatable, CustomStringConvertible {
-    /// What is wrong.
+    /// The error.
     let message: String
-    /// What was probably meant.
+    /// The word that the user probably meant.
     var suggestion: String?
-    /// What would be right; further lines.
+    /// The correct usage, on further lines.
     var hint: String?
 
     var description: String {
@@ -22,11 +22,11 @@ struct UsageError: Error, Equatable, CustomStringConvertible {
 
 /// A name that a store's model does not have.
 struct UnknownName: Error, Equatable, CustomStringConvertible {
-    /// What the name was to name, such as `entity` or `property of Track`.
+    /// The kind of thing that the name denotes, such as `entity` or `property of Track`.
     let kind: String
     /// The name.
     let name: String
-    /// The names there are.
+    /// The valid names.
     let candidates: [String]
 
     var description: String {
@@ -38,7 +38,7 @@ struct UnknownName: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 enum ToolError: Error, CustomStringConvertible {
     /// The command line is wrong.
     case usage(UsageError)
@@ -46,15 +46,15 @@ enum ToolError: Error, CustomStringConvertible {
     case unknownName(UnknownName)
     /// The engine could not open or read the file.
     case storage(StorageError, path: String)
-    /// An object store could not do its part.
+    /// An object store has failed.
     case store(StoreError, path: String)
-    /// A context could not do its part.
+    /// A context has failed.
     case context(ContextError, path: String)
     /// A predicate or sort key cannot be read, or does not fit its entity.
     case predicate(FetchPredicateError)
-    /// The tool will not do this to the file; the reason says what to do instead.
+    /// The tool refuses to do this to the file; the reason says what to do instead.
     case refused(path: String, reason: String)
-    /// A file that is no store could not be read or written.
+    /// A file that is not a store could not be read or written.
     case file(path: String, reason: String)
 
     var description: String {
@@ -72,12 +72,12 @@ enum ToolError: Error, CustomStringConvertible {
         }
     }
 
-    /// `text` behind the path, which it may begin with already.
+    /// `text` after the path, unless it already begins with the path.
     private static func naming(_ path: String, _ text: String) -> String {
         text.hasPrefix("\(path): ") ? text : "\(path): \(text)"
     }
 
-    /// What the process ends with.
+    /// The exit code of the process.
     var exitCode: ExitCode {
         switch self {
         case .usage, .unknownName, .predicate, .refused: .usage
@@ -143,19 +143,19 @@ extension ToolError {
     }
 }
 
-/// Runs `body`, naming `path` in what it throws.
+/// Runs `body` and adds `path` to an error that it throws.
 func naming<R: ~Copyable>(
     _ path: String, _ body: () throws(StorageError) -> R
 ) throws(ToolError) -> R {
     do throws(StorageError) { return try body() } catch { throw .storage(error, path: path) }
 }
 
-/// Runs `body`, naming `path` in what it throws.
+/// Runs `body` and adds `path` to an error that it throws.
 func naming<R>(_ path: String, _ body: () throws(StoreError) -> R) throws(ToolError) -> R {
     do throws(StoreError) { return try body() } catch { throw .store(error, path: path) }
 }
 
-/// Runs `body`, naming `path` in what it throws.
+/// Runs `body` and adds `path` to an error that it throws.
 func naming<R>(_ path: String, _ body: () throws(ContextError) -> R) throws(ToolError) -> R {
     do throws(ContextError) { return try body() } catch { throw .context(error, path: path) }
 }

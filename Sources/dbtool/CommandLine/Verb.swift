@@ -1,24 +1,24 @@
-// What a verb of the tool is: a name, what may follow it, and what it does.
+// The parts of a verb of the tool: its usage and its action.
 
 /// A verb: one per file under `Verbs/`.
 protocol Verb: Sendable {
     /// Name, parameters, options and examples.
     static var usage: Usage { get }
-    /// Does the work.
+    /// Runs the verb.
     ///
-    /// - Returns: `.ok`, or `.difference` if what was asked for found damage.
+    /// - Returns: `.ok`, or `.difference` if the verb found damage or a difference.
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode
 }
 
-/// What may stand behind a verb, for the parser and for the help text alike.
+/// The arguments of a verb, for both the parser and the help text.
 struct Usage: Sendable {
     /// A positional argument.
     struct Parameter: Sendable {
         /// The placeholder, in capitals.
         let name: String
-        /// What to write there.
+        /// The meaning of the argument.
         let summary: String
-        /// Whether it must be given; optional ones come last.
+        /// Whether it must be given; optional parameters are last.
         let isRequired: Bool
 
         /// A positional argument that must be given.
@@ -34,9 +34,9 @@ struct Usage: Sendable {
 
     /// A named argument.
     struct Option: Sendable {
-        /// What follows the name.
+        /// The value after the name.
         enum Value: Sendable {
-            /// Nothing: the option is there or not.
+            /// No value: the option is a flag.
             case none
             /// A whole number within a range.
             case integer(ClosedRange<Int>)
@@ -47,9 +47,9 @@ struct Usage: Sendable {
         let name: String
         /// The placeholder of the value.
         let placeholder: String
-        /// What follows the name.
+        /// The value after the name.
         let value: Value
-        /// What it does.
+        /// The effect of the option.
         let summary: String
 
         /// An option without a value.
@@ -76,28 +76,28 @@ struct Usage: Sendable {
         var synopsis: String { placeholder.isEmpty ? name : "\(name) \(placeholder)" }
     }
 
-    /// A command line to try.
+    /// An example of a command line.
     struct Example: Sendable {
         /// The whole command.
         let command: String
-        /// What it shows.
+        /// The result of the command.
         let meaning: String
     }
 
-    /// The verb.
+    /// The name of the verb.
     let name: String
-    /// One line.
+    /// The purpose, in one line.
     let summary: String
     /// The positional arguments in order.
     var parameters: [Parameter] = []
     /// The named arguments.
     var options: [Option] = []
-    /// What one must know beyond the summary; lines of at most 100 columns.
+    /// Facts beyond the summary; lines of at most 100 columns.
     var discussion = ""
-    /// At least one.
+    /// The examples, at least one.
     let examples: [Example]
 
-    /// `dbtool verb FILE [OTHER] [--option N]`; `[OPTIONS]` stands for more than three options.
+    /// `dbtool verb FILE [OTHER] [--option N]`; `[OPTIONS]` replaces more than three options.
     var synopsis: String {
         let positional = parameters.map { $0.isRequired ? $0.name : "[\($0.name)]" }
         let named = options.count > 3 ? ["[OPTIONS]"] : options.map { "[\($0.synopsis)]" }

@@ -1,14 +1,14 @@
-// A model for the verbs that compare and migrate: that of a model file, or of a store.
+// A model for the verbs that compare and migrate, read from a model file or a store.
 
 import EspalierModel
 
-/// A model by the path it was read from.
+/// A model and the path from which it was read.
 struct ModelSource {
-    /// The path as it was given.
+    /// The path as given on the command line.
     let path: String
     let model: ManagedObjectModel
 
-    /// Reads the model; what a model file asks for and no model does is told on standard error.
+    /// Reads the model; reports unsupported features of a model file on standard error.
     init(_ path: String, _ console: Console) throws(ToolError) {
         let source = try SchemaSource(path)
         for omission in source.omissions { console.errors.write("note: \(path): \(omission)\n") }

@@ -1,4 +1,4 @@
-// An object store that a verb has opened: reading only, with the model that the file carries.
+// An object store that a verb has opened read-only, with the model in its file.
 
 import EspalierEngine
 import EspalierModel
@@ -6,13 +6,13 @@ import EspalierStore
 
 /// A store opened by path; every failure names the path.
 struct OpenStore {
-    /// The path as it was given.
+    /// The path as given on the command line.
     let path: String
     private let store: any PersistentStore
 
-    /// Opens the store at `path` with its own model, never writing to it.
+    /// Opens the store at `path` read-only, with its own model.
     ///
-    /// Everything that is read through it is one view, also if another process writes the store meanwhile.
+    /// All reads see one moment of the store, even if another process writes it meanwhile.
     init(_ path: String) throws(ToolError) {
         self.path = path
         var options = DatabaseOptions()
@@ -33,7 +33,7 @@ struct OpenStore {
         throw .unknownName(UnknownName(kind: "entity", name: name, candidates: model.entities.map(\.name)))
     }
 
-    /// How many rows are of exactly this entity.
+    /// The number of rows of exactly this entity.
     func rowCount(of entity: Entity) throws(ToolError) -> Int {
         try count(StoreFetch(entity: entity, includesSubentities: false))
     }
@@ -45,7 +45,7 @@ struct OpenStore {
         }
     }
 
-    /// The rows with these IDs; rows that have gone meanwhile are left out.
+    /// The rows with these IDs; deleted rows are left out.
     func rows(_ ids: [ObjectID]) throws(ToolError) -> [ObjectSnapshot] {
         try naming(path) { () throws(StoreError) in try store.snapshots(of: ids).compactMap(\.self) }
     }
@@ -55,12 +55,12 @@ struct OpenStore {
         try naming(path) { () throws(StoreError) in try store.fetch(request) }
     }
 
-    /// How many rows match.
+    /// The number of matching rows.
     func count(_ request: StoreFetch) throws(ToolError) -> Int {
         try naming(path) { () throws(StoreError) in try store.count(request) }
     }
 
-    /// How the store would find the rows.
+    /// The steps in which the store would find the rows.
     func explain(_ request: StoreFetch) throws(ToolError) -> [String] {
         try naming(path) { () throws(StoreError) in try store.explain(request) }
     }
@@ -70,6 +70,6 @@ struct OpenStore {
         try naming(path) { () throws(StoreError) in try store.destinations(of: relationship, for: owners) }
     }
 
-    /// Ends the store.
+    /// Closes the store.
     func close() throws(ToolError) { try naming(path) { () throws(StoreError) in try store.close() } }
 }

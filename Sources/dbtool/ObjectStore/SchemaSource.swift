@@ -1,4 +1,4 @@
-// What `schema` looks into: a store, which carries its model and rows, or a model file.
+// The input of `schema`: a store, which contains its model and rows, or a model file.
 
 import EspalierModel
 import EspalierModelFile
@@ -6,14 +6,14 @@ import Foundation
 
 /// A model, and the rows of its entities if it is the model of a store.
 struct SchemaSource {
-    /// The path as it was given.
+    /// The path as given on the command line.
     let path: String
     let model: ManagedObjectModel
-    /// What a model file asks for and no model does, a sentence for each.
+    /// The unsupported features of a model file, one sentence each.
     let omissions: [String]
     private let store: OpenStore?
 
-    /// Reads the model file or opens the store at `path`: the ending tells which it is.
+    /// Reads the model file or opens the store at `path`; the file extension tells which of them it is.
     init(_ path: String) throws(ToolError) {
         self.path = path
         let url = URL(filePath: path)
@@ -38,12 +38,12 @@ struct SchemaSource {
         throw .unknownName(UnknownName(kind: "entity", name: name, candidates: model.entities.map(\.name)))
     }
 
-    /// How many rows are of exactly this entity; `nil` in a model file.
+    /// The number of rows of exactly this entity; `nil` for a model file.
     func rowCount(of entity: Entity) throws(ToolError) -> Int? {
         guard let store else { return nil }
         return try store.rowCount(of: entity)
     }
 
-    /// Ends the store.
+    /// Closes the store, if there is one.
     func close() throws(ToolError) { try store?.close() }
 }

@@ -1,10 +1,10 @@
-// How attribute values and objects are shown: for people in tables, for programs as JSON.
+// The output of attribute values and objects: in tables for people, as JSON for programs.
 
 import EspalierModel
 import Foundation
 
 extension AttributeValue {
-    /// The value in a table; nothing for no value.
+    /// The value in a table; empty for null.
     var cellText: String {
         switch self {
         case .null: ""
@@ -47,12 +47,12 @@ extension AttributeValue {
 }
 
 extension ObjectID {
-    /// The row within its store: `Track/42`.
+    /// The row's name within its store: `Track/42`.
     var shortText: String { "\(entityName)/\(key)" }
 }
 
 extension AttributeType {
-    /// Whether values stand to the right in tables.
+    /// Whether tables align the values to the right.
     var isNumber: Bool {
         switch self {
         case .integer16, .integer32, .integer64, .decimal, .double, .float: true

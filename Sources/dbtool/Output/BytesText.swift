@@ -1,8 +1,8 @@
-// How bytes are shown: as text where they are text, as hexadecimal digits where they are not, as a dump.
+// The output of bytes: as text if they are text, otherwise as hexadecimal digits, or as a dump.
 
 /// Bytes for people.
 enum BytesText {
-    /// `"text"` if all bytes are printable UTF-8, else hexadecimal digits; at most `byteCountMax` bytes are shown.
+    /// `"text"` if all bytes are printable UTF-8, otherwise hexadecimal digits; shows at most `byteCountMax` bytes.
     static func short(_ bytes: [UInt8], byteCountMax: Int = 32) -> String {
         let shown = bytes.prefix(byteCountMax)
         let rest = bytes.count > shown.count ? "… (\(DisplayText.grouped(bytes.count)) bytes)" : ""
@@ -25,7 +25,7 @@ enum BytesText {
         return isPlain ? text : nil
     }
 
-    /// Two digits for each byte.
+    /// Two hexadecimal digits for each byte.
     static func hex(_ bytes: some Sequence<UInt8>) -> String {
         var text = ""
         for byte in bytes {
@@ -35,7 +35,7 @@ enum BytesText {
         return text
     }
 
-    /// `number` with as many hexadecimal digits as its type has.
+    /// `number` with all hexadecimal digits of its type.
     static func hex(_ number: some FixedWidthInteger) -> String {
         let digits = String(number, radix: 16)
         return "0x" + String(repeating: "0", count: max(0, type(of: number).bitWidth / 4 - digits.count)) + digits
@@ -43,7 +43,7 @@ enum BytesText {
 
     /// Lines of 16 bytes: offset, hexadecimal digits, ASCII.
     ///
-    /// A run of lines like the one before is shown as `*`.
+    /// A run of lines equal to the one before is shown as `*`.
     static func dump(_ bytes: [UInt8]) -> String {
         var text = ""
         var last: ArraySlice<UInt8>?

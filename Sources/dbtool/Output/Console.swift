@@ -1,20 +1,20 @@
-// Where text goes: two sinks that are files in the tool and strings in tests.
+// The two sinks of text, which are files in the tool and strings in tests.
 
 import Foundation
 
-/// Something that takes text.
+/// A receiver of text.
 protocol TextSink: AnyObject {
     /// Appends text.
     func write(_ text: String)
-    /// Hands on what is buffered.
+    /// Writes out the buffered text.
     func flush()
-    /// Whether a person is looking.
+    /// Whether the sink is a terminal.
     var isTerminal: Bool { get }
-    /// Why text was lost, if some was.
+    /// The reason why text was lost; `nil` if none was.
     var failure: String? { get }
 }
 
-/// The two places a run writes to.
+/// The two sinks of a run.
 struct Console {
     /// Results.
     let output: any TextSink
@@ -61,9 +61,9 @@ final class FileSink: TextSink {
     }
 }
 
-/// A sink that keeps the text, for tests.
+/// A sink that stores the text, for tests.
 final class StringSink: TextSink {
-    /// All that was written.
+    /// All text that was written.
     private(set) var text = ""
     let isTerminal: Bool
     let failure: String? = nil

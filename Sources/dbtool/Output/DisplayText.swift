@@ -1,11 +1,11 @@
-// How many terminal columns a text takes, and how numbers are written for people.
+// The width of texts in terminal columns, and the notation of numbers for people.
 
-/// Text as a terminal shows it.
+/// Text in the form that a terminal shows.
 enum DisplayText {
     /// The number of terminal columns of `text`.
     ///
-    /// Wide are East Asian ideographs, syllables and full-width forms, and emoji; a grapheme is as wide as its first
-    /// scalar that is not a combining mark. Follows the ranges of Unicode's EastAsianWidth (W and F), simplified.
+    /// East Asian ideographs, syllables and full-width forms, and emoji are wide (2 columns). The first scalar of a
+    /// grapheme determines its width. Follows the ranges of Unicode's EastAsianWidth (W and F), simplified.
     static func width(of text: String) -> Int {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
         return text.reduce(0) { $0 + width(of: $1) }
@@ -26,7 +26,7 @@ enum DisplayText {
         0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD,
     ]
 
-    /// `text` with control characters written as escapes, so that it stays on its line and cannot steer a terminal.
+    /// `text` with control characters as escapes, so that it stays on its line and cannot control a terminal.
     static func visible(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isControl) else { return text }
         var result = ""
@@ -82,7 +82,7 @@ enum DisplayText {
         return unit == 0 ? "\(grouped(count)) bytes" : "\(fixed(value, digits: 1)) \(units[unit])"
     }
 
-    /// A time: `812 µs`, `12.3 ms`, `2.41 s`.
+    /// A duration: `812 µs`, `12.3 ms`, `2.41 s`.
     static func time(_ duration: Duration) -> String {
         let seconds = Double(duration.components.seconds) + Double(duration.components.attoseconds) * 1e-18
         if seconds < 1e-3 { return "\(fixed(seconds * 1e6, digits: 0)) µs" }
@@ -90,7 +90,7 @@ enum DisplayText {
         return "\(fixed(seconds, digits: 2)) s"
     }
 
-    /// `value` with exactly `digits` digits behind the point.
+    /// `value` with exactly `digits` digits after the decimal point.
     static func fixed(_ value: Double, digits: Int) -> String {
         var scale = 1.0
         for _ in 0..<digits { scale *= 10 }

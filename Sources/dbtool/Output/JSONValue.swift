@@ -1,7 +1,7 @@
-// JSON for programs (RFC 8259): the same input gives the same bytes, on every machine and in every version.
+// JSON for programs (RFC 8259): the same input yields the same bytes, on every machine and in every version.
 //
 // Invariants
-//   1. Members of an object stand in the order they were given in; nobody sorts or hashes them.
+//   1. Members of an object are in the order in which they were given; they are neither sorted nor hashed.
 //   2. Output is valid UTF-8 JSON: no NaN, no infinity (they become null), control characters escaped.
 
 /// A JSON value.
@@ -11,7 +11,7 @@ enum JSONValue: Sendable {
     case integer(Int64)
     case unsigned(UInt64)
     case number(Double)
-    /// A number that is written already, in JSON's own form.
+    /// A number that is already in JSON's notation.
     case digits(String)
     case string(String)
     case array([JSONValue])
@@ -25,7 +25,7 @@ enum JSONValue: Sendable {
     /// The text, or null.
     static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
 
-    /// The value on one line, without blanks.
+    /// The value on one line, without spaces.
     var compact: String {
         var text = ""
         write(to: &text)
@@ -84,7 +84,7 @@ enum JSONValue: Sendable {
 }
 
 extension JSONValue: ExpressibleByDictionaryLiteral {
-    /// An object whose members stand in the order of the literal.
+    /// An object with its members in the order of the literal.
     init(dictionaryLiteral members: (String, JSONValue)...) {
         self = .object(members.map { (name: $0.0, value: $0.1) })
     }

@@ -1,4 +1,4 @@
-// How far a long task is: one line on standard error that overwrites itself, and only where a person looks.
+// The progress of a long task: one line on standard error that overwrites itself, only on a terminal.
 
 /// A line of progress.
 struct Progress {
@@ -9,7 +9,7 @@ struct Progress {
     /// Progress on the console's error sink; silent unless that is a terminal.
     init(_ console: Console) { sink = console.errors.isTerminal ? console.errors : nil }
 
-    /// Shows `done` of `total` things; at most ten times a second, so that calling it often costs little.
+    /// Shows `done` of `total` units, at most ten times a second, so that frequent calls cost little.
     mutating func show(_ label: String, _ done: some BinaryInteger, of total: some BinaryInteger) {
         guard let sink else { return }
         let now = clock.now
@@ -21,7 +21,7 @@ struct Progress {
             "\r\u{1B}[K\(label): \(DisplayText.grouped(done)) of \(DisplayText.grouped(total)) (\(percent) %)")
     }
 
-    /// Removes the line.
+    /// Erases the line.
     mutating func finish() {
         guard let sink, lastUpdate != nil else { return }
         sink.write("\r\u{1B}[K")

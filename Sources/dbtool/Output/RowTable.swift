@@ -1,9 +1,9 @@
-// How rows are shown: a table with a column for each attribute and each to-one relationship, or JSON objects.
+// The output of rows: a table with a column for each attribute and each to-one relationship, or JSON objects.
 
 import EspalierModel
 import EspalierStore
 
-/// Shows rows of one entity.
+/// A table of the rows of one entity.
 struct RowTable {
     private let entity: Entity
     private var table: TextTable
@@ -28,7 +28,7 @@ struct RowTable {
         table.append([row.id.shortText] + values + destinations)
     }
 
-    /// The lines.
+    /// The lines of the table.
     func rendered() -> String { table.rendered() }
 }
 
@@ -37,7 +37,7 @@ extension ObjectSnapshot {
     ///
     /// - Parameters:
     ///   - entity: the row's own entity.
-    ///   - links: the destinations of to-many relationships that are to be shown, by name.
+    ///   - links: the destinations of the to-many relationships to show, by name.
     func json(of entity: Entity, links: [(name: String, destinations: [ObjectID])] = []) -> JSONValue {
         let attributes = entity.attributes.filter { !$0.isTransient }.map {
             (name: $0.name, value: value(at: $0.slot).json)

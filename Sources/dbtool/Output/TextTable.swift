@@ -1,10 +1,10 @@
-// Tables for people: columns as wide as their widest cell, numbers to the right, text to the left.
+// Tables for people: columns as wide as their widest cell, numbers aligned right, text aligned left.
 //
 // Invariants
-//   1. A cell never breaks its line: control characters are shown as escapes, what is too long is cut with "…".
-//   2. No line ends in a blank.
+//   1. A cell never breaks its line: control characters are escaped, and a long text is cut with "…".
+//   2. No line ends in a space.
 
-/// A table that is filled row by row and printed as a whole.
+/// A table that is filled row by row and rendered as a whole.
 struct TextTable {
     /// A column.
     struct Column: Sendable {
@@ -34,7 +34,7 @@ struct TextTable {
         self.hasHeader = hasHeader
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     var isEmpty: Bool { rows.isEmpty }
 
     /// Adds a row: one cell for each column.
@@ -43,7 +43,7 @@ struct TextTable {
         rows.append(zip(cells, columns).map { DisplayText.cut(DisplayText.visible($0), to: $1.widthMax) })
     }
 
-    /// The lines, each with its newline.
+    /// All lines, each with its newline.
     func rendered() -> String {
         let header = columns.map(\.title)
         var widths = [Int](repeating: 0, count: columns.count)

@@ -1,4 +1,4 @@
-// How trees are shown, the same in every verb.
+// The output of trees, which all verbs share.
 
 import EspalierEngine
 
@@ -30,7 +30,7 @@ enum TreeTable {
         ]
     }
 
-    /// What the keys are, in one word.
+    /// The kind of keys, in one word.
     static func keyText(_ kind: KeyKind) -> String {
         switch kind {
         case .integer: "integer"

@@ -1,4 +1,4 @@
-// A file as bytes at offsets, opened for reading only: what page images and the audit look at.
+// A file as bytes at offsets, opened read-only: the input of page images and of the audit.
 
 import EspalierAudit
 import EspalierEngine
@@ -6,14 +6,14 @@ import Foundation
 
 /// The bytes of a file.
 final class FileBytes {
-    /// The path as it was given.
+    /// The path as given on the command line.
     let path: String
     private let entry: DirectoryEntry
     private let file: any StorageFile
 
-    /// Opens the file that `path` leads to, symbolic links followed.
+    /// Opens the file at `path`, and follows symbolic links.
     ///
-    /// - Throws: `ToolError.storage` if it is missing, empty or no regular file.
+    /// - Throws: `ToolError.storage` if it is missing, empty or not a regular file.
     convenience init(path: String) throws(ToolError) {
         let entry = try naming(path) { () throws(StorageError) in try PosixFileSystem.shared.entry(at: path) }
         let file = try naming(path) { () throws(StorageError) in try entry.open(role: .store, mode: .readOnly) }
@@ -25,9 +25,9 @@ final class FileBytes {
         (self.file, self.entry, self.path) = (file, entry, path)
     }
 
-    /// The log beside the file, and not beside a link that led to it; `nil` if there is none.
+    /// The log next to the file itself, not next to a symbolic link to it; `nil` if there is none.
     ///
-    /// An empty log is one that a crash left behind.
+    /// A crash can leave an empty log.
     func log() throws(ToolError) -> FileBytes? {
         let log = try naming(path) { () throws(StorageError) in
             try entry.log.openIfPresent(role: .log, mode: .readOnly)
@@ -35,22 +35,22 @@ final class FileBytes {
         return log.map { FileBytes($0, entry.log, path: path + "-wal") }
     }
 
-    /// Whether there is a log beside the file.
+    /// Whether there is a log next to the file.
     func hasLog() throws(ToolError) -> Bool {
         try naming(path) { () throws(StorageError) in try entry.log.identity(role: .log) != nil }
     }
 
-    /// How many bytes the file has now.
+    /// The current size of the file in bytes.
     func count() throws(ToolError) -> UInt64 {
         try naming(path) { () throws(StorageError) in try file.size() }
     }
 
-    /// The first offset from `offset` on that lies in no hole of the file; its size if there is none.
+    /// The first offset at or after `offset` that is not in a hole of the file; its size if there is none.
     func nextData(from offset: UInt64) throws(ToolError) -> UInt64 {
         try naming(path) { () throws(StorageError) in try file.nextData(from: offset) }
     }
 
-    /// Up to `count` bytes from `offset` on.
+    /// Up to `count` bytes at `offset`.
     func bytes(from offset: UInt64, count: Int) throws(ToolError) -> [UInt8] {
         try naming(path) { () throws(StorageError) in
             let scratch = ScratchBytes(byteCount: count)
@@ -70,9 +70,9 @@ extension FileBytes: ByteSource {
     }
 }
 
-/// What Foundation says of a failed file operation, in one sentence.
+/// Foundation's reason for a failed file operation, in one sentence.
 enum FileFailure {
-    /// The operating system's words where there are some.
+    /// The operating system's message if there is one, otherwise Foundation's.
     static func reason(_ error: any Error) -> String {
         let cocoa = error as NSError
         guard let system = cocoa.userInfo[NSUnderlyingErrorKey] as? NSError, system.domain == NSPOSIXErrorDomain else {

@@ -1,8 +1,8 @@
-// The engine's database behind a file that a verb reads.
+// Opens the engine's database of a file that a verb reads.
 
 import EspalierEngine
 
-/// Opens the store at `path` without ever writing to it.
+/// Opens the store at `path` read-only.
 func openForReading(_ path: String) throws(ToolError) -> Database {
     var options = DatabaseOptions()
     options.access = .readOnly

@@ -1,16 +1,16 @@
-// Page 0 as bytes: the superblock, its copy and the checkpoint slots, and everything that is wrong with them.
+// Page 0 as bytes: the superblock, its copy and the checkpoint slots, with all problems in them.
 //
 // Invariants
-//   1. A page 0 that the engine has written has no problems, whatever moment a crash left it in.
+//   1. A page 0 that the engine has written has no problems, even after a crash at any moment.
 //   2. Any flipped bit in it is a problem, unless it is in the one slot that a crash may have torn.
 
 import EspalierEngine
 
 /// The first page of a store.
 struct Page0 {
-    /// Something that is wrong.
+    /// An error in page 0.
     struct Problem {
-        /// Where, and which rule of the format.
+        /// The place, and the broken rule of the format.
         let corruption: Corruption
         /// A complete sentence.
         let text: String
@@ -26,7 +26,7 @@ struct Page0 {
     let superblock: Superblock?
     /// The newest valid checkpoint slot; `nil` if none is valid.
     let newestSlot: CheckpointSlot?
-    /// What is wrong.
+    /// The errors in this page.
     private(set) var problems: [Problem] = []
 
     private let bytes: [UInt8]
@@ -34,9 +34,9 @@ struct Page0 {
     /// Reads the first bytes of a file.
     ///
     /// - Parameters:
-    ///   - bytes: as many as the largest page has, or all that the file has.
-    ///   - hasLog: whether there is a log beside the file, so that a slot may have been torn by a crash.
-    /// - Throws: why the file is no store, if neither superblock nor copy says that it is one.
+    ///   - bytes: as many bytes as the largest page has, or all bytes of a shorter file.
+    ///   - hasLog: whether there is a log next to the file, so that a crash may have torn a slot.
+    /// - Throws: the reason why the file is not a store, if neither the superblock nor its copy identifies it as one.
     init(_ bytes: [UInt8], hasLog: Bool) throws(StorageError) {
         self.bytes = bytes
         let copy = try? Self.superblock(in: bytes, at: SuperblockLayout.mirror)
@@ -66,8 +66,9 @@ struct Page0 {
         }
     }
 
-    /// A slot is valid, or is the one that was being written when the machine stopped: without a log nothing was being
-    /// written, except in a copy that was never opened for writing.
+    /// Adds the slots that are neither valid nor the one that was being written when the machine stopped.
+    ///
+    /// Without a log no slot was being written, except in a copy that was never opened for writing.
     private mutating func findSlotProblems(hasLog: Bool) {
         let count = SuperblockLayout.slots.count
         let next = newestSlot.map { Int(($0.sequence + 1) % UInt64(count)) }
@@ -96,7 +97,7 @@ struct Page0 {
 
     /// The checkpoint slot that begins at `offset`, if it is valid.
     func slot(at offset: Int) -> CheckpointSlot? {
-        // SAFETY: reading any initialised bytes is safe; only the span's element type is given up.
+        // SAFETY: reading any initialized bytes is safe; only the span's element type is lost.
         unsafe CheckpointSlot(decoding: bytes.span.bytes, at: offset)
     }
 
@@ -105,12 +106,12 @@ struct Page0 {
 
     private static func superblock(in bytes: [UInt8], at offset: Int) throws(StorageError) -> Superblock {
         let slice = [UInt8](bytes.dropFirst(offset))
-        // SAFETY: reading any initialised bytes is safe; only the span's element type is given up.
+        // SAFETY: reading any initialized bytes is safe; only the span's element type is lost.
         return try unsafe Superblock(decoding: slice.span.bytes)
     }
 
     private static func newestSlot(in bytes: [UInt8]) -> CheckpointSlot? {
-        // SAFETY: reading any initialised bytes is safe; only the span's element type is given up.
+        // SAFETY: reading any initialized bytes is safe; only the span's element type is lost.
         try? unsafe CheckpointSlot.newest(in: bytes.span.bytes)
     }
 }

@@ -1,41 +1,41 @@
 // The cells of a tree page as bytes: keys, values and children, decoded without trusting the page.
 //
 // Invariants
-//   1. Whatever the bytes are, decoding ends after at most as many cells as have room for their slots, and a cell that
-//      leaves the page is cut at its end and marked.
+//   1. For any bytes, decoding ends after at most as many cells as the page has room for slots. A cell that extends
+//      beyond the page is cut at the page's end and marked.
 
 import EspalierEngine
 
 /// One cell of a tree page.
 struct CellImage {
-    /// A key as the page's tree has it.
+    /// A key in the format of the page's tree.
     enum Key {
         case integer(UInt64)
         case bytes([UInt8])
     }
 
-    /// What stands beside the key.
+    /// The content of the cell apart from the key.
     enum Content {
         /// A value in the leaf.
         case value([UInt8])
         /// A value in overflow pages.
         case overflow(byteCount: UInt64, first: PageNumber)
-        /// The child with the keys below this one.
+        /// The child with the keys less than this one.
         case child(PageNumber)
     }
 
-    /// Where the cell begins in the page; `nil` where slots hold all there is.
+    /// The offset of the cell in the page; `nil` if slots hold all of it.
     let offset: Int?
     /// The whole key, prefix included.
     let key: Key
     /// The value or child.
     let content: Content
-    /// Whether the cell lies where cells may lie.
+    /// Whether the cell is inside the cell area.
     let isInPlace: Bool
 }
 
 extension PageImage {
-    /// Whether the page says it belongs to a tree's levels.
+    /// Whether the page has the type of a tree's leaf or interior page.
     var isTreePage: Bool {
         switch type {
         case .interiorBytes, .leafBytes, .leafInteger, .interiorInteger: true
@@ -52,7 +52,7 @@ extension PageImage {
         return isLeafType ? TreeLayout.integerLeafSlotByteCount : TreeLayout.integerInteriorSlotByteCount
     }
 
-    /// The cells, in slot order; of a page that says it has too many, those that have room for their slots.
+    /// The cells, in slot order; if the cell count is too large, only those with room for their slots.
     var cells: [CellImage] {
         guard isTreePage else { return [] }
         let room = max(0, (pageSize - TreeLayout.slots) / slotByteCount)
@@ -65,14 +65,14 @@ extension PageImage {
         return Array(lowFence.prefix(u16(TreeLayout.prefixByteCount)))
     }
 
-    /// The bytes of the low fence; of an integer page, the eight bytes as stored.
+    /// The bytes of the low fence; for an integer page, the eight bytes as stored.
     var lowFence: [UInt8] {
         if hasIntegerKeys { return slice(pageSize - 16, u16(TreeLayout.lowFenceByteCount)) }
         let (low, high) = (u16(TreeLayout.lowFenceByteCount), u16(TreeLayout.highFenceByteCount))
         return slice(pageSize - high - low, low)
     }
 
-    /// The bytes of the high fence; of an integer page, the eight bytes as stored.
+    /// The bytes of the high fence; for an integer page, the eight bytes as stored.
     var highFence: [UInt8] {
         if hasIntegerKeys { return slice(pageSize - 8, u16(TreeLayout.highFenceByteCount)) }
         return slice(pageSize - u16(TreeLayout.highFenceByteCount), u16(TreeLayout.highFenceByteCount))

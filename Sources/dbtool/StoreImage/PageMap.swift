@@ -1,13 +1,13 @@
-// What each page of a store file is, as stretches of pages that are used alike.
+// The use of each page of a store file, as runs of pages with the same use.
 //
 // Invariants
-//   1. Time and memory follow the pages that were written: a hole of a sparse file is one stretch.
+//   1. Time and memory depend on the number of written pages: a hole of a sparse file is one run.
 
 import EspalierEngine
 
-/// What each page of a file is.
+/// The use of each page of a file.
 struct PageMap {
-    /// How a page is used.
+    /// The use of a page.
     enum Use: Character, CaseIterable {
         case superblock = "S"
         case bitmap = "B"
@@ -17,7 +17,7 @@ struct PageMap {
         case free = "."
         case damaged = "!"
 
-        /// The legend.
+        /// The text of the legend.
         var words: String {
             switch self {
             case .superblock: "superblock"
@@ -39,7 +39,7 @@ struct PageMap {
         var leafBytesUsed = 0
     }
 
-    /// Neighbours that are used alike.
+    /// A run of neighboring pages with the same use.
     struct Run {
         let use: Use
         let first: UInt64
@@ -50,7 +50,7 @@ struct PageMap {
     let names: [UInt32: String]
     private(set) var runs: [Run] = []
     private(set) var trees: [UInt32: TreePages] = [:]
-    /// The intact bitmap pages, by the first page of their group.
+    /// The intact bitmap pages, by the first page number of their group.
     private var bitmaps: [UInt64: PageImage] = [:]
     private let pagesPerBitmap: UInt64
     private let endOfStore: UInt64
@@ -60,7 +60,7 @@ struct PageMap {
         self.image = image
         names = TreeNames.read(image.path)
         pagesPerBitmap = UInt64(StoreGeometry(pageSize: image.pageSize).pagesPerBitmap)
-        // What a checkpoint that is not complete has put behind the last one's pages counts for nothing.
+        // Pages beyond the last complete checkpoint count as free, even if an incomplete checkpoint has written them.
         endOfStore = image.page0.newestSlot.map { UInt64($0.pageCount) } ?? .max
         var progress = Progress(console)
         try readBitmaps()
@@ -86,7 +86,7 @@ struct PageMap {
         }
     }
 
-    /// Takes note of pages that were never written: free ones, or pages that should be there.
+    /// Adds pages that were never written: free ones, and damaged ones that should be there.
     private mutating func appendHole(from first: UInt64, to end: UInt64) -> UInt64 {
         var number = first
         while number < end {
@@ -106,13 +106,13 @@ struct PageMap {
         return max(first, end)
     }
 
-    /// How page `number` is used.
+    /// The use of page `number`.
     func use(of number: UInt64) -> Use? { runs.last { $0.first <= number }?.use }
 
     /// Whether no page is damaged.
     var isIntact: Bool { !runs.contains { $0.use == .damaged } }
 
-    /// Whether pages of the log may have to go to the file yet.
+    /// Whether the log may contain pages that are not in the file yet.
     var hasNewerLog: Bool { image.hasNewerLog }
 
     /// The last checkpoint.
@@ -142,7 +142,7 @@ struct PageMap {
         }
     }
 
-    /// Whether an intact bitmap page calls a page free, or it lies behind the store's last one.
+    /// Whether an intact bitmap page marks the page as free, or the page is behind the store's last one.
     private func isFree(_ number: UInt64) -> Bool {
         if number >= endOfStore { return true }
         let bit = Int(number % pagesPerBitmap)

@@ -1,24 +1,24 @@
-// The bytes of a store file, page by page, with no database open: what `page` and `pages` look at, damaged or not.
+// The bytes of a store file, page by page, without an open database: the input of `page` and `pages`, damaged or not.
 //
 // Invariants
-//   1. The file is only ever read, and never locked: what a running writer does meanwhile may show.
-//   2. Nothing in the file can make a read trap or go on for ever; a damaged superblock is replaced by its copy, and
-//      without both the page size is taken to be 4,096.
-//   3. Pages are as of the last checkpoint, but for those that only the log has; newer versions of the others may be
-//      in the log.
+//   1. The file is only read, and never locked: concurrent changes of a writer may be visible.
+//   2. No content of the file can make a read trap or run forever. A damaged superblock is replaced by its copy; if
+//      both are damaged, the page size is assumed to be 4,096.
+//   3. Pages are those of the last checkpoint, except for pages that only the log has; the log may have newer versions
+//      of the others.
 
 import EspalierAudit
 import EspalierEngine
 
 /// A store file as bytes.
 final class StoreImage {
-    /// The path as it was given.
+    /// The path as given on the command line.
     let path: String
     /// Bytes in the file.
     let byteCount: UInt64
     /// Bytes per page.
     let pageSize: Int
-    /// What stands in page 0.
+    /// The content of page 0.
     let page0: Page0
     private let file: FileBytes
 
@@ -35,22 +35,23 @@ final class StoreImage {
         pageSize = page0.superblock?.pageSize ?? 4096
     }
 
-    /// How many pages the file has room for, a last incomplete one included.
+    /// The number of pages in the file, including a last incomplete one.
     var pageCount: UInt64 { (byteCount + UInt64(pageSize) - 1) / UInt64(pageSize) }
 
-    /// What the log adds to the file; nothing if that cannot be said.
+    /// The pages in the log; `nil` if there is no log or it cannot be read.
     private(set) lazy var logged: LoggedPages? = {
         guard let log = try? file.log() else { return nil }
         return try? LoggedPages(store: file, log: log)
     }()
 
-    /// How many pages there are in the file or in the log.
+    /// The number of pages in the file or the log, whichever is greater.
     var newestPageCount: UInt64 { max(pageCount, UInt64(logged?.pageCount ?? 0)) }
 
-    /// Whether the log beside the file may hold newer versions of pages.
+    /// Whether the log next to the file may contain newer versions of pages.
     var hasNewerLog: Bool { page0.newestSlot?.isClean != true }
 
-    /// The first page from `number` on that is not wholly in a hole of the file; the end of the file if there is none.
+    /// The first page at or after `number` that is not wholly in a hole of the file; the end of the file if there is
+    /// none.
     func nextPage(from number: UInt64) throws(ToolError) -> UInt64 {
         let offset = number * UInt64(pageSize)
         guard offset < byteCount else { return pageCount }
@@ -66,7 +67,7 @@ final class StoreImage {
         return image(short, try file.bytes(from: number * UInt64(pageSize), count: pageSize))
     }
 
-    /// The version of page `number` that the log has; `nil` if it has none.
+    /// The version of page `number` in the log; `nil` if the log has none.
     func loggedPage(_ number: UInt64) throws(ToolError) -> PageImage? {
         guard let short = PageNumber(exactly: number), let logged else { return nil }
         do throws(AuditFailure) {
@@ -80,7 +81,7 @@ final class StoreImage {
         PageImage(number: number, bytes: bytes, pageSize: pageSize, storeSeed: page0.superblock?.hashSeed)
     }
 
-    /// Why there is nothing to show.
+    /// The error for a page number that does not exist.
     func noPage(_ number: UInt64) -> ToolError {
         .usage(
             UsageError(

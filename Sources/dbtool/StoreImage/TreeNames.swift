@@ -1,10 +1,10 @@
-// The names of trees by number, for tools that read pages: from the catalog, if the store can still be opened.
+// The names of trees by number, for verbs that read pages: from the catalog, if the store can still be opened.
 
 import EspalierEngine
 
-/// Looks tree names up.
+/// Looks up tree names.
 enum TreeNames {
-    /// What stands for the name of the catalog's own tree.
+    /// The text in place of a name for the catalog's own tree.
     static let catalog = "(catalog)"
 
     /// The names of the trees of the store at `path`; only the catalog's own if it cannot be opened.
@@ -15,7 +15,7 @@ enum TreeNames {
             for summary in try database.beginRead().trees() { names[summary.tree.id] = summary.tree.name }
             try database.close()
         } catch {
-            // A damaged store is still worth a map: its trees go by their numbers.
+            // A map of a damaged store is still useful: it identifies trees by number.
             return names
         }
         return names

@@ -35,7 +35,7 @@ enum AuditVerb: Verb {
         return exitCode(of: report)
     }
 
-    /// What a report comes to: findings in a store that was written meanwhile may come from mixed states.
+    /// The exit code for a report; findings in a store that was written meanwhile may result from mixed states.
     static func exitCode(of report: AuditReport) -> ExitCode {
         if report.isOK { return .ok }
         return report.hasChanged ? .locked : .difference

@@ -1,4 +1,4 @@
-// `dbtool backup`: copies a store that may be in use, whole or what changed since the last backup.
+// `dbtool backup`: copies a store that may be in use, either completely or only its changes since the last backup.
 
 import EspalierEngine
 
@@ -39,7 +39,7 @@ enum BackupVerb: Verb {
     }
 }
 
-/// What the verbs that copy a store say at the end.
+/// The result of the verbs that copy a store.
 struct CopyOutcome {
     let path: String
     let receipt: CopyReceipt
@@ -60,7 +60,7 @@ struct CopyOutcome {
         return receipt
     }
 
-    /// One line, or a JSON object.
+    /// Prints one line, or a JSON object.
     func print(_ arguments: Arguments, _ console: Console) {
         guard arguments.wantsJSON else {
             return console.print(

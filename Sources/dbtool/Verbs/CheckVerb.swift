@@ -1,4 +1,4 @@
-// `dbtool check`: is every byte of a store in order, and if not, which page and which tree are damaged?
+// `dbtool check`: checks every byte of a store, and names the damaged pages and trees.
 
 import EspalierEngine
 import EspalierModel
@@ -26,13 +26,13 @@ enum CheckVerb: Verb {
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
         let path = arguments.required("FILE")
-        // What was never a store ends here.
+        // For a file that was never a store, this throws.
         let page0 = try page0Findings(path)
         var outcome: Outcome
         do throws(ToolError) {
             outcome = try repeatingRead { () throws(ToolError) in try check(path, console) }
         } catch {
-            // A store too damaged to open is a finding as well.
+            // A store that is too damaged to open is a finding too.
             guard case .storage(let cause, _) = error, !page0.isEmpty || error.exitCode == .difference else {
                 throw error
             }
@@ -47,7 +47,7 @@ enum CheckVerb: Verb {
         return outcome.findings.isEmpty ? .ok : .difference
     }
 
-    /// What is wrong with page 0; another process may be writing it, so that a second look counts.
+    /// The problems of page 0; they are read twice, because another process may have been writing the page.
     private static func page0Findings(_ path: String) throws(ToolError) -> [Finding] {
         let problems = try StoreImage(path: path).page0.problems
         return problems.isEmpty ? [] : try StoreImage(path: path).page0.problems.map(Finding.init)
@@ -57,10 +57,10 @@ enum CheckVerb: Verb {
         var options = DatabaseOptions()
         options.access = .readOnly
         options.createIfMissing = false
-        // Trees are read once, from end to end, so a greater cache gains nothing.
+        // Trees are read once, from end to end, so a larger cache gains nothing.
         options.cacheByteCount = 4 << 20
         let database = try naming(path) { () throws(StorageError) in try Database.open(path, options: options) }
-        // Pages and objects of one commit.
+        // The check reads pages and objects of the same commit.
         database.stopFollowing()
         var progress = Progress(console)
         let report = try naming(path) { () throws(StorageError) in
@@ -70,7 +70,7 @@ enum CheckVerb: Verb {
             }
         }
         progress.finish()
-        // What is wrong with the bytes of page 0 is said by `Page0`, which knows more about them.
+        // `Page0` reports damage in the bytes of page 0, in more detail.
         let ofPage0: [CorruptionRule] = [.superblockChecksum, .superblockMirror, .noValidSlot, .pageReserved]
         let findings = report.findings.filter { finding in
             finding.corruption.page != FixedPlace.superblock || !ofPage0.contains(finding.corruption.rule)
@@ -78,8 +78,8 @@ enum CheckVerb: Verb {
         var outcome = Outcome(
             findings: findings.map(Finding.init), unreached: report.unreached.filter { $0.pageCount > 0 },
             trees: report.trees, pageCount: report.pageCount, freePageCount: report.freePageCount)
-        // Objects on damaged pages would only say the same again, less precisely. A store whose maker ended before its
-        // first transaction has no tree, and so neither model nor objects.
+        // Objects on damaged pages would only repeat these findings, less precisely. If the process that made the store
+        // ended before its first transaction, the store has no tree, and so neither model nor objects.
         if database.applicationID == BTreeStore.applicationID && outcome.findings.isEmpty && !report.trees.isEmpty {
             try checkObjects(path, database, &outcome, console)
         } else {
@@ -108,7 +108,7 @@ enum CheckVerb: Verb {
             }
             outcome.linkCount = report.pairCount
         } catch .damagedContent(_, _, _, let reason) {
-            // A tree or a record of the schema is missing: no row can be read.
+            // A tree or a record of the schema is missing, so no row can be read.
             outcome.findings.append(Finding(text: "The objects cannot be read: \(reason)."))
         } catch {
             throw .store(error, path: path)
@@ -117,16 +117,16 @@ enum CheckVerb: Verb {
 }
 
 extension CheckVerb {
-    /// Something that is wrong, from whichever level found it.
+    /// One problem, found by the check of pages or of objects.
     struct Finding {
         /// A complete sentence.
         let text: String
-        /// Where, if the damage is in a page or in the log.
+        /// The place, if the damage is in a page or in the log.
         var corruption: Corruption?
         /// The tree's name, if it is known.
         var treeName: String?
 
-        /// What the engine's check found.
+        /// A finding of the engine's check.
         init(_ finding: CheckReport.Finding) {
             let isInCatalog = finding.corruption.treeID == FixedPlace.catalogTreeID
             text = (isInCatalog ? "Tree \(TreeNames.catalog): " : "") + finding.description
@@ -134,16 +134,16 @@ extension CheckVerb {
             treeName = isInCatalog ? TreeNames.catalog : finding.treeName
         }
 
-        /// What is wrong with page 0.
+        /// A problem of page 0.
         init(_ problem: Page0.Problem) { (text, corruption) = (problem.text, problem.corruption) }
 
-        /// What the check of the objects found.
+        /// A finding of the check of objects.
         init(_ finding: StoreFinding) { (text, treeName) = (finding.description, finding.tree) }
 
-        /// What is wrong with no tree in particular.
+        /// A problem that concerns no tree in particular.
         init(text: String) { self.text = text }
 
-        /// Why the store could not even be opened.
+        /// The reason why the store could not be opened.
         init(_ error: StorageError) {
             text = error.description
             if case .corruption(let corruption) = error { self.corruption = corruption }
@@ -160,20 +160,20 @@ extension CheckVerb {
         }
     }
 
-    /// What a check found and counted.
+    /// The findings and counts of a check.
     struct Outcome {
         var findings: [Finding]
-        /// What damaged pages hide.
+        /// The pages that cannot be reached because of damaged ones.
         var unreached: [CheckReport.UnreachedPages] = []
         var trees: [CheckReport.TreeCount] = []
         var pageCount: UInt64 = 0
         var freePageCount: UInt64 = 0
-        /// How many rows each concrete entity has; empty if the store holds no objects.
+        /// The number of rows of each concrete entity; empty if the store holds no objects.
         var rowCounts: [(entity: String, count: Int)] = []
-        /// How many pairs relationships from many to many hold.
+        /// The number of pairs in many-to-many relationships.
         var linkCount = 0
 
-        /// Findings first, then the verdict, then what was counted.
+        /// Prints the findings first, then the verdict, then the counts.
         func print(_ path: String, _ console: Console) {
             printFindings(path, console)
             switch findings.count {
@@ -197,7 +197,7 @@ extension CheckVerb {
             printObjects(to: console)
         }
 
-        /// Each finding, and behind those of a tree what they hide: causes before consequences.
+        /// Prints each finding, and after the last one of a tree the pages that they hide: causes before consequences.
         private func printFindings(_ path: String, _ console: Console) {
             for (index, finding) in findings.enumerated() {
                 console.print("\(path): \(finding.text)")

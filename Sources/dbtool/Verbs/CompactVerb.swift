@@ -1,4 +1,4 @@
-// `dbtool compact`: writes a store anew without free space, in place of itself or as another file.
+// `dbtool compact`: rewrites a store without free space, in place or to another file.
 
 import EspalierEngine
 

@@ -1,4 +1,4 @@
-// `dbtool demo`: brings a real library of music into a store and asks it questions, all through the public object API.
+// `dbtool demo`: imports a real music library into a store and queries it, using only the public object API.
 
 import Espalier
 import EspalierModel
@@ -96,7 +96,7 @@ enum DemoVerb: Verb {
     }
 }
 
-/// The file that tells which commits were acknowledged, for tests that kill the importer.
+/// The file with the number of rows after each acknowledged commit, for tests that kill the importer.
 private final class Acknowledgements {
     private let path: String
     private let file: FileHandle
@@ -109,7 +109,7 @@ private final class Acknowledgements {
         self.file = file
     }
 
-    /// Writes `count` and a line end in one call: the operating system has it before the next row is imported.
+    /// Writes `count` and a newline in one call: the operating system has them before the next row is imported.
     func append(_ count: Int) throws(ToolError) {
         do { try file.write(contentsOf: Data("\(count)\n".utf8)) } catch {
             throw .file(path: path, reason: FileFailure.reason(error))

@@ -1,4 +1,4 @@
-// `dbtool diff-models`: how two models differ, what each change costs a store, and what it would lose.
+// `dbtool diff-models`: shows the differences of two models, and the cost and the loss of data of each change.
 
 import EspalierModel
 

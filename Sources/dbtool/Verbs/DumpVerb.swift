@@ -1,11 +1,11 @@
-// `dbtool dump`: every row of a store.
+// `dbtool dump`: prints every row of a store.
 
 import EspalierModel
 import EspalierStore
 
 /// The verb `dump`.
 enum DumpVerb: Verb {
-    /// How many rows are in memory at a time.
+    /// The number of rows in memory at a time.
     private static let batchSize = 1000
 
     static let usage = Usage(
@@ -61,7 +61,7 @@ enum DumpVerb: Verb {
         }
     }
 
-    /// For each to-many relationship that no to-one relationship mirrors, the destinations of each owner.
+    /// The destinations of each owner, for each to-many relationship that is ordered or has no to-one inverse.
     private static func linkLists(
         of owners: [ObjectID], _ entity: Entity, _ store: OpenStore
     ) throws(ToolError) -> [(name: String, destinations: [[ObjectID]])] {

@@ -1,4 +1,4 @@
-// `dbtool fetch`: the rows of an entity that a predicate asks for, in order.
+// `dbtool fetch`: prints the rows of an entity that match a predicate, in order.
 
 import EspalierModel
 import EspalierStore
@@ -40,7 +40,7 @@ enum FetchVerb: Verb {
         ])
 
     static func run(_ arguments: Arguments, _ console: Console) throws(ToolError) -> ExitCode {
-        // Each question is asked before anything is printed.
+        // A read finishes before anything is printed, so it can be repeated.
         try repeatingRead { () throws(ToolError) in try answer(arguments, console) }
         return .ok
     }
@@ -81,7 +81,7 @@ enum FetchVerb: Verb {
         return request
     }
 
-    /// `name, album.title desc` as sort keys.
+    /// Parses `name, album.title desc` as sort keys.
     private static func sortKeys(_ text: String) -> [SortKey] {
         text.split(separator: ",", omittingEmptySubsequences: false).map { part in
             let words = part.split(separator: " ")

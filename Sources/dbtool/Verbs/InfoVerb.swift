@@ -1,4 +1,4 @@
-// `dbtool info`: what a store is, how big it is and which trees it has.
+// `dbtool info`: shows the identity, size and trees of a store.
 
 import EspalierAudit
 import EspalierEngine
@@ -70,7 +70,7 @@ enum InfoVerb: Verb {
         ]
     }
 
-    /// 16 bytes as a UUID is written.
+    /// 16 bytes in the notation of a UUID.
     static func identifierText(_ bytes: [UInt8]) -> String {
         var text = ""
         for (index, byte) in bytes.enumerated() {
@@ -82,11 +82,11 @@ enum InfoVerb: Verb {
     }
 }
 
-/// What there is to say of the log beside a store.
+/// Facts about the log next to a store.
 private struct LogFacts {
-    /// Bytes of the file; 0 if there is none.
+    /// Bytes of the log file; 0 if there is none.
     let byteCount: UInt64
-    /// Bytes that the store file does not have yet, and in how many commits.
+    /// Bytes and number of the commits that are not in the store file yet.
     let liveByteCount: UInt64
     let commitCount: Int
 
@@ -102,7 +102,7 @@ private struct LogFacts {
         }
     }
 
-    /// For people.
+    /// The facts for people.
     var text: String {
         guard byteCount > 0 else { return "none" }
         let live =

@@ -1,4 +1,4 @@
-// `dbtool migrate`: takes a store over to another model, or says what that would do.
+// `dbtool migrate`: migrates a store to another model, or shows what that would do.
 
 import EspalierEngine
 import EspalierModel
@@ -64,7 +64,7 @@ enum MigrateVerb: Verb {
         }
     }
 
-    /// Migrates; a refusal is an answer, with every row that the model forbids.
+    /// Migrates; if the migration is refused, returns a plan that names every row that the model forbids.
     private static func migrate(
         _ path: String, _ model: ManagedObjectModel, _ migration: MigrationOptions
     ) throws(ToolError) -> MigrationPlan {

@@ -5,7 +5,7 @@ import Foundation
 
 extension PageMap {
     private static let pagesPerLine = 64
-    /// From so many equal lines on only the first is printed.
+    /// The number of equal lines from which on only the first is printed.
     private static let foldedLines: UInt64 = 16
     private static let mapLengthMax: UInt64 = 1 << 24
 
@@ -17,7 +17,7 @@ extension PageMap {
         return map
     }
 
-    /// The map, the legend and the table of trees.
+    /// Prints the map, the legend and the table of trees.
     func print(to console: Console) {
         for problem in image.page0.problems { console.print("\(image.path): \(problem.text)") }
         if image.hasNewerLog {
@@ -43,7 +43,7 @@ extension PageMap {
         console.output.write(table.rendered())
     }
 
-    /// The lines of the map; of a stretch of many lines, the first and "*".
+    /// Prints the lines of the map; of a run of many lines, the first one and "*".
     private func printLines(to console: Console) {
         var line = ""
         var start: UInt64 = 0

@@ -1,4 +1,4 @@
-// `dbtool page`: one page of a store file, field by field, cell by cell, byte by byte.
+// `dbtool page`: shows one page of a store file, field by field, cell by cell, byte by byte.
 
 import EspalierEngine
 
@@ -37,7 +37,7 @@ enum PageVerb: Verb {
 }
 
 extension PageVerb {
-    /// The page as the store file has it, or as the log has it.
+    /// A report on the page in the store file, or in the log.
     private static func report(
         _ number: UInt64, of image: StoreImage, isNewest: Bool
     ) throws(ToolError) -> PageReport {
@@ -53,16 +53,16 @@ extension PageVerb {
     }
 }
 
-/// What there is to say about one page.
+/// The facts about one page.
 struct PageReport {
-    /// Where the bytes came from.
+    /// The source of the bytes.
     enum Source: String {
         case store
         case storeBehindLog
         case log
         case onlyLog
 
-        /// For people; nothing to say of a page that is as new as any.
+        /// The source for people; `nil` if the page is the newest version and from the store file.
         var sentence: String? {
             switch self {
             case .store: nil
@@ -76,7 +76,7 @@ struct PageReport {
         var file: String { self == .log || self == .onlyLog ? "log" : "store" }
     }
 
-    /// A field of the page: where it is and what it says.
+    /// A field of the page: its name, offset and value.
     struct Field {
         let name: String
         let offset: Int
@@ -90,7 +90,7 @@ struct PageReport {
     private(set) var fields: [Field] = []
     private(set) var problems: [String] = []
 
-    /// Reads a page that is not the first.
+    /// Reads a page other than page 0.
     init(_ page: PageImage, of image: StoreImage, from source: Source) {
         self.page = page
         self.source = source
@@ -208,7 +208,7 @@ extension PageReport {
         add("slot \(name) next tree", offset + Layout.nextTreeID, "\(slot.nextTreeID)")
     }
 
-    /// Fields, problems, cells, bytes.
+    /// Prints fields, problems, cells and bytes.
     func print(to console: Console) {
         console.print("page \(page.number) of \(path): \(title)")
         if let sentence = source.sentence { console.print(sentence) }

@@ -1,4 +1,4 @@
-// `dbtool pages`: the map of a store file, one character for each page, and how full each tree's pages are.
+// `dbtool pages`: draws the map of a store file, one character per page, and shows how full each tree's pages are.
 
 import EspalierEngine
 import Foundation
@@ -22,7 +22,7 @@ enum PagesVerb: Verb {
         let path = arguments.required("FILE")
         let first = try PageMap(StoreImage(path: path), console)
         var (map, hasChanged) = (first, false)
-        // What looks damaged may be half of a checkpoint that another process is making: it is looked at again.
+        // An apparent damage may be an unfinished checkpoint of another process, so the map is read again.
         for attempt in 1..<readAttemptMax where !map.isIntact && map.hasNewerLog {
             Thread.sleep(forTimeInterval: 0.02 * Double(attempt))
             map = try PageMap(StoreImage(path: path), console)

@@ -56,18 +56,18 @@ enum RebuildVerb: Verb {
         return report
     }
 
-    /// Whether nothing is wrong after a rebuild.
+    /// Whether no problem is left after a rebuild.
     static func isInOrder(_ report: RebuildReport) -> Bool {
         remaining(report).isEmpty && !(report.isDryRun && report.hasChanges)
     }
 
-    /// What is still wrong afterwards; of a dry run, what it would leave.
+    /// The problems that are left after the rebuild; for a dry run, those that it would leave.
     private static func remaining(_ report: RebuildReport) -> [String] {
         var findings: [StoreFinding] = []
         if let after = report.after {
             findings = after.findings + after.dangling + after.unsetValues
         } else {
-            // What was not mended because nothing could be is wrong still.
+            // If no change could mend the findings, they are still problems.
             if !report.hasChanges { findings = report.mended.findings }
             findings += report.keptReferences + report.mended.unsetValues
         }

@@ -1,4 +1,5 @@
-// `dbtool repair`: the superblock from its copy, or the copy from the superblock; nothing else can be mended in place.
+// `dbtool repair`: restores the superblock from its copy, or the copy from the superblock; other damage cannot be
+// repaired in place.
 
 import EspalierEngine
 

@@ -1,4 +1,4 @@
-// `dbtool restore`: makes a store of a backup and its increments.
+// `dbtool restore`: makes a store from a backup and its increments.
 
 import EspalierEngine
 

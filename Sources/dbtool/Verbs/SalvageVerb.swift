@@ -1,4 +1,4 @@
-// `dbtool salvage`: a new, sound store of what can still be read of a damaged one.
+// `dbtool salvage`: makes a new, intact store from the readable parts of a damaged one.
 
 import EspalierEngine
 import EspalierStore
@@ -43,7 +43,7 @@ enum SalvageVerb: Verb {
         options.nameCandidates = BTreeStore.fixedTreeNames
         var report = try salvage(path, newPath, options)
         if let names = try namesOfObjectStore(newPath, report) {
-            // The schema was found: with the names that it tells of, all trees get theirs.
+            // The schema was found; a second run uses its names for all trees.
             options.nameCandidates = names
             options.applicationID = BTreeStore.applicationID
             try remove(newPath)
@@ -79,7 +79,8 @@ enum SalvageVerb: Verb {
         }
     }
 
-    /// The names of all trees of an object store, if something about it was lost that they help with.
+    /// The names of all trees of an object store, if the salvage has lost names or the mark that these names can
+    /// restore.
     private static func namesOfObjectStore(_ path: String, _ report: SalvageReport) throws(ToolError) -> [String]? {
         let isMarkLost = report.key == .log || report.key == .guess
         guard isMarkLost || report.trees.contains(where: { !$0.isNameKnown && $0.rootTag != nil }) else { return nil }
@@ -89,7 +90,7 @@ enum SalvageVerb: Verb {
         return names.isEmpty ? nil : names
     }
 
-    /// Makes what follows from rows anew, if what was salvaged is an object store whose schema is left.
+    /// Rebuilds the trees that follow from rows, if the salvaged store is an object store whose schema is left.
     private static func rebuildObjects(_ path: String, _ console: Console) throws(ToolError) -> RebuildReport? {
         let database = try openForReading(path)
         let holdsObjects =
@@ -99,7 +100,7 @@ enum SalvageVerb: Verb {
         do throws(ToolError) {
             return try RebuildVerb.rebuild(path, isDryRun: false, console)
         } catch .store(.otherFormat, _) {
-            // Rows of an older format are brought forward when the store is opened; then it can be rebuilt.
+            // Opening the store converts rows of an older format; afterwards it can be rebuilt.
             return nil
         } catch .store(.damagedContent(_, _, _, let reason), _) {
             console.errors.write("dbtool: \(path): the objects cannot be read: \(reason)\n")

@@ -1,4 +1,4 @@
-// `dbtool schema`: the model that a store carries or a model file describes, entity by entity or as Swift classes.
+// `dbtool schema`: shows the model in a store or a model file, entity by entity or as Swift classes.
 
 import EspalierModel
 import EspalierModelFile

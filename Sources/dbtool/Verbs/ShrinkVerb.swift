@@ -1,4 +1,4 @@
-// `dbtool shrink`: makes a store shorter where it lies, some pages at a time.
+// `dbtool shrink`: shortens a store in place, some pages at a time.
 
 import EspalierEngine
 
