@@ -49,6 +49,11 @@ extension ContextWalk {
         for (cell, former) in zip(cells, before) {
             let now = try shown(index, cell)
             if now != former { sides[index].note(now, after: former, in: cell) }
+            if now != former, cell.property.isToOne, let there = stored[cell.bead]?[cell.property], there != former {
+                // A merge has emptied it here, because the other end is related elsewhere: the row is what it is
+                // changed from.
+                sides[index].otherBases[cell, default: []].insert(there)
+            }
             // What is as it is stored is no change, and what comes next is changed from that.
             if let there = stored[cell.bead]?[cell.property], there == now, sides[index].bases[cell] != nil {
                 sides[index].otherBases[cell, default: []].insert(there)

@@ -318,7 +318,7 @@ struct ContextWalk {
         if Bool.random(using: &random) {
             log.append("reopen")
             try board.reopen()
-            // Whatever it asks next, a context reads the newest generation from now on, and one that merges takes it in.
+            // Each context reads the newest generation from now on, and a context that merges adopts it.
             for index in sides.indices where sides[index].merges { try takeIn(index, isAsked: false) }
             for side in sides { _ = try side.context.count(for: FetchRequest<Bead>()) }
             for index in sides.indices where sides[index].seen != saves { sides[index].seen = -1 }
