@@ -146,10 +146,12 @@ extension GrowthCases {
                 withExtendedLifetime(papers) {}
             }
         },
-        GrowthCase("change of each, with an observer of changes", 1) { store in
+        GrowthCase("change of each, with an observer", 1) { store in
             let context = store.context()
             let papers = try all(context)
-            let token = context.addObserver(for: ObjectsDidChangeMessage.self) { blackHole($0.updated.count) }
+            let token = context.addObserver(for: ManagedObjectContext.ObjectsDidChangeMessage.self) { message in
+                blackHole(message.updated.count)
+            }
             return {
                 for paper in papers { paper.touched += 1 }
                 context.processPendingChanges()

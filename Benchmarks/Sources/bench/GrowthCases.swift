@@ -342,7 +342,8 @@ enum GrowthCases {
         query("sort by an index with a long value, limit 10", 0, "TRUEPREDICATE", sort: [SortKey("note")], limit: 10),
         query("sort without index, limit 10", 1, "TRUEPREDICATE", sort: [SortKey("word")], limit: 10),
         query("sort by two keys, all", 1, "TRUEPREDICATE", sort: [SortKey("kind"), SortKey("word")]),
-        GrowthCase("last page by offset over an index", 1, reason: "a step for each leaf of the index that is skipped") {
+        GrowthCase("last page by offset over an index", 1, reason: "a step for each leaf of the index that is skipped")
+        {
             store in
             {
                 var request = FetchRequest<Paper>(sortedBy: [SortKey("code")])

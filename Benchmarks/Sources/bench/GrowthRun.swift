@@ -58,7 +58,8 @@ private struct GrowthResult {
 
     /// The exponent of the last decade in memory; 0 below 8 MB, where blocks of the allocator decide.
     var memoryExponent: Double {
-        guard peaks.count > 1, let many = peaks[peaks.count - 1], let few = peaks[peaks.count - 2], many > 8 << 20 else {
+        guard peaks.count > 1, let many = peaks[peaks.count - 1], let few = peaks[peaks.count - 2], many > 8 << 20
+        else {
             return 0
         }
         return log10(Double(many) / Double(max(few, 1 << 16)))
@@ -123,7 +124,8 @@ struct GrowthRun {
             let exponent = result.exponent.isFinite ? Self.text(result.exponent) : "too long"
             let peak = (result.peaks.last ?? nil).map { Self.text(Double($0) / 1_048_576) } ?? "not run"
             lines.append(
-                "| \(result.item.name) | \(times.joined(separator: " | ")) | \(exponent) | \(result.item.power) | \(peak) | "
+                "| \(result.item.name) | \(times.joined(separator: " | ")) | \(exponent) | \(result.item.power) | "
+                    + "\(peak) | "
                     + "\(result.isTooFast ? "**grows too fast** " : "")\(result.item.reason) |")
         }
         return lines.joined(separator: "\n") + "\n"

@@ -7,6 +7,7 @@
 
 import EspalierEngine
 import Foundation
+import Glibc
 
 struct MemoryRun {
     let gibibytes: Double

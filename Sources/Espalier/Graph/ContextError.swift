@@ -7,7 +7,8 @@ public import EspalierStore
 ///
 /// The context is as it was before.
 public enum ContextError: Error, Sendable {
-    /// Rules that unsaved objects break and changes that were refused; all of them (1550 ... 1600).
+    /// Rules that unsaved objects break and changes that were refused (1550 ... 1600): all of them, or the first 1,000
+    /// and the number of the others (`Violation.Reason.more(count:)`).
     case violations([Violation])
     /// Rows that another context or process has changed since they were read; all of them, with both values (133020).
     case conflicts([MergeConflict])

@@ -34,8 +34,8 @@ extension Lookup where Key == [UInt8] {
         try base.forEachEntry(from: key, body)
     }
 
-    /// Passes the entries of whole leaves from `key` on, as long as `passing` says so, and then calls `body` with keys and
-    /// values where they lie, until it returns `false`.
+    /// Passes the entries of whole leaves from `key` on, as long as `passing` says so, and then calls `body` with keys
+    /// and values where they lie, until it returns `false`.
     ///
     /// Over a transaction that writes, nothing is passed.
     /// - Parameter passing: whether so many entries, with this one as the last, are passed unseen.

@@ -6,7 +6,8 @@
 //   3. LIKE knows `?` (one scalar), `*` (any number, line breaks too) and `\` (the next character stands for itself);
 //      it takes O(text x pattern) time and no stack (PR-06).
 //   4. MATCHES is a regular expression in ICU's syntax over scalars that has to match the whole text (PR-07).
-//   5. CONTAINS, BEGINSWITH, ENDSWITH, and LIKE without `?`, take time in proportion to the text, whatever they look for.
+//   5. CONTAINS, BEGINSWITH, ENDSWITH, and LIKE without `?`, take time in proportion to the text, whatever they look
+//      for.
 // Not here: how bytes are found in bytes (BytePattern), and what rows are asked (TextPattern+Bytes).
 
 /// A pattern of a text operator, ready to be tried on many texts.

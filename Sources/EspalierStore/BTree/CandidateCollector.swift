@@ -88,7 +88,8 @@ struct CandidateCollector {
     }
 
     /// Appends what the entries of ascending ranges lead to; returns `false` as soon as there are too many.
-    private func collect(_ group: Int, _ ranges: [EntryRange], into found: inout [Candidate]) throws(StoreError) -> Bool {
+    private func collect(_ group: Int, _ ranges: [EntryRange], into found: inout [Candidate]) throws(StoreError) -> Bool
+    {
         let tree = catalog.groupTrees[group]
         // One for all: the next range may begin in the leaf where the last one ended.
         var entries = try session.transaction.lookup(in: tree)

@@ -24,8 +24,8 @@ struct IndexWalk {
     /// Calls `body` with the candidates of the range, until it returns `false`.
     ///
     /// - Parameter passing: whether so many of the first candidates may be passed unseen; only asked going forwards.
-    /// - Complexity: O(log n) and O(candidates that `body` takes), with those that share cut values with the last one, and
-    ///   O(log n) for each leaf that is passed.
+    /// - Complexity: O(log n) and O(candidates that `body` takes), with those that share cut values with the last one,
+    ///   and O(log n) for each leaf that is passed.
     func forEach(
         isReversed: Bool, passing: (Int) -> Bool, _ body: (Candidate) throws(StoreError) -> Bool
     ) throws(StoreError) {

@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `a page anywhere in an index holds what follows the rows before it, cut values and entities too`() throws {
+    @Test func `a page anywhere in an index holds what follows the rows before it, cut values too`() throws {
         let (tree, memory) = (try StoreFixture(.treeInMemory), try StoreFixture(.memory))
         let seed = testSeed(default: 17)
         var random = SeededGenerator(seed: seed)
@@ -83,7 +83,9 @@ import Testing
                 }
                 let all = try keys(memory)
                 for _ in 0..<8 {
-                    let (offset, limit) = (Int.random(in: 0..<650, using: &random), Int.random(in: 1..<20, using: &random))
+                    let (offset, limit) = (
+                        Int.random(in: 0..<650, using: &random), Int.random(in: 1..<20, using: &random)
+                    )
                     #expect(
                         try keys(tree, offset, limit) == Array(all.dropFirst(offset).prefix(limit)),
                         "seed \(seed), \(name), \(isAscending), \(offset), \(limit)")
