@@ -4,6 +4,8 @@
 //   1. UTF-8 tells from each byte whether a character begins there: where the bytes of one text stand in another, its
 //      scalars stand, and the other way round.
 //   2. Each search takes time in proportion to the text, whatever it looks for.
+// SAFETY: a text that is lent is read within the call, and at places below its count: behind each place where the
+// pattern may begin, as many bytes as the pattern has are there.
 
 /// Bytes to be found in others (Knuth, Morris and Pratt 1977).
 ///
@@ -45,12 +47,10 @@ final class BytePattern: Sendable {
         let lastStart = limit - count
         var position = start
         while position <= lastStart {
-            // SAFETY: `position` is not above `lastStart`.
             guard let candidate = unsafe candidate(in: text, from: position, lastStart) else { return nil }
             position = candidate
             var length = 0
             repeat {
-                // SAFETY: `position` is below `limit`.
                 let byte = unsafe text[position]
                 position += 1
                 while length > 0, bytes[length] != byte { length = borders[length - 1] }
@@ -76,7 +76,6 @@ final class BytePattern: Sendable {
             let fits = unsafe fits(text, at: lastStart - 7) & (UInt64.max << UInt64(8 * (position - lastStart + 7)))
             return fits == 0 ? nil : lastStart - 7 + fits.trailingZeroBitCount / 8
         }
-        // SAFETY: behind `lastStart` are as many bytes as the pattern has.
         while position <= lastStart {
             if unsafe text[position] == UInt8(truncatingIfNeeded: firsts),
                 unsafe text[position + count - 1] == UInt8(truncatingIfNeeded: lasts)
@@ -95,7 +94,6 @@ final class BytePattern: Sendable {
     private func fits(_ text: UnsafeBufferPointer<UInt8>, at position: Int) -> UInt64 {
         func zeros(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 }
         let raw = UnsafeRawBufferPointer(text)
-        // SAFETY: behind each of the eight places are as many bytes as the pattern has.
         let begin = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: position, as: UInt64.self))
         let end = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: position + count - 1, as: UInt64.self))
         return zeros(begin ^ firsts) & zeros(end ^ lasts)
@@ -126,7 +124,6 @@ final class LikeParts: Sendable {
     func match(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         if isWhole { return unsafe text.elementsEqual(head) }
         let limit = text.count - tail.count
-        // SAFETY: here and below, whoever calls lends the text, which is read within the call.
         guard limit >= head.count, unsafe text.starts(with: head), unsafe text[limit...].elementsEqual(tail) else {
             return false
         }

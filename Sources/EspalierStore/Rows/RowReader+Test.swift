@@ -76,6 +76,7 @@ extension RowReader {
                     let byte = unsafe bytes[index]
                     unsafe lowered[index] = byte &- 0x41 < 26 ? byte | 0x20 : byte
                 }
+                // SAFETY: as above; what is lent is read within the call.
                 return unsafe verdict(test, UnsafeBufferPointer(rebasing: lowered[..<bytes.count]), isASCII: true)
             }
         }
