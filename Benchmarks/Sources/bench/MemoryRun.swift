@@ -97,7 +97,9 @@ struct MemoryRun {
     /// Lets the greatest resident size begin anew, from what is in use now.
     static func forgetPeak() throws {
         // What is free goes back to the system: else an operation takes it, and seems to need none.
-        malloc_trim(0)
+        if let trim = dlsym(nil, "malloc_trim") {
+            _ = unsafeBitCast(trim, to: (@convention(c) (Int) -> Int32).self)(0)
+        }
         try "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8)
     }
 
