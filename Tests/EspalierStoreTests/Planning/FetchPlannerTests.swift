@@ -197,12 +197,11 @@ import Testing
     @Test func `the few that a relationship leads to are asked first, however many lead to them`() throws {
         for count in [900, 2700] {
             let fixture = try StoreFixture(.treeInMemory)
-            let tags = try ["all", "rare", "none"].map { try fixture.insert("Tag", ["label": .string($0)]) }
+            let all = try fixture.insert("Tag", ["label": .string("all")])
             var request = SaveRequest()
             request.insertions = try (0..<count).map { try fixture.insertion("Song", ["length": .integer(Int64($0))]) }
             let songs = try fixture.store.save(request).inserted.map(\.id)
-            try fixture.link(tags[0], "media", add: songs)
-            try fixture.link(tags[1], "media", add: Array(songs[..<4]))
+            try fixture.link(all, "media", add: songs)
             func rows(_ format: String, _ expected: Int) throws -> Int {
                 let fetch = try fixture.request("Song", FetchPredicate(format: format))
                 var found = 0
@@ -212,11 +211,12 @@ import Testing
             }
 
             // [c] has no index: the tags are read, and the songs of those that pass.
-            #expect(try rows("ANY tags.label ==[c] 'NONE'", 0) <= 3)
-            #expect(try rows("ANY tags.label ==[c] 'RARE'", 4) <= 7)
-            #expect(try rows("ANY tags.label == 'none'", 0) <= 3)
-            #expect(try rows("ANY tags.label == 'rare'", 4) <= 7)
-            #expect(try rows("ANY tags.label ==[c] 'ALL'", count) <= count + 2 * 3 * count)
+            #expect(try rows("ANY tags.label ==[c] 'NONE'", 0) <= 1)
+            #expect(try rows("ANY tags.label == 'none'", 0) <= 1)
+            #expect(try rows("ANY tags.label ==[c] 'ALL'", count) <= 3 * count)
+            let rare = try fixture.insert("Tag", ["label": .string("rare")])
+            try fixture.link(rare, "media", add: Array(songs[..<4]))
+            #expect(try rows("ANY tags.label ==[c] 'RARE'", 4) <= 6)
         }
     }
 }
