@@ -60,6 +60,47 @@ import Testing
         #expect(matches > 300)
     }
 
+    @Test func `LIKE finds the parts between its stars in their order`() throws {
+        let seed = testSeed(default: 62)
+        var random = SeededGenerator(seed: seed)
+        // Whether the scalars of the text from each place on fit the rest of the pattern, which is taken from its end.
+        func oracle(_ text: [Unicode.Scalar], _ pattern: [Unicode.Scalar]) -> Bool {
+            var fits = [Bool](repeating: false, count: text.count) + [true]
+            for piece in pattern.reversed() {
+                var next = [Bool](repeating: false, count: text.count + 1)
+                for place in (0...text.count).reversed() {
+                    next[place] =
+                        piece == "*"
+                        ? fits[place] || (place < text.count && next[place + 1])
+                        : place < text.count && text[place] == piece && fits[place + 1]
+                }
+                fits = next
+            }
+            return fits[0]
+        }
+        let letters: [Unicode.Scalar] = ["a", "b", "\u{E9}", "\u{E8}", "\u{65E5}"]
+        func scalars(_ lengths: ClosedRange<Int>) -> [Unicode.Scalar] {
+            (0..<Int.random(in: lengths, using: &random)).map { _ in letters.randomElement(using: &random) ?? "a" }
+        }
+        func text(_ scalars: [Unicode.Scalar]) -> String { String(String.UnicodeScalarView(scalars)) }
+        var matchCount = 0
+        for round in 0..<campaignCount("ESPALIER_LIKE_ROUNDS", default: 2000) {
+            let whole = scalars(0...40)
+            var pattern: [Unicode.Scalar] = []
+            for part in 0...Int.random(in: 0...4, using: &random) {
+                if part > 0 { pattern.append("*") }
+                let start = Int.random(in: 0...whole.count, using: &random)
+                pattern += Bool.random(using: &random) ? scalars(0...2) : Array(whole[start...].prefix(9))
+            }
+            let expected = oracle(whole, pattern)
+            matchCount += expected ? 1 : 0
+            #expect(
+                try holds(text(whole), "LIKE", text(pattern)) == expected,
+                "seed \(seed), round \(round): \(text(whole)) LIKE \(text(pattern))")
+        }
+        #expect(matchCount > 100)
+    }
+
     @Test(arguments: [
         ("Straße 5", "CONTAINS[c]", "STRASSE", true), ("Café", "ENDSWITH", "e", false),
         ("Café", "ENDSWITH[d]", "e", true),

@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func `pages by offset over an index read the rows of the page alone`() throws {
+    @Test func `pages by offset over an index read the rows of the page alone, and pass leaves as a whole`() throws {
         for stack in try [Stack.ofPapers(1000), Stack.ofPapers(3000)] {
             let context = stack.newContext()
             let count = try context.count(for: FetchRequest<Paper>())
@@ -213,10 +213,11 @@ import Testing
             (request.fetchOffset, request.fetchLimit) = (count - 10, 10)
 
             var found: [Paper] = []
-            let (_, rows) = try StepCount.count { found = try context.fetch(request) }
+            let (steps, rows) = try StepCount.count { found = try context.fetch(request) }
 
             #expect(found.map(\.number) == Array(count - 10..<count))
             #expect(rows <= 10, "\(rows) rows were read for the last ten of \(count)")
+            #expect(steps < count / 4 + 250, "\(steps) steps were taken for the last ten of \(count)")
         }
     }
 

@@ -5,13 +5,14 @@ import Espalier
 import Foundation
 
 enum GrowthCases {
-    static let all: [GrowthCase] = faults + changes + relationships + pending + queries
+    static let all: [GrowthCase] =
+        faults + changes + contexts + objects + containers + relationships + members + pending + queries + predicates
 
-    private static func all(_ context: ManagedObjectContext) throws -> [Paper] {
+    static func all(_ context: ManagedObjectContext) throws -> [Paper] {
         try context.fetch(FetchRequest<Paper>())
     }
 
-    private static func shelf(_ context: ManagedObjectContext, _ number: Int = 0) throws -> Shelf {
+    static func shelf(_ context: ManagedObjectContext, _ number: Int = 0) throws -> Shelf {
         let code = PaperStore.code("s", number)
         let found = try context.fetch(FetchRequest<Shelf>(try FetchPredicate(format: "code == %@", code)))
         guard let shelf = found.first else { throw WrongResult(expected: 1, found: 0) }
@@ -19,7 +20,7 @@ enum GrowthCases {
     }
 
     /// One query, whose result has so many objects.
-    private static func query(
+    static func query(
         _ name: String, _ power: Double, _ format: String, sort: [SortKey] = [], offset: Int = 0, limit: Int = 0,
         expecting: Int? = nil, reason: String = ""
     ) -> GrowthCase {
@@ -341,7 +342,8 @@ enum GrowthCases {
         query("sort by an index with a long value, limit 10", 0, "TRUEPREDICATE", sort: [SortKey("note")], limit: 10),
         query("sort without index, limit 10", 1, "TRUEPREDICATE", sort: [SortKey("word")], limit: 10),
         query("sort by two keys, all", 1, "TRUEPREDICATE", sort: [SortKey("kind"), SortKey("word")]),
-        GrowthCase("last page by offset over an index", 1, reason: "an entry of the index for each that is skipped") {
+        GrowthCase("last page by offset over an index", 1, reason: "a step for each leaf of the index that is skipped")
+        {
             store in
             {
                 var request = FetchRequest<Paper>(sortedBy: [SortKey("code")])

@@ -19,6 +19,9 @@ import Foundation
     var number: Int = 0
     var touched: Int = 0
     var word: String = ""
+    var weight: Double = 0
+    var made: Date?
+    var isOpen: Bool = false
     @Attribute(.unique) var key: String = ""
     @Attribute(.indexed) var code: String = ""
     @Attribute(.indexed) var kind: Int = 0
@@ -33,7 +36,7 @@ final class PaperStore {
     let coordinator: PersistentStoreCoordinator
     let count: Int
     private let store: any PersistentStore
-    private let folder: URL
+    let folder: URL
     private var contexts: [ManagedObjectContext] = []
 
     /// A store of `count` shelves with one paper each; the first shelf lists all papers in order, and one topic has
@@ -71,6 +74,9 @@ final class PaperStore {
     static func fill(_ paper: Paper, _ number: Int, of count: Int) {
         (paper.number, paper.word, paper.kind) = (number, "word number \(number)", number % 10)
         (paper.key, paper.code, paper.note) = (code("k", number), code("c", number), code("n", number))
+        paper.weight = Double(number) / 8
+        paper.made = number.isMultiple(of: 3) ? nil : Date(timeIntervalSinceReferenceDate: Double(number))
+        paper.isOpen = number.isMultiple(of: 2)
         // One value is longer than an index has room for.
         if number == count / 2 { paper.note += String(repeating: "x", count: 1000) }
     }

@@ -8,6 +8,8 @@
 //   2. The exponent of a decade is the logarithm of how many times longer the whole operation takes for ten times as
 //      many objects. An operation on one object among many is expected at 0, one on all of them at 1.
 //   3. An operation that would take longer than `secondsMax` is not run, and fails.
+//   4. Memory is what the process has more of at the peak of the operation than before it, the least of the three runs:
+//      what a store reads into its cache counts for the operation that reads it first.
 
 import BenchKit
 import Espalier
@@ -35,6 +37,13 @@ private struct GrowthResult {
     let item: GrowthCase
     /// Seconds by decade; `nil`: not run.
     var seconds: [Double?] = []
+    /// Bytes at the peak, by decade.
+    var peaks: [Int?] = []
+
+    mutating func append(_ seconds: Double?, _ peak: Int?) {
+        self.seconds.append(seconds)
+        peaks.append(peak)
+    }
 
     /// The greatest exponent of a decade in which there was something to be measured.
     var exponent: Double {
@@ -47,8 +56,17 @@ private struct GrowthResult {
         return greatest
     }
 
+    /// The exponent of the last decade in memory; 0 below 8 MB, where blocks of the allocator decide.
+    var memoryExponent: Double {
+        guard peaks.count > 1, let many = peaks[peaks.count - 1], let few = peaks[peaks.count - 2], many > 8 << 20
+        else {
+            return 0
+        }
+        return log10(Double(many) / Double(max(few, 1 << 16)))
+    }
+
     /// Caches of the processor and the depth of trees count as well.
-    var isTooFast: Bool { exponent > item.power + 0.35 }
+    var isTooFast: Bool { exponent > item.power + 0.35 || memoryExponent > max(item.power, 1) + 0.35 }
 }
 
 struct GrowthRun {
@@ -76,33 +94,38 @@ struct GrowthRun {
     private func measure(_ result: inout GrowthResult, _ store: PaperStore) throws {
         if let last = result.seconds.last {
             guard let last, last * 10 < Self.secondsMax || result.seconds.count < 2 else {
-                return result.seconds.append(nil)
+                return result.append(nil, nil)
             }
             let growth = result.seconds.count > 1 ? last / max(result.seconds[0] ?? last, 0.00001) : 10
-            guard last * growth < Self.secondsMax else { return result.seconds.append(nil) }
+            guard last * growth < Self.secondsMax else { return result.append(nil, nil) }
         }
-        var least = Double.infinity
+        var (least, leastPeak) = (Double.infinity, Int.max)
         for _ in 0..<3 {
             store.forgetContexts()
             let body = try result.item.prepare(store)
+            try MemoryRun.forgetPeak()
+            let before = try MemoryRun.residentByteCount("VmRSS:")
             let start = clock()
             try body()
             least = min(least, Double(clock() - start) / Double(CLOCKS_PER_SEC))
+            leastPeak = min(leastPeak, max(0, try MemoryRun.peakByteCount() - before))
         }
-        result.seconds.append(least)
+        result.append(least, leastPeak)
     }
 
     private func markdown(_ results: [GrowthResult]) -> String {
         var lines = [
             "| operation | " + counts.map { "\($0), ms" }.joined(separator: " | ")
-                + " | exponent | expected | |",
-            "|---|" + counts.map { _ in "---:|" }.joined() + "---:|---:|---|",
+                + " | exponent | expected | peak at \(counts.last ?? 0), MB | |",
+            "|---|" + counts.map { _ in "---:|" }.joined() + "---:|---:|---:|---|",
         ]
         for result in results {
             let times = result.seconds.map { $0.map { Self.text($0 * 1000) } ?? "not run" }
             let exponent = result.exponent.isFinite ? Self.text(result.exponent) : "too long"
+            let peak = (result.peaks.last ?? nil).map { Self.text(Double($0) / 1_048_576) } ?? "not run"
             lines.append(
                 "| \(result.item.name) | \(times.joined(separator: " | ")) | \(exponent) | \(result.item.power) | "
+                    + "\(peak) | "
                     + "\(result.isTooFast ? "**grows too fast** " : "")\(result.item.reason) |")
         }
         return lines.joined(separator: "\n") + "\n"

@@ -7,6 +7,7 @@
 
 import EspalierEngine
 import Foundation
+import Glibc
 
 struct MemoryRun {
     let gibibytes: Double
@@ -93,7 +94,16 @@ struct MemoryRun {
         fflush(nil)
     }
 
-    /// The greatest resident size of this process so far.
+    /// Lets the greatest resident size begin anew, from what is in use now.
+    static func forgetPeak() throws {
+        // What is free goes back to the system: else an operation takes it, and seems to need none.
+        if let trim = dlsym(nil, "malloc_trim") {
+            _ = unsafeBitCast(trim, to: (@convention(c) (Int) -> Int32).self)(0)
+        }
+        try "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8)
+    }
+
+    /// The greatest resident size of this process so far, or since `forgetPeak`.
     static func peakByteCount() throws -> Int { try residentByteCount("VmHWM:") }
 
     /// A figure of the system about this process: `VmHWM:` the greatest resident size, `VmRSS:` the present one.

@@ -7,7 +7,8 @@ public import EspalierStore
 ///
 /// The context is as it was before.
 public enum ContextError: Error, Sendable {
-    /// Rules that unsaved objects break and changes that were refused; all of them (1550 ... 1600).
+    /// Rules that unsaved objects break and changes that were refused (1550 ... 1600): all of them, or the first 1,000
+    /// and the number of the others (`Violation.Reason.more(count:)`).
     case violations([Violation])
     /// Rows that another context or process has changed since they were read; all of them, with both values (133020).
     case conflicts([MergeConflict])
@@ -84,7 +85,8 @@ extension ContextError: CustomStringConvertible {
     /// What was wrong, where, and what would be right.
     public var description: String {
         switch self {
-        case .violations(let violations): Self.list("the changes break these rules", violations)
+        case .violations(let violations):
+            Self.list("the changes break these rules", violations, countedOnly: violations.countedOnly)
         case .conflicts(let conflicts): Self.list("these objects were changed by somebody else meanwhile", conflicts)
         case .constraints(let conflicts):
             Self.list("these values must be unique and are not", conflicts.map(Self.text))
@@ -132,9 +134,12 @@ extension ContextError: CustomStringConvertible {
         }
     }
 
-    private static func list(_ title: String, _ items: [some CustomStringConvertible]) -> String {
+    private static func list(
+        _ title: String, _ items: [some CustomStringConvertible], countedOnly: Int = 0
+    ) -> String {
         let shownCountMax = 50
-        let more = items.count > shownCountMax ? ["  and \(items.count - shownCountMax) more"] : []
+        let more =
+            items.count > shownCountMax ? ["  and \(items.count - shownCountMax + countedOnly) more"] : []
         return title + ":\n" + (items.prefix(shownCountMax).map { "  \($0)" } + more).joined(separator: "\n")
     }
 
@@ -234,5 +239,12 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
         }
         return "\(object): read at version \(oldVersion), \(isDeletedHere ? "deleted here, " : "")"
             + "version \(newVersion) in the store" + (values.isEmpty ? "" : "; " + values.joined(separator: "; "))
+    }
+}
+
+extension [Violation] {
+    /// How many violations the last one stands for, beside itself.
+    fileprivate var countedOnly: Int {
+        if case .more(let count)? = last?.reason { count - 1 } else { 0 }
     }
 }

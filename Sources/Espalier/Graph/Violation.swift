@@ -5,7 +5,7 @@ import FoundationEssentials
 
 /// A broken rule, or a change that was refused.
 ///
-/// A failed save reports all of them together (F-5).
+/// A failed save reports all of them together (F-5), and only counts those behind the first 1,000.
 public struct Violation: Error, Sendable, CustomStringConvertible {
     /// What is wrong.
     public enum Reason: Sendable {
@@ -49,6 +49,8 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case unknownValue(AttributeValue, type: String)
         /// The store could not read what a property needed.
         case unreadable(String)
+        /// Stands for so many more, of any objects: a save tells its first 1,000 whole.
+        case more(count: Int)
     }
 
     /// The object; `nil` if it never was in a context.
@@ -80,7 +82,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case .rowIsGone, .unreadable: 133000
         case .custom, .wrongType, .unknownKey, .unknownValue, .objectOfOtherContext, .destinationIsDeleted,
             .objectIsDeleted, .objectIsMerged, .indexOutOfRange, .noContext, .abstractEntity, .unknownEntity,
-            .notWhileSaving:
+            .notWhileSaving, .more:
             1550
         }
     }
@@ -139,6 +141,8 @@ extension Violation.Reason {
             "the stored value \(value.text) is none of \(type), so it read as another one; set it, or add the case"
         case .unreadable(let reason):
             "could not be read, so it appeared empty: \(reason)"
+        case .more(let count):
+            "and \(count) more, of this entity or others; correct these and save again to see them"
         }
     }
 }

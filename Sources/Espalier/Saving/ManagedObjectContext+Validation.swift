@@ -3,27 +3,44 @@
 import EspalierModel
 import EspalierStore
 
+/// How many violations a save tells whole: nobody reads more at once, and each has a text and an ID of its own.
+private let toldViolationCountMax = 1000
+
 extension ManagedObjectContext {
     /// Checks everything a save would write.
     ///
-    /// - Throws: `ContextError.violations` with all that is wrong, refused changes included.
+    /// - Throws: `ContextError.violations` with all that is wrong, refused changes included, or the first 1,000 and the
+    ///   number of the others.
     func validate(_ changes: ChangeSet) throws(ContextError) {
         var violations: [Violation] = []
+        var untoldCount = 0
+        func keepFirst() {
+            guard violations.count > toldViolationCountMax else { return }
+            untoldCount += violations.count - toldViolationCountMax
+            violations.removeLast(violations.count - toldViolationCountMax)
+        }
         for object in changes.inserted {
             stage = SaveStage(.validateForInsert, object)
             object.checkInsert(&violations)
+            keepFirst()
         }
         for object in changes.updated where !object.state.contains(.inaccessible) {
             stage = SaveStage(.validateForUpdate, object)
             object.checkUpdate(&violations)
+            keepFirst()
         }
         for object in changes.deleted {
             stage = SaveStage(.validateForDelete, object)
             object.checkDelete(&violations)
+            keepFirst()
         }
         stage = SaveStage(.validateForDelete)
         // Last, because counting destinations may have met some that cannot be read.
         violations = recorded + violations
+        keepFirst()
+        if untoldCount > 0, let last = violations.last {
+            violations.append(Violation(nil, entityName: last.entityName, .more(count: untoldCount)))
+        }
         guard violations.isEmpty else { throw .violations(violations) }
     }
 }

@@ -111,6 +111,23 @@ extension Lookup where Key == [UInt8] {
     }
 }
 
+extension Lookup where Key == [UInt8] {
+    /// Passes whole leaves from `key` on as long as `passing` says so, and then calls `body` with keys and values where
+    /// they lie, until it returns `false`.
+    @inlinable @inline(__always)
+    package mutating func forEachEntry<Failure: StorageFailure>(
+        from key: RawSpan, passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
+        _ body: (_ key: RawSpan, _ value: RawSpan) throws(Failure) -> Bool
+    ) throws(Failure) {
+        try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
+            try forEachEntry(from: key, passing: passing) { key, value in
+                do throws(Failure) { return try body(key, value) } catch { thrown = ThrownError(error) }
+                return false
+            }
+        }
+    }
+}
+
 extension Cursor {
     /// Calls `body` with the value's bytes, where they lie if the value is in a leaf.
     @inlinable

@@ -34,6 +34,20 @@ extension Lookup where Key == [UInt8] {
         try base.forEachEntry(from: key, body)
     }
 
+    /// Passes the entries of whole leaves from `key` on, as long as `passing` says so, and then calls `body` with keys
+    /// and values where they lie, until it returns `false`.
+    ///
+    /// Over a transaction that writes, nothing is passed.
+    /// - Parameter passing: whether so many entries, with this one as the last, are passed unseen.
+    /// - Throws: what reading throws.
+    @usableFromInline
+    package mutating func forEachEntry(
+        from key: RawSpan, passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
+        _ body: (_ key: RawSpan, _ value: RawSpan) -> Bool
+    ) throws(StorageError) {
+        try base.forEachEntry(from: key, passing: passing, body)
+    }
+
     /// How many entries are from `lower` on and below `upper`, or `limit` if there are more.
     ///
     /// - Parameter upper: `nil` for all entries from `lower` on.
@@ -95,6 +109,33 @@ struct AnyLookup: ~Copyable {
         try check(.bytes)
         // SAFETY: the key is used only within the closure.
         unsafe try key.withUnsafeBytes { bytes throws(StorageError) in try find(TreeKey(unsafe ByteString(bytes))) }
+        try visitEntries(body)
+    }
+
+    mutating func forEachEntry(
+        from key: RawSpan, passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
+        _ body: (_ key: RawSpan, _ value: RawSpan) -> Bool
+    ) throws(StorageError) {
+        try check(.bytes)
+        // SAFETY: the key is used only within the closure.
+        unsafe try key.withUnsafeBytes { bytes throws(StorageError) in try find(TreeKey(unsafe ByteString(bytes))) }
+        // What is passed is not looked at again: a leaf from which entries are wanted ends the passing.
+        while let view, !pages.canChange {
+            let last = view.cellCount - 1
+            var isPassed = index > last
+            if !isPassed {
+                try visit(view.value(last)) { value in
+                    view.withKey(last) { isPassed = passing(last + 1 - index, $0, value) }
+                }
+            }
+            guard isPassed else { break }
+            guard try crossToNextLeaf(after: view) else { return }
+        }
+        try visitEntries(body)
+    }
+
+    /// The entries from the place of the lookup on.
+    private mutating func visitEntries(_ body: (_ key: RawSpan, _ value: RawSpan) -> Bool) throws(StorageError) {
         walk: while let view {
             while index < view.cellCount {
                 let passed = pages.canChange ? view.keyArray(index) : []

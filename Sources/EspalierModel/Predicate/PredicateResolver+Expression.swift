@@ -32,9 +32,16 @@ extension PredicateResolver {
     }
 
     private mutating func list(_ elements: [FetchExpression]) throws(FetchPredicateError) -> Operand {
+        var constants: [AttributeValue] = []
+        constants.reserveCapacity(elements.count)
+        for case .value(let value) in elements { constants.append(value) }
+        // Most lists, and all long ones.
+        if constants.count == elements.count {
+            return Operand(expression: .values(constants), family: .any, isCollection: true)
+        }
+        constants.removeAll()
         var operands: [Operand] = []
         for element in elements { operands.append(try resolve(element)) }
-        var constants: [AttributeValue] = []
         for operand in operands {
             try requireSingle(operand, in: "a list")
             if case .value(let value) = operand.expression { constants.append(value) }

@@ -13,7 +13,12 @@ extension TextPattern {
         case .contains(let part): unsafe part.isIn(folded)
         case .beginsWith(let part): unsafe folded.count >= part.count && folded.starts(with: part)
         case .endsWith(let part): unsafe folded.count >= part.count && folded.suffix(part.count).elementsEqual(part)
-        case .like(let pattern): isASCII ? unsafe pattern.matches(folded) : nil
+        case .like(let pattern):
+            if let parts = pattern.parts {
+                unsafe parts.match(folded)
+            } else {
+                isASCII ? unsafe pattern.matches(folded) : nil
+            }
         case .matches: nil
         case .never: false
         }

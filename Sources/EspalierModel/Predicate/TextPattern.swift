@@ -6,7 +6,9 @@
 //   3. LIKE knows `?` (one scalar), `*` (any number, line breaks too) and `\` (the next character stands for itself);
 //      it takes O(text x pattern) time and no stack (PR-06).
 //   4. MATCHES is a regular expression in ICU's syntax over scalars that has to match the whole text (PR-07).
-//   5. CONTAINS, BEGINSWITH and ENDSWITH take time in proportion to the text, whatever they look for.
+//   5. CONTAINS, BEGINSWITH, ENDSWITH, and LIKE without `?`, take time in proportion to the text, whatever they look
+//      for.
+// Not here: how bytes are found in bytes (BytePattern), and what rows are asked (TextPattern+Bytes).
 
 /// A pattern of a text operator, ready to be tried on many texts.
 package final class TextPattern: Sendable {
@@ -76,52 +78,6 @@ package final class TextPattern: Sendable {
     }
 }
 
-/// Bytes to be found in others (Knuth, Morris and Pratt 1977).
-struct BytePattern: Sendable {
-    private let bytes: [UInt8]
-    /// For each place the length of the longest beginning of the pattern that ends there and is not all of it.
-    private let borders: [Int]
-
-    init(_ bytes: [UInt8]) {
-        var borders = [Int](repeating: 0, count: bytes.count)
-        var length = 0
-        for position in bytes.indices.dropFirst() {
-            while length > 0, bytes[length] != bytes[position] { length = borders[length - 1] }
-            if bytes[length] == bytes[position] { length += 1 }
-            borders[position] = length
-        }
-        (self.bytes, self.borders) = (bytes, borders)
-    }
-
-    /// Whether `text` has the bytes somewhere.
-    ///
-    /// - Complexity: O(n)
-    func isIn(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard let first = bytes.first else { return true }
-        // The letters of a script have a lead byte or two between them; their last byte tells them apart.
-        let distance = bytes.dropFirst().prefix { $0 & 0xC0 == 0x80 }.count
-        let probe = bytes[distance]
-        let end = text.count - bytes.count
-        var (position, length) = (0, 0)
-        while position < text.count {
-            if length == 0 {
-                // SAFETY: behind `position` are as many bytes as the pattern has.
-                while position <= end, unsafe text[position + distance] != probe || text[position] != first {
-                    position += 1
-                }
-                guard position <= end else { return false }
-            }
-            // SAFETY: `position` is below the count.
-            let byte = unsafe text[position]
-            position += 1
-            while length > 0, bytes[length] != byte { length = borders[length - 1] }
-            if bytes[length] == byte { length += 1 }
-            if length == bytes.count { return true }
-        }
-        return false
-    }
-}
-
 /// A LIKE pattern in pieces.
 struct LikePattern: Sendable {
     private enum Piece: Equatable {
@@ -134,6 +90,8 @@ struct LikePattern: Sendable {
     private let options: TextPattern.Options
     /// The pieces as they are compared with ASCII text.
     let byteCodes: [UInt16]
+    /// The pieces as they are compared with the bytes of any text; `nil` if one of them is `?`.
+    let parts: LikeParts?
 
     init(_ pattern: String, _ options: TextPattern.Options) {
         var pieces: [Piece] = []
@@ -168,6 +126,20 @@ struct LikePattern: Sendable {
             case .literal(let scalar): scalar.isASCII ? UInt16(scalar.value) : ByteCode.never
             }
         }
+        parts = pieces.contains(.one) ? nil : LikeParts(Self.literals(pieces))
+    }
+
+    /// The bytes before, between and behind the stars.
+    private static func literals(_ pieces: [Piece]) -> [[UInt8]] {
+        var literals: [[UInt8]] = [[]]
+        for piece in pieces {
+            guard case .literal(let scalar) = piece else {
+                literals.append([])
+                continue
+            }
+            literals[literals.count - 1] += UTF8.encode(scalar).map(Array.init) ?? []
+        }
+        return literals
     }
 
     /// The folded text before the first wildcard.
@@ -179,6 +151,8 @@ struct LikePattern: Sendable {
 
     /// Whether the whole of `text` fits.
     func matches(_ text: String) -> Bool {
+        // SAFETY: folded bytes are read within the closure only.
+        if let parts { return unsafe TextFolding.withFolded(text, options) { unsafe parts.match($0) } }
         let scalars = Array(TextFolding.folded(text, options).unicodeScalars)
         var (position, piece) = (0, 0)
         // Where the last `*` stands, and how far its match reaches so far: the only place to go back to.

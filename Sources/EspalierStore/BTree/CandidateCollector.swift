@@ -65,9 +65,7 @@ struct CandidateCollector {
                 found.append(Candidate(key: id.key, entityNumber: catalog.numbering.reference(id).entity))
             }
         case .index(let group, let ranges):
-            for range in ranges {
-                guard try collect(group, range, into: &found) else { return false }
-            }
+            return try collect(group, ranges, into: &found)
         case .scan(let entity, let node):
             try scan(entity, node, into: &found)
         case .back(let step, let far):
@@ -89,15 +87,22 @@ struct CandidateCollector {
         return found.count <= countMax
     }
 
-    private func collect(_ group: Int, _ range: EntryRange, into found: inout [Candidate]) throws(StoreError) -> Bool {
+    /// Appends what the entries of ascending ranges lead to; returns `false` as soon as there are too many.
+    private func collect(_ group: Int, _ ranges: [EntryRange], into found: inout [Candidate]) throws(StoreError) -> Bool
+    {
         let tree = catalog.groupTrees[group]
-        try session.transaction.forEach(in: tree, from: range.lower, below: range.upper) {
-            key, value throws(StoreError) in
-            assert(StepCount.note())
-            found.append(try catalog.candidate(key, value, tree))
-            return found.count <= countMax
+        // One for all: the next range may begin in the leaf where the last one ended.
+        var entries = try session.transaction.lookup(in: tree)
+        for range in ranges {
+            try entries.forEach(from: range.lower) { key, value throws(StoreError) in
+                if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }
+                assert(StepCount.note())
+                found.append(try catalog.candidate(key, value, tree))
+                return found.count <= countMax
+            }
+            guard found.count <= countMax else { return false }
         }
-        return found.count <= countMax
+        return true
     }
 
     private func collect(_ way: InverseAccess, from far: Candidate, into found: inout [Candidate]) throws(StoreError) {
@@ -120,7 +125,7 @@ struct CandidateCollector {
             var prefix: [UInt8] = []
             let isAscending = catalog.schema.groups[group].elements[0].isAscending
             KeyCoding.append(reference: (far.entityNumber, far.key), isAscending: isAscending, to: &prefix)
-            _ = try collect(group, .beginning(with: prefix), into: &found)
+            _ = try collect(group, [.beginning(with: prefix)], into: &found)
         }
     }
 

@@ -153,7 +153,15 @@ struct FetchExecution: ~Copyable {
     private mutating func walk(_ group: Int, _ range: EntryRange, isReversed: Bool) throws(StoreError) {
         let walk = IndexWalk(session: session, group: group, range: range, entity: plan.entity)
         var rows = try rows()
-        try walk.forEach(isReversed: isReversed) { candidate throws(StoreError) in try offer(candidate, &rows) }
+        // What is skipped anyway need not be looked at, if each entry stands for a row of the result.
+        let entity = catalog.model.entities[catalog.schema.groups[group].entity]
+        let countsAll =
+            plan.isExact && takesUntested && keys == StoreFetch.allKeys
+            && entity.family.allSatisfy { plan.isWanted[Int(catalog.numbering.entityNumbers[$0])] }
+        try walk.forEach(isReversed: isReversed, passing: { countsAll && sink.skip($0) }) {
+            candidate throws(StoreError) in
+            try offer(candidate, &rows)
+        }
     }
 
     /// Where candidates lead to.

@@ -41,6 +41,13 @@ struct FetchSink: ~Copyable {
         }
     }
 
+    /// Skips so many rows if all of them are to be skipped; returns whether it did.
+    mutating func skip(_ count: Int) -> Bool {
+        guard count <= toSkip else { return false }
+        toSkip -= count
+        return true
+    }
+
     /// Takes a row; returns whether more are wanted.
     ///
     /// The bytes are needed for rows only.

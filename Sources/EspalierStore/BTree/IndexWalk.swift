@@ -23,22 +23,35 @@ struct IndexWalk {
 
     /// Calls `body` with the candidates of the range, until it returns `false`.
     ///
-    /// - Complexity: O(log n) and O(candidates that `body` takes), with those that share cut values with the last one.
-    func forEach(isReversed: Bool, _ body: (Candidate) throws(StoreError) -> Bool) throws(StoreError) {
-        if isReversed { try backward(body) } else { try forward(from: range.lower, whileEqual: false, body) }
+    /// - Parameter passing: whether so many of the first candidates may be passed unseen; only asked going forwards.
+    /// - Complexity: O(log n) and O(candidates that `body` takes), with those that share cut values with the last one,
+    ///   and O(log n) for each leaf that is passed.
+    func forEach(
+        isReversed: Bool, passing: (Int) -> Bool, _ body: (Candidate) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        if isReversed { return try backward(body) }
+        try forward(from: range.lower, whileEqual: false, passing: passing, body)
     }
 
     /// - Parameter whileEqual: whether the walk ends with the run of entries whose values are `lower`.
     /// - Returns: whether `body` wants more.
     @discardableResult
     private func forward(
-        from lower: [UInt8], whileEqual: Bool, _ body: (Candidate) throws(StoreError) -> Bool
+        from lower: [UInt8], whileEqual: Bool, passing: (Int) -> Bool = { _ in false },
+        _ body: (Candidate) throws(StoreError) -> Bool
     ) throws(StoreError) -> Bool {
         let (tree, catalog) = (tree, catalog)
         var entries = try session.transaction.lookup(in: tree)
         var run = EntryRun()
         var goesOn = true
-        try entries.forEach(from: lower) { key, value throws(StoreError) in
+        func passes(_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool {
+            if let upper = range.upper, !upper.withRawSpan({ lastKey.precedes($0) }) { return false }
+            // A run of cut entries that goes on in the next leaf has no order without its beginning.
+            guard !lastValue.isOfCutEntry, passing(count) else { return false }
+            assert(StepCount.note())
+            return true
+        }
+        try entries.forEach(from: lower, passing: passes) { key, value throws(StoreError) in
             assert(StepCount.note())
             if whileEqual, !key.beginsWithValues(lower) { return false }
             if let upper = range.upper, !upper.withRawSpan({ key.precedes($0) }) { return false }

@@ -225,6 +225,19 @@ extension StoreLookup where Key == [UInt8] {
         unsafe try base.forEachEntry(from: key.span.bytes, body)
     }
 
+    /// Passes whole leaves from `key` on as long as `passing` says so, and then calls `body` with keys and values where
+    /// they lie, until it returns `false`.
+    ///
+    /// - Parameter passing: whether so many entries, with this one as the last, are passed unseen.
+    @inline(__always)
+    mutating func forEach(
+        from key: [UInt8], passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
+        _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        // SAFETY: the array outlives the call.
+        unsafe try base.forEachEntry(from: key.span.bytes, passing: passing, body)
+    }
+
     /// Calls `body` with keys and values where they lie, from the big-endian bytes of `number` on, until it returns
     /// `false`.
     @inline(__always)

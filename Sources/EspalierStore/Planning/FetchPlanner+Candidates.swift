@@ -91,7 +91,9 @@ extension FetchPlanner {
         let (near, far) = (schema.model.entities[step.source], schema.model.entities[step.destination])
         guard let way = InverseAccess(step, schema) else { return nil }
         let fan = Double(hierarchyCount(of: near)) / max(1, Double(hierarchyCount(of: far)))
-        let estimate = choice.estimate * max(fan, 1)
+        // If more lead to them, the execution finds out, and reads all rows instead.
+        let estimate = min(
+            choice.estimate * max(fan, 1), max(choice.estimate, Double(hierarchyCount(of: near)) / 3))
         return Choice(
             source: .back(step, choice.source), answered: [], estimate: estimate,
             cost: choice.cost + choice.estimate + estimate, isExact: choice.isExact && way.provesExistence)

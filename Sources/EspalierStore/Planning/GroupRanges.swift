@@ -85,11 +85,12 @@ struct GroupRanges {
         case .oneOf(let values):
             for value in values where isPossible(value) {
                 var key = prefix
+                key.reserveCapacity(64)
                 GroupKey.append(value, element, numbering, to: &key)
                 ranges.append(range(beginningWith: key))
             }
             ranges.sort { $0.lower.precedes($1.lower) }
-            merge()
+            if !isExact { merge() }
         case .beginsWith(let text):
             var key = prefix
             KeyCoding.append(textPrefix: text, isAscending: element.isAscending, to: &key)

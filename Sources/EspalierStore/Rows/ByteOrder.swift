@@ -48,7 +48,8 @@ extension [UInt8] {
     /// The least bytes that come after everything that begins with these; `nil` if there are none.
     var successor: [UInt8]? {
         guard let last = lastIndex(where: { $0 < 0xFF }) else { return nil }
-        var bytes = Array(self[...last])
+        var bytes = self
+        bytes.removeLast(count - 1 - last)
         bytes[last] += 1
         return bytes
     }

@@ -6,7 +6,7 @@ internal import EspalierModel
 extension RowReader {
     /// What a checked row says to `test`.
     ///
-    /// - Parameter scratch: room for folded text, reused for every row.
+    /// - Parameter scratch: room for folded text, reused for every row; what it holds says nothing.
     func verdict(
         _ test: RowTest, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets, _ scratch: inout [UInt8]
     ) -> RowTest.Verdict {
@@ -70,12 +70,15 @@ extension RowReader {
             let isASCII = greatest < 0x80
             guard unsafe isASCII || (!test.needsASCII && TextFolding.isPlain(bytes)) else { return .unknown }
             guard test.ignoresCase else { return unsafe verdict(test, bytes, isASCII: isASCII) }
-            scratch.removeAll(keepingCapacity: true)
-            for index in 0..<bytes.count {
-                let byte = unsafe bytes[index]
-                scratch.append(byte &- 0x41 < 26 ? byte | 0x20 : byte)
+            if scratch.count < bytes.count { scratch = [UInt8](repeating: 0, count: max(64, 2 * bytes.count)) }
+            return unsafe scratch.withUnsafeMutableBufferPointer { lowered in
+                for index in 0..<bytes.count {
+                    let byte = unsafe bytes[index]
+                    unsafe lowered[index] = byte &- 0x41 < 26 ? byte | 0x20 : byte
+                }
+                // SAFETY: as above; what is lent is read within the call.
+                return unsafe verdict(test, UnsafeBufferPointer(rebasing: lowered[..<bytes.count]), isASCII: true)
             }
-            return unsafe scratch.withUnsafeBufferPointer { unsafe verdict(test, $0, isASCII: true) }
         }
     }
 

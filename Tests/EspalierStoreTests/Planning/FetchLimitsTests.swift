@@ -53,6 +53,47 @@ import Testing
         }
     }
 
+    @Test func `a page anywhere in an index holds what follows the rows before it, cut values too`() throws {
+        let (tree, memory) = (try StoreFixture(.treeInMemory), try StoreFixture(.memory))
+        let seed = testSeed(default: 17)
+        var random = SeededGenerator(seed: seed)
+        // Runs of values that begin alike for longer than an entry goes on, some of them over several leaves.
+        let rows = (0..<600).map { number -> (entity: String, title: String) in
+            let head = ["", "a", "b", "c"].randomElement(using: &random) ?? ""
+            let isLong = number % 3 == 0 && !head.isEmpty
+            let title = String(repeating: head, count: isLong ? 600 : 2) + "\(Int.random(in: 0..<300, using: &random))"
+            return (Int.random(in: 0..<4, using: &random) == 0 ? "Book" : "Song", title)
+        }
+        for fixture in [tree, memory] {
+            var request = SaveRequest()
+            request.insertions = try rows.map { try fixture.insertion($0.entity, ["title": .string($0.title)]) }
+            _ = try fixture.store.save(request)
+        }
+        let formats = [nil, "title >= 'aa'", "title < 'b'"]
+        for (format, name) in formats.flatMap({ format in ["Media", "Song"].map { (format, $0) } }) {
+            for isAscending in [true, false] {
+                let (predicate, key) = (
+                    try format.map { try FetchPredicate(format: $0) }, SortKey("title", ascending: isAscending)
+                )
+                func keys(_ fixture: StoreFixture, _ offset: Int = 0, _ limit: Int? = nil) throws -> [Substring?] {
+                    let fetch = try fixture.request(name, predicate, sort: [key], offset: offset, limit: limit)
+                    let ids = try fixture.store.fetch(fetch).ids
+                    #expect(try limit == nil || fixture.store.fetchIDs(fetch) == ids)
+                    return ids.map { $0.uriRepresentation.split(separator: "/").last }
+                }
+                let all = try keys(memory)
+                for _ in 0..<8 {
+                    let (offset, limit) = (
+                        Int.random(in: 0..<650, using: &random), Int.random(in: 1..<20, using: &random)
+                    )
+                    #expect(
+                        try keys(tree, offset, limit) == Array(all.dropFirst(offset).prefix(limit)),
+                        "seed \(seed), \(name), \(isAscending), \(offset), \(limit)")
+                }
+            }
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `what is no number is in no order, with an index and without`(kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -193,4 +193,30 @@ import Testing
         #expect(steps[2].hasPrefix("exact"))
         #expect(try fixture.store.count(fixture.request("Song", predicate)) == 5)
     }
+
+    @Test func `the few that a relationship leads to are asked first, however many lead to them`() throws {
+        for count in [900, 2700] {
+            let fixture = try StoreFixture(.treeInMemory)
+            let all = try fixture.insert("Tag", ["label": .string("all")])
+            var request = SaveRequest()
+            request.insertions = try (0..<count).map { try fixture.insertion("Song", ["length": .integer(Int64($0))]) }
+            let songs = try fixture.store.save(request).inserted.map(\.id)
+            try fixture.link(all, "media", add: songs)
+            func rows(_ format: String, _ expected: Int) throws -> Int {
+                let fetch = try fixture.request("Song", FetchPredicate(format: format))
+                var found = 0
+                let rows = try StepCount.count { found = try fixture.store.count(fetch) }.rows
+                #expect(found == expected, "\(format)")
+                return rows
+            }
+
+            // [c] has no index: the tags are read, and the songs of those that pass.
+            #expect(try rows("ANY tags.label ==[c] 'NONE'", 0) <= 1)
+            #expect(try rows("ANY tags.label == 'none'", 0) <= 1)
+            #expect(try rows("ANY tags.label ==[c] 'ALL'", count) <= 3 * count)
+            let rare = try fixture.insert("Tag", ["label": .string("rare")])
+            try fixture.link(rare, "media", add: Array(songs[..<4]))
+            #expect(try rows("ANY tags.label ==[c] 'RARE'", 4) <= 6)
+        }
+    }
 }

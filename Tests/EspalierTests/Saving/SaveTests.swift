@@ -113,6 +113,26 @@ import Testing
         #expect(try stack.stored(Artist.self).count == 1)
     }
 
+    @Test func `a refused save tells its first 1,000 findings whole and counts the others`() throws {
+        let stack = try Stack(.inMemory)
+        let artists = (0..<1500).map { _ in Artist(context: stack.context) }
+
+        let found = violations { try stack.context.saveAndCompare() }
+
+        #expect(found.count == 1001 && found.prefix(1000).allSatisfy { $0.code == 1570 && $0.property == "name" })
+        #expect(Set(found.prefix(1000).compactMap(\.object)).count == 1000)
+        guard case .more(let count)? = found.last?.reason else {
+            Issue.record("nothing says how many more there are")
+            return
+        }
+        #expect(count == 500)
+        for artist in artists.dropFirst(1000) { artist.name = "Named" }
+        #expect(violations { try stack.context.saveAndCompare() }.count == 1000)
+        for artist in artists { artist.name = "Named" }
+        try stack.context.saveAndCompare()
+        #expect(try stack.stored(Artist.self).count == 1500)
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `a value that must be unique is reported with both objects`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)

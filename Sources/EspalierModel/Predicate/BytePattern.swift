@@ -1,0 +1,138 @@
+// Bytes that are looked for in others, and texts that hold several of them one behind the other.
+//
+// Invariants
+//   1. UTF-8 tells from each byte whether a character begins there: where the bytes of one text stand in another, its
+//      scalars stand, and the other way round.
+//   2. Each search takes time in proportion to the text, whatever it looks for.
+// SAFETY: a text that is lent is read within the call, and at places below its count: behind each place where the
+// pattern may begin, as many bytes as the pattern has are there.
+
+/// Bytes to be found in others (Knuth, Morris and Pratt 1977).
+///
+/// Places where the first and the last byte fit are found eight at a time; only from there on the rest is compared.
+/// A class, as a copy for each text would retain every array.
+final class BytePattern: Sendable {
+    let count: Int
+    private let bytes: [UInt8]
+    /// For each place the length of the longest beginning of the pattern that ends there and is not all of it.
+    private let borders: [Int]
+    /// The first and the last byte, each eight times.
+    private let firsts: UInt64
+    private let lasts: UInt64
+
+    init(_ bytes: [UInt8]) {
+        var borders = [Int](repeating: 0, count: bytes.count)
+        var length = 0
+        for position in bytes.indices.dropFirst() {
+            while length > 0, bytes[length] != bytes[position] { length = borders[length - 1] }
+            if bytes[length] == bytes[position] { length += 1 }
+            borders[position] = length
+        }
+        (self.bytes, self.borders, count) = (bytes, borders, bytes.count)
+        firsts = UInt64(bytes.first ?? 0) &* 0x0101_0101_0101_0101
+        lasts = UInt64(bytes.last ?? 0) &* 0x0101_0101_0101_0101
+    }
+
+    /// Whether `text` has the bytes somewhere.
+    ///
+    /// - Complexity: O(n)
+    func isIn(_ text: UnsafeBufferPointer<UInt8>) -> Bool { unsafe end(in: text, from: 0, below: text.count) != nil }
+
+    /// The place behind the first occurrence of the bytes that begins at `start` or later and ends by `limit`.
+    ///
+    /// - Complexity: O(limit - start)
+    func end(in text: UnsafeBufferPointer<UInt8>, from start: Int, below limit: Int) -> Int? {
+        assert(start >= 0 && limit <= text.count, "from \(start) to \(limit) in \(text.count) bytes")
+        guard count > 0 else { return start }
+        let lastStart = limit - count
+        var position = start
+        while position <= lastStart {
+            guard let candidate = unsafe candidate(in: text, from: position, lastStart) else { return nil }
+            position = candidate
+            var length = 0
+            repeat {
+                let byte = unsafe text[position]
+                position += 1
+                while length > 0, bytes[length] != byte { length = borders[length - 1] }
+                if bytes[length] == byte { length += 1 }
+                if length == count { return position }
+            } while length > 0 && position < limit
+        }
+        return nil
+    }
+
+    /// The first place from `start` to `lastStart` where the bytes may begin.
+    @inline(__always)
+    private func candidate(in text: UnsafeBufferPointer<UInt8>, from start: Int, _ lastStart: Int) -> Int? {
+        var position = start
+        while position + 7 <= lastStart {
+            let fits = unsafe fits(text, at: position)
+            if fits != 0 { return position + fits.trailingZeroBitCount / 8 }
+            position += 8
+        }
+        guard position <= lastStart else { return nil }
+        if lastStart >= 7 {
+            // The last eight places, without those that were looked at.
+            let fits = unsafe fits(text, at: lastStart - 7) & (UInt64.max << UInt64(8 * (position - lastStart + 7)))
+            return fits == 0 ? nil : lastStart - 7 + fits.trailingZeroBitCount / 8
+        }
+        while position <= lastStart {
+            if unsafe text[position] == UInt8(truncatingIfNeeded: firsts),
+                unsafe text[position + count - 1] == UInt8(truncatingIfNeeded: lasts)
+            {
+                return position
+            }
+            position += 1
+        }
+        return nil
+    }
+
+    /// The places among eight where the first and the last byte may fit, with a bit set in the byte of each.
+    ///
+    /// A subtraction borrows: behind a place that fits, one that does not may be among them.
+    @inline(__always)
+    private func fits(_ text: UnsafeBufferPointer<UInt8>, at position: Int) -> UInt64 {
+        func zeros(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 }
+        let raw = UnsafeRawBufferPointer(text)
+        let begin = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+        let end = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: position + count - 1, as: UInt64.self))
+        return zeros(begin ^ firsts) & zeros(end ^ lasts)
+    }
+}
+
+/// What a LIKE pattern of stars and literals asks for: how a text begins and ends, and what stands between, in order.
+///
+/// A class, as `BytePattern` is.
+final class LikeParts: Sendable {
+    private let head: [UInt8]
+    private let tail: [UInt8]
+    private let middles: [BytePattern]
+    /// Whether there is no star: the text is `head`.
+    private let isWhole: Bool
+
+    /// - Parameter literals: what stands before, between and behind the stars: one more than there are stars.
+    init(_ literals: [[UInt8]]) {
+        head = literals[0]
+        isWhole = literals.count == 1
+        tail = isWhole ? [] : literals[literals.count - 1]
+        middles = literals.dropFirst().dropLast().filter { !$0.isEmpty }.map(BytePattern.init)
+    }
+
+    /// Whether the whole of a folded text fits.
+    ///
+    /// - Complexity: O(n)
+    func match(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        if isWhole { return unsafe text.elementsEqual(head) }
+        let limit = text.count - tail.count
+        guard limit >= head.count, unsafe text.starts(with: head), unsafe text[limit...].elementsEqual(tail) else {
+            return false
+        }
+        var position = head.count
+        for middle in middles {
+            // The first place is the best: what comes behind it has the most room.
+            guard let end = unsafe middle.end(in: text, from: position, below: limit) else { return false }
+            position = end
+        }
+        return true
+    }
+}
