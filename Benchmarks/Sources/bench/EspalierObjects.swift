@@ -23,6 +23,7 @@ final class EspalierObjects: ObjectContender {
     private var ids: [ObjectID?] = []
     private var kept: [Person] = []
     private var keeper: ManagedObjectContext?
+    private var changed: [Person] = []
 
     init(folder: String) throws {
         let model = try ManagedObjectModel(for: [Team.self, Person.self])
@@ -141,6 +142,24 @@ final class EspalierObjects: ObjectContender {
             kept[number].age += 1
             try keeper?.save()
         }
+    }
+
+    func changeUndoably(_ numbers: [Int]) throws {
+        try keepPeople()
+        keeper?.undoManager = UndoStack()
+        changed = numbers.map { kept[$0] }
+        for person in changed { person.age += 1 }
+        keeper?.processPendingChanges()
+    }
+
+    func undoChanges() throws -> Int {
+        try keeper?.undo()
+        return changed.reduce(0) { $0 &+ $1.age }
+    }
+
+    func redoChanges() throws -> Int {
+        try keeper?.redo()
+        return changed.reduce(0) { $0 &+ $1.age }
     }
 
     func delete() throws {

@@ -45,6 +45,12 @@ protocol ObjectContender: AnyObject {
     func keepPeople() throws
     /// Makes some of the people that are kept a year older, each in a transaction of its own.
     func updateEach(of numbers: [Int]) throws
+    /// Makes some of the people that are kept a year older, so that it can be undone, outside the clock.
+    func changeUndoably(_ numbers: [Int]) throws
+    /// Undoes what `changeUndoably` has done, all at once; returns the sum of the ages of those people.
+    func undoChanges() throws -> Int
+    /// Makes those people a year older again; returns the sum of their ages.
+    func redoChanges() throws -> Int
     /// Deletes all people, in one transaction.
     func delete() throws
     /// Looks at every person's row without keeping anything, so that the cache is filled.

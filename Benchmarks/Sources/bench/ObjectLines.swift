@@ -18,6 +18,9 @@ struct ObjectLines {
         return (0..<min(count, 20_000)).map { _ in Int.random(in: 0..<count, using: &generator) }
     }
 
+    /// Different people, of whom each is changed once and undone.
+    private var undone: [Int] { Array(0..<min(count, 10_000)) }
+
     /// As many as are saved one by one: a durable transaction takes as long as the disk.
     private var few: [Int] { Array(some.prefix(200)) }
 
@@ -75,7 +78,7 @@ struct ObjectLines {
                     return 0
                 }
             },
-            saveOne,
+            saveOne, undo, redo,
             {
                 line("objects delete", count, "every person, one save, durable") {
                     try $0.delete()
@@ -122,6 +125,31 @@ struct ObjectLines {
         ) {
             try $0.updateEach(of: few)
             return 0
+        }
+    }
+
+    /// Many changes that are taken back at once, and not saved.
+    private func undo() -> Line {
+        let undone = undone
+        return line(
+            "objects undo", undone.count, "one event of so many people, a rollback there; their ages read",
+            preparation: { try $0.changeUndoably(undone) }
+        ) {
+            try $0.undoChanges()
+        }
+    }
+
+    /// The same changes again; the peer makes them anew.
+    private func redo() -> Line {
+        let undone = undone
+        return line(
+            "objects redo", undone.count, "the same people again, updated again there; their ages read",
+            preparation: {
+                try $0.changeUndoably(undone)
+                _ = try $0.undoChanges()
+            }
+        ) {
+            try $0.redoChanges()
         }
     }
 

@@ -32,6 +32,7 @@ private final class TeamRecord {
 final class SQLiteObjects: SQLiteTables, ObjectContender {
     static let name = "sqlite"
     private var kept: [PersonRecord] = []
+    private var changed: [Int] = []
 
     required init(folder: String) throws {
         try super.init(path: folder + "/objects.sqlite")
@@ -235,6 +236,43 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
             person.age += 1
             person.version += 1
         }
+    }
+
+    func changeUndoably(_ numbers: [Int]) throws {
+        try keepPeople()
+        changed = numbers
+        try connection.execute("BEGIN IMMEDIATE")
+        try connection.execute("SAVEPOINT before")
+        try makeOlder()
+    }
+
+    private func makeOlder() throws {
+        let update = try statement("UPDATE person SET age = age + 1, version = version + 1 WHERE pk = ?")
+        for number in changed {
+            _ = library.bindInt64(update, 1, kept[number].key)
+            try connection.run(update)
+        }
+    }
+
+    func undoChanges() throws -> Int {
+        try connection.execute("ROLLBACK TO before")
+        return try sumOfChanged()
+    }
+
+    func redoChanges() throws -> Int {
+        try makeOlder()
+        return try sumOfChanged()
+    }
+
+    private func sumOfChanged() throws -> Int {
+        let select = try statement("SELECT age FROM person WHERE pk = ?")
+        var sum = 0
+        for number in changed {
+            _ = library.bindInt64(select, 1, kept[number].key)
+            if library.step(select) == SQLite.row { sum &+= Int(library.columnInt64(select, 0)) }
+            _ = library.reset(select)
+        }
+        return sum
     }
 
     func delete() throws {

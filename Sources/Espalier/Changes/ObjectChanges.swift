@@ -88,7 +88,10 @@ struct ToManyChange {
     /// The whole new order; `nil` if only `added` and `removed` say what changed.
     ///
     /// - Complexity: O(destinations), if there is one.
-    var list: [ObjectID]? { order?.ids.ids }
+    var list: [ObjectID]? {
+        assert(StepCount.note(order?.ids.count ?? 0))
+        return order?.ids.ids
+    }
     /// The whole new order, apart: most changes have none.
     private var order: Order?
     /// The stored order that `list` was made from; empty if there is no `list`.

@@ -82,7 +82,7 @@ extension ManagedObjectContext {
 
     /// The request in terms of the model.
     func resolve(_ request: FetchTerms) throws(ContextError) -> StoreFetch {
-        processPendingChanges()
+        processChanges()
         guard let entity = model.entity(named: request.entityName) else {
             throw .unknownEntity(request.entityName, known: model.entities.map(\.name))
         }

@@ -23,6 +23,8 @@ extension ManagedObjectContext {
     /// Makes an object take the values of the generation that the context reads.
     func reread(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self, !object.isInserted else { return }
+        journal?.pause()
+        defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
         if mergesChanges && object.hasChanges { return takeNewerRows(of: [object], isAsked: true) }
@@ -48,6 +50,8 @@ extension ManagedObjectContext {
     ///
     /// - Parameter isAsked: whether the application asked for it, which settles conflicts that a save has reported.
     func refreshAll(isAsked: Bool) {
+        journal?.pause()
+        defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
         forgetLoadedAhead()

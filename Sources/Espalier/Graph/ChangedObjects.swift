@@ -9,6 +9,8 @@ import EspalierModel
 
 /// Changed objects of one kind, in the order in which they changed.
 struct ChangedObjects: Sequence {
+    /// From so many places on half of them are in use.
+    private static var longCount: Int { 32 }
     private var places: [ManagedObject?] = []
     private(set) var count = 0
     /// By index of the entity.
@@ -21,6 +23,8 @@ struct ChangedObjects: Sequence {
         object.changePosition = UInt32(places.count)
         places.append(object)
         add(1, object)
+        // The one that makes it long.
+        if places.count == Self.longCount, count * 2 < places.count { self = keeping { _ in true } }
     }
 
     private mutating func add(_ difference: Int, _ object: ManagedObject) {
@@ -42,7 +46,7 @@ struct ChangedObjects: Sequence {
         guard position < places.count, places[position] === object else { return }
         places[position] = nil
         add(-1, object)
-        if count * 2 < places.count, places.count >= 32 { self = keeping { _ in true } }
+        if count * 2 < places.count, places.count >= Self.longCount { self = keeping { _ in true } }
     }
 
     /// The objects that fulfil `isWanted`; their `changePosition` is that of the new list from then on.
@@ -60,7 +64,8 @@ struct ChangedObjects: Sequence {
     /// Asserts the invariants; to be called in `assert`.
     func checkInvariants() -> Bool {
         assert(places.count { $0 != nil } == count, "invariant 2: \(count) objects are counted")
-        assert(count * 2 >= places.count || places.count < 32, "invariant 2: \(count) of \(places.count) places")
+        let isShort = places.count < Self.longCount
+        assert(isShort || count * 2 >= places.count, "invariant 2: \(count) of \(places.count) places")
         for case (let position, let object?) in places.enumerated() {
             assert(object.changePosition == position, "invariant 1: \(object.storedID) stands at \(position)")
         }

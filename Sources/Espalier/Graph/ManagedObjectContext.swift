@@ -79,6 +79,8 @@ public final class ManagedObjectContext {
     var mailbox: SaveMailbox?
     /// The closures that observe the context; `nil` if there never was one.
     var observers: ContextObservers?
+    /// What undoes the changes of the running event; `nil` without an undo manager.
+    var journal: UndoJournal?
     /// How many calls that are events run inside of one another.
     var eventDepth = 0
     /// Called when an event has begun of which no call knows the end.
@@ -98,7 +100,10 @@ public final class ManagedObjectContext {
         shapes = Array(repeating: nil, count: coordinator.managedObjectModel.entities.count)
     }
 
-    deinit { detachObjects() }
+    deinit {
+        journal?.manager.removeSource(ObjectIdentifier(self))
+        detachObjects()
+    }
 
     // MARK: What it holds
 
@@ -213,6 +218,7 @@ public final class ManagedObjectContext {
         if memory.pendingValues.isActive { memory.pendingValues.noteChange(of: object.storedID) }
         changeCount &+= 1
         noteInserted(object)
+        object.willChange { _ in .inserted }
         object.awakeFromInsert()
     }
 

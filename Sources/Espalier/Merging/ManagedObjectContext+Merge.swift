@@ -32,6 +32,8 @@ extension ManagedObjectContext {
 
     private func merge(_ saves: [SavedChanges]) {
         guard !saves.isEmpty else { return }
+        journal?.pause()
+        defer { journal?.resume() }
         beginEvent()
         defer { endEvent() }
         if saves.contains(where: \.isEverything) { refreshAll(isAsked: false) }

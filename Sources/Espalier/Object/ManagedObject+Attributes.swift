@@ -45,6 +45,7 @@ extension ManagedObject {
         guard type.canHold(value) else { return .wrongType(found: value.typeName, expected: type.name) }
         if !isFulfilled { fireFault() }
         if state.contains(.inaccessible) { return .rowIsGone }
+        willChange { .attribute(slot, $0.attributeValue(at: slot)) }
         if let newValues = changeableNewValues() {
             newValues.setAttribute(value, at: slot)
         } else {

@@ -133,6 +133,10 @@ extension ManagedObject {
         for index in [source, target] where index < 0 || index >= count {
             return .indexOutOfRange(index, count: count)
         }
+        willChange { object in
+            guard let id = object.destinationID(at: source, inOrder: slot) else { return nil }
+            return object.place(of: id, at: slot).map { .moved(slot, object.end(id), $0) }
+        }
         changeOrder(of: entity.relationships[slot]) { $0.move(from: source, to: target) }
         noteChange()
         return nil
@@ -148,7 +152,7 @@ extension ManagedObject {
         return nil
     }
 
-    private func changeOrder(of relationship: Relationship, _ change: (inout ToManyChange) -> Void) {
+    final func changeOrder(of relationship: Relationship, _ change: (inout ToManyChange) -> Void) {
         beginChange(of: relationship).values.toMany.modify(relationship.slot, change)
     }
 }

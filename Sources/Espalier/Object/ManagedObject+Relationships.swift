@@ -32,6 +32,7 @@ extension ManagedObject {
     /// Sets the destination of a to-one relationship on this side only.
     final func setRawDestination(_ id: ObjectID?, at slot: Int) {
         assert(!entity.relationships[slot].isToMany, "\(entity.relationships[slot].name) is to-many")
+        willChange { object in .destination(slot, object.destinationID(at: slot).map(object.end)) }
         if let newValues = changeableNewValues() {
             newValues.setDestination(id, at: slot)
         } else {
@@ -144,6 +145,7 @@ extension ManagedObject {
         let oldSet = Set(old)
         var newSet = Set<ObjectID>()
         let new = destinations.filter { newSet.insert($0.storedID).inserted }
+        if relationship.isOrdered, old != new.map(\.storedID) { willChange { .order(slot, old.map($0.end)) } }
         for id in old where !newSet.contains(id) { unlink(id, across: relationship) }
         for destination in new where !oldSet.contains(destination.storedID) { link(destination, across: relationship) }
         if relationship.isOrdered {
@@ -243,6 +245,7 @@ extension ManagedObject {
         addRaw(other.storedID, to: relationship)
         guard let inverse, !(other === self && inverse === relationship) else { return }
         if !relationship.isToMany, inverse.isToMany, !inverse.isOrdered, other.state.contains(.inserted) {
+            other.willChange { .added(inverse.slot, $0.end(storedID)) }
             withContext { $0.memory.unreadInverses.add(storedID, to: other.storedID, at: inverse.slot) }
             other.noteChange()
         } else {
@@ -323,6 +326,7 @@ extension ManagedObject {
             if !isFulfilled { fireFault() }
             setRawDestination(id, at: relationship.slot)
         } else {
+            willChange { .added(relationship.slot, $0.end(id)) }
             let changes = beginChange(of: relationship)
             if let isStored = isStoredBelowMerge(id, relationship) {
                 changes.settle(id, toMany: relationship.slot, isMember: true, isStored: isStored)
@@ -340,6 +344,7 @@ extension ManagedObject {
             guard destinationID(at: relationship.slot) == id else { return }
             setRawDestination(nil, at: relationship.slot)
         } else {
+            willChange { $0.removal(of: id, from: relationship) }
             let changes = beginChange(of: relationship)
             if let isStored = isStoredBelowMerge(id, relationship) {
                 changes.settle(id, toMany: relationship.slot, isMember: false, isStored: isStored)

@@ -31,19 +31,28 @@ extension ManagedObjectContext {
     ///
     /// This is the end of an event: observers are told which objects have changed in it.
     public func processPendingChanges() {
+        processChanges()
+        endUndoEvent()
+    }
+
+    /// Merges waiting saves of other contexts and runs the delete rules of what was deleted, in the middle of an event
+    /// of the application.
+    func processChanges() {
         beginEvent()
         defer { endEvent() }
         forgetDestinations()
         mergeWaitingSaves()
         runDeleteRules()
+        registerUndo()
     }
 
-    private func markDeleted(_ object: ManagedObject) {
+    func markDeleted(_ object: ManagedObject, callsHook: Bool = true) {
         object.fireFault()
         guard !object.isDeleted else { return }
-        object.prepareForDeletion()
+        if callsHook { object.prepareForDeletion() }
         // The hooks may have deleted the object, or made the context forget it.
         guard object.managedObjectContext === self, !object.isDeleted else { return }
+        object.willChange { .deleted($0.relations) }
         changeCount += 1
         noteDeleted(object)
         if object.isInserted { memory.inserted.remove(object) }
@@ -83,6 +92,7 @@ extension ManagedObjectContext {
         applyUnreadInverses()
         let ended = Set(unsaved.map(\.storedID))
         let naming = objectsNaming(unsaved)
+        for object in naming { object.willForget(ended) }
         for object in unsaved where object.state.contains(.registered) {
             memory.deleted.remove(object)
             memory.registry.remove(object)
@@ -133,6 +143,8 @@ extension ManagedObjectContext {
             guard let inverse else { return }
             forEachDestination(of: relationship, of: object) { destination in
                 if destination.isDeleted { return }
+                // What is undone has led away already what led here then.
+                if isUndoing, !destination.leads(to: object, across: inverse) { return }
                 if runsRulesAgain { takeNewestRow(ifUnchanged: destination) }
                 destination.removeRaw(object.storedID, from: inverse)
             }
@@ -146,14 +158,30 @@ extension ManagedObjectContext {
     ) -> Bool {
         guard relationship.isToMany else {
             guard let id = object.destinationID(at: relationship.slot) else { return false }
-            guard let destination = memory.registry[id] else { return true }
+            guard let destination = known(id, from: object, across: relationship) else { return true }
             body(destination)
             return false
         }
         var hasOthers = false
         for id in object.destinationIDs(at: relationship.slot) {
-            if let destination = memory.registry[id] { body(destination) } else { hasOthers = true }
+            if let destination = known(id, from: object, across: relationship) {
+                body(destination)
+            } else {
+                hasOthers = true
+            }
         }
         return hasOthers
+    }
+
+    /// The object with this ID if it is in memory, or has to be so that the deletion of `object` can be undone: one
+    /// that is deleted too, or that has an order in which `object` stands.
+    private func known(
+        _ id: ObjectID, from object: ManagedObject, across relationship: Relationship
+    ) -> ManagedObject? {
+        if let known = memory.registry[id] { return known }
+        guard let journal, journal.isRecording else { return nil }
+        let isListed = object.isListed(across: relationship) && relationship.deleteRule == .nullify
+        guard isListed || relationship.deleteRule == .cascade else { return nil }
+        return self.object(for: id, from: object, across: relationship)
     }
 }

@@ -9,6 +9,7 @@ extension ManagedObjectContext {
     /// yet the call is refused, and the save reports that.
     public func rollback() {
         if refusesWhileSaving("rollback()") { return }
+        forgetUndo()
         beginEvent()
         defer { endEvent() }
         for object in changedObjects where object.isInserted {
@@ -32,6 +33,7 @@ extension ManagedObjectContext {
     /// that.
     public func reset() {
         if refusesWhileSaving("reset()") { return }
+        forgetUndo()
         beginEvent()
         defer { endEvent() }
         if memory.collectsChanges { noteReset(of: memory.registry.objects.map(\.storedID)) }

@@ -28,21 +28,28 @@ extension ManagedObjectContext {
         let checkpoint = ContextCheckpoint(self)
         refreshedBySave = []
         defer { refreshedBySave = nil }
+        let stepCount = journal?.steps.count ?? 0
         var changes: ChangeSet
         let outcome: SaveOutcome
         do {
             tellWillSave()
             changes = try settle()  //                                  1 collect, 2 propagate deletes, 3 validate
             stage = SaveStage(.storing)
+            journal?.pause()
+            defer { journal?.resume() }
             outcome = try write(&changes)  //                           4 freeze, 5 route, 6 ... 9 in each store
         } catch {
             checkpoint.restore(self)
+            journal?.truncate(to: stepCount)
             eventChanges = event
             if case .violations = error { recorded.removeAll() }
             noteReported(error)
             throw error
         }
+        journal?.pause()
         let told = apply(outcome)  //                                  10
+        journal?.resume()
+        registerUndoOfSave()
         forgetDestinations()
         source.tell(told, except: mailbox)  //                         11
         stage = SaveStage(.changeObserver)
@@ -262,7 +269,11 @@ extension ManagedObjectContext {
                         continue
                     }
                     let object = part.changes.inserted[row]
-                    if object.storedID == insertedIDs[row] { noteOwners(of: object, in: &told) }
+                    if object.storedID == insertedIDs[row] {
+                        // What was read of the row that had this ID before is not true any more.
+                        cache.invalidate(object.storedID)
+                        noteOwners(of: object, in: &told)
+                    }
                     memory.registry.rename(object, insertedIDs[row])
                     object.setRow(rows.content, part.result.inserted.places[row])
                     object.becomeCommitted()

@@ -1,0 +1,127 @@
+// What undoes the changes of the running event of a context.
+//
+// Invariants
+//   1. A step is written before its change, in order. What merges, refreshes and stores change is not written: only
+//      what the application, its hooks and delete rules do can be undone.
+//   2. A save that fails takes its steps out again with its changes.
+//   3. The cost is that of the change: O(1) steps, but O(destinations) for an ordered relationship that is assigned as
+//      a whole, and for the relationships of an object that is deleted.
+// Not here: how steps are undone (Undoing).
+
+import EspalierModel
+
+/// The steps of a context that are not registered yet.
+final class UndoJournal {
+    let manager: UndoStack
+    private(set) var steps: [UndoStep] = []
+    /// Goes up with each change that is not written: what was written before may not fit any more.
+    private(set) var edition = 0
+    private var pauseCount = 0
+
+    init(_ manager: UndoStack) { self.manager = manager }
+
+    /// Whether changes are written.
+    var isRecording: Bool { pauseCount == 0 && manager.isUndoRegistrationEnabled }
+
+    func append(_ step: UndoStep) {
+        if steps.last?.covers(step) != true { steps.append(step) }
+    }
+
+    /// Writes nothing until `resume` was called as often.
+    func pause() {
+        pauseCount += 1
+        edition += 1
+    }
+
+    func resume() {
+        assert(pauseCount > 0, "a journal goes on that was not paused")
+        pauseCount -= 1
+    }
+
+    /// Forgets what was written after the first `count` steps.
+    func truncate(to count: Int) { steps.removeLast(max(0, steps.count - count)) }
+
+    /// Takes all steps out.
+    func takeSteps() -> [UndoStep] {
+        defer { steps = [] }
+        return steps
+    }
+}
+
+extension ManagedObject {
+    /// Writes down what undoes a change that comes next, if an undo manager wants to know.
+    @inline(__always)
+    final func willChange(_ change: (ManagedObject) -> UndoStep.Change?) {
+        withContext { context in
+            if let journal = context.journal { note(change, in: journal) }
+        }
+    }
+
+    @inline(never)
+    private final func note(_ change: (ManagedObject) -> UndoStep.Change?, in journal: UndoJournal) {
+        guard journal.isRecording else { return }
+        // What `awakeFromFetch` sets is no change.
+        guard state.isDisjoint(with: .awakening), let change = change(self) else { return }
+        journal.append(UndoStep(object: self, change: change))
+    }
+
+    /// The other end of a relationship, as a step keeps it.
+    final func end(_ id: ObjectID) -> UndoStep.End {
+        let object = withContext { $0.memory.registry[id] } ?? nil
+        return object.map { .object($0) } ?? .row(id)
+    }
+
+    /// The step for a destination that leaves a to-many relationship; none if it is not in the order.
+    final func removal(of id: ObjectID, from relationship: Relationship) -> UndoStep.Change? {
+        guard relationship.isOrdered else { return .removed(relationship.slot, end(id), nil) }
+        // An order that is about to change anyway finds places faster once it has begun to.
+        beginChange(of: relationship)
+        return place(of: id, at: relationship.slot).map { .removed(relationship.slot, end(id), $0) }
+    }
+
+    /// Where a destination stands in an ordered relationship.
+    final func place(of id: ObjectID, at slot: Int) -> UndoStep.Place? {
+        guard let index = destinationIndex(of: id, inOrder: slot) else { return nil }
+        var predecessor = index - 1
+        while predecessor >= 0, let id = destinationID(at: predecessor, inOrder: slot) {
+            let end = end(id)
+            if case .object(let object) = end, object.state.contains(.deleted) {
+                predecessor -= 1
+            } else {
+                return UndoStep.Place(index: index, predecessor: end)
+            }
+        }
+        return UndoStep.Place(index: index, predecessor: nil)
+    }
+
+    /// What each relationship leads to, by slot.
+    final var relations: [[UndoStep.Relation]] {
+        entity.relationships.map { relationship in
+            let slot = relationship.slot
+            let ids = relationship.isToMany ? destinationIDs(at: slot) : destinationID(at: slot).map { [$0] } ?? []
+            let inverse = withShape { $0.inverses[slot] }
+            let isLeft = [.noAction, .deny].contains(relationship.deleteRule) && inverse?.isOrdered == true
+            return ids.map { id in
+                guard isLeft, let inverse, let context = managedObjectContext else {
+                    return UndoStep.Relation(end: end(id), place: nil)
+                }
+                let other = context.object(for: id, from: self, across: relationship)
+                return UndoStep.Relation(end: .object(other), place: other.place(of: storedID, at: inverse.slot))
+            }
+        }
+    }
+
+    /// Writes down where changes lead to objects that leave the context without ever having been saved.
+    final func willForget(_ gone: Set<ObjectID>) {
+        guard withContext(\.journal?.isRecording) == true else { return }
+        for (slot, destination) in changes?.values.destinations.pairs ?? [] {
+            if let id = destination, gone.contains(id) { willChange { .destination(slot, $0.end(id)) } }
+        }
+        for (slot, change) in changes?.values.toMany.pairs ?? [] {
+            let members = change.list ?? change.added.ids
+            let leaving = members.filter(gone.contains)
+            if change.isWhole, !leaving.isEmpty { willChange { object in .order(slot, members.map(object.end)) } }
+            for id in leaving { willChange { .removed(slot, $0.end(id), nil) } }
+        }
+    }
+}

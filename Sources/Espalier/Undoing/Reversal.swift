@@ -1,0 +1,269 @@
+// Undoing steps, the last one first.
+//
+// Invariants
+//   1. Each step changes one side of one object, past accessors and hooks (MC-55). So undoing all steps of an action
+//      gives just the state before it, if nothing else has changed the objects since.
+//   2. If something else has, a save or a merge, steps set what they know, leave out what is gone, and make both ends
+//      of the relationships that they have changed agree in the end.
+//   3. What a step does here is written to the journal again: to redo is to undo that.
+
+import EspalierModel
+import EspalierStore
+
+/// One run over the steps of an action.
+struct Reversal {
+    /// Two ends of a relationship, of which a step has changed the first one.
+    private struct Pair {
+        let object: ManagedObject
+        let slot: Int
+        let other: ManagedObject
+    }
+
+    private let context: ManagedObjectContext
+    /// Whether nothing but steps has changed the objects since.
+    private let isExact: Bool
+    /// Objects whose deletion was saved, which are new ones now.
+    private var returned = Set<ManagedObject>()
+    private var pairs: [Pair] = []
+
+    init(in context: ManagedObjectContext, isExact: Bool) { (self.context, self.isExact) = (context, isExact) }
+
+    /// Undoes the steps.
+    ///
+    /// - Complexity: O(log n) for a step; O(destinations) for one that knows all of a relationship.
+    mutating func run(_ steps: [UndoStep]) {
+        // What has left comes back before steps lead to it; its relationships follow at its own step.
+        for step in steps.reversed() {
+            if case .deleted = step.change, context.takeBack(step.object) { returned.insert(step.object) }
+        }
+        for step in steps.reversed() { undo(step.change, of: step.object) }
+        if !isExact { settle() }
+    }
+
+    private mutating func undo(_ change: UndoStep.Change, of object: ManagedObject) {
+        assert(StepCount.note())
+        guard object.managedObjectContext === context, object.isUsable else { return }
+        switch change {
+        case .inserted: context.markDeleted(object, callsHook: false)
+        case .deleted(let relations):
+            if returned.contains(object) {
+                restore(relations, of: object)
+            } else if object.state.contains(.deleted) {
+                context.takeBackDeletion(of: object)
+            }
+        case .attribute(let slot, let value):
+            if let reason = object.setAttributeValue(value, at: slot) {
+                object.refuse(object.entity.attributes[slot].name, reason)
+            }
+        case .destination(let slot, let end): setDestination(end, of: object, at: slot)
+        case .added(let slot, let end):
+            if let other = known(end) { remove(other, from: object, across: object.entity.relationships[slot]) }
+        case .removed(let slot, let end, let place):
+            let relationship = object.entity.relationships[slot]
+            guard let other = found(end, from: object, across: relationship) else { return }
+            add(other, to: object, across: relationship, place)
+        case .moved(let slot, let end, let place):
+            if let other = known(end) { move(other, to: place, in: object, at: slot, isStep: true) }
+        case .order(let slot, let ends): order(ends, of: object, at: slot)
+        }
+    }
+
+    // MARK: Ends
+
+    /// The object that a step names, if it is in memory.
+    private func known(_ end: UndoStep.End) -> ManagedObject? {
+        switch end {
+        // Not another one of its ID: that would be a fault of a row that is gone.
+        case .object(let object): object.managedObjectContext === context && object.isUsable ? object : nil
+        case .row(let id): context.memory.registry[id].flatMap { $0.isUsable ? $0 : nil }
+        }
+    }
+
+    /// The object that a step names, if a relationship can lead to it.
+    private func found(
+        _ end: UndoStep.End, from source: ManagedObject, across relationship: Relationship
+    ) -> ManagedObject? {
+        guard case .row(let id) = end else { return known(end) }
+        let object = context.object(for: id, from: source, across: relationship)
+        // Others may have deleted the row.
+        if !isExact, !object.isFulfilled { object.fireFault() }
+        return object.isUsable ? object : nil
+    }
+
+    private mutating func note(_ object: ManagedObject, _ slot: Int, _ other: ManagedObject) {
+        if !isExact { pairs.append(Pair(object: object, slot: slot, other: other)) }
+    }
+
+    // MARK: One side
+
+    private mutating func setDestination(_ end: UndoStep.End?, of object: ManagedObject, at slot: Int) {
+        let relationship = object.entity.relationships[slot]
+        let former = end.flatMap { found($0, from: object, across: relationship) }
+        let presentID = object.destinationID(at: slot)
+        if presentID == former?.storedID { return }
+        if let presentID, let present = context.memory.registry[presentID] { note(object, slot, present) }
+        object.setRawDestination(former?.storedID, at: slot)
+        object.noteChange()
+        if let former { note(object, slot, former) }
+    }
+
+    private mutating func remove(
+        _ other: ManagedObject, from object: ManagedObject, across relationship: Relationship
+    ) {
+        guard object.leads(to: other, across: relationship) else { return }
+        object.alignMerges(with: other, across: relationship)
+        object.removeRaw(other.storedID, from: relationship)
+        note(object, relationship.slot, other)
+    }
+
+    private mutating func add(
+        _ other: ManagedObject, to object: ManagedObject, across relationship: Relationship, _ place: UndoStep.Place?
+    ) {
+        if !object.leads(to: other, across: relationship) {
+            object.alignMerges(with: other, across: relationship)
+            object.addRaw(other.storedID, to: relationship)
+        }
+        note(object, relationship.slot, other)
+        if let place { move(other, to: place, in: object, at: relationship.slot, isStep: false) }
+    }
+
+    /// Puts a destination where it stood.
+    ///
+    /// - Parameter isStep: whether that is to be written, and not part of an addition, which is undone as a whole.
+    private func move(
+        _ other: ManagedObject, to place: UndoStep.Place, in object: ManagedObject, at slot: Int, isStep: Bool
+    ) {
+        let relationship = object.entity.relationships[slot]
+        object.beginChange(of: relationship)
+        let id = other.storedID
+        guard let source = object.destinationIndex(of: id, inOrder: slot) else { return }
+        let target = target(of: place, from: source, in: object, at: slot)
+        guard source != target else { return }
+        if isStep {
+            object.willChange { object in object.place(of: id, at: slot).map { .moved(slot, object.end(id), $0) } }
+        }
+        object.changeOrder(of: relationship) { $0.move(from: source, to: target) }
+        object.noteChange()
+    }
+
+    /// The index that a destination has to move to from `source`.
+    private func target(
+        of place: UndoStep.Place, from source: Int, in object: ManagedObject, at slot: Int
+    ) -> Int {
+        let last = object.destinationCount(at: slot) - 1
+        let target = min(place.index, last)
+        // Of those that stay.
+        func destination(at index: Int) -> ObjectID? {
+            object.destinationID(at: index < source ? index : index + 1, inOrder: slot)
+        }
+        let predecessor = place.predecessor?.id
+        var index = target - 1
+        while index >= 0, let id = destination(at: index), id != predecessor {
+            guard let other = context.memory.registry[id], other.state.contains(.deleted) || returned.contains(other)
+            else { break }
+            index -= 1
+        }
+        if index < 0 ? predecessor == nil : destination(at: index) == predecessor { return target }
+        guard let predecessor else { return 0 }
+        guard let found = object.destinationIndex(of: predecessor, inOrder: slot) else { return target }
+        return found < source ? found + 1 : found
+    }
+
+    /// Puts the destinations that there are into an order; others come last, as they stand.
+    private func order(_ ends: [UndoStep.End], of object: ManagedObject, at slot: Int) {
+        let list = object.destinationIDs(at: slot)
+        let ids = ends.map(\.id)
+        let (members, wanted) = (Set(list), Set(ids))
+        let ordered = ids.filter(members.contains) + list.filter { !wanted.contains($0) }
+        guard ordered != list else { return }
+        object.willChange { object in .order(slot, list.map(object.end)) }
+        object.changeOrder(of: object.entity.relationships[slot]) { $0 = ToManyChange(list: ordered, base: $0.base) }
+        object.noteChange()
+    }
+
+    // MARK: Both sides
+
+    /// Gives an object that has come back what its relationships led to, and leads back to it what the store has led
+    /// away.
+    private mutating func restore(_ relations: [[UndoStep.Relation]], of object: ManagedObject) {
+        for (relationship, relations) in zip(object.entity.relationships, relations) {
+            guard relationship.isToMany else {
+                setDestination(relations.first?.end, of: object, at: relationship.slot)
+                leadBack(relations, to: object, across: relationship)
+                continue
+            }
+            for relation in relations {
+                guard let other = found(relation.end, from: object, across: relationship) else { continue }
+                add(other, to: object, across: relationship, nil)
+            }
+            if relationship.isOrdered { order(relations.map(\.end), of: object, at: relationship.slot) }
+            leadBack(relations, to: object, across: relationship)
+        }
+    }
+
+    private mutating func leadBack(
+        _ relations: [UndoStep.Relation], to object: ManagedObject, across relationship: Relationship
+    ) {
+        guard let inverse = object.withShape({ $0.inverses[relationship.slot] }) else { return }
+        for relation in relations {
+            // One that is deleted still leads here.
+            guard let other = known(relation.end), !other.state.contains(.deleted),
+                !other.leads(to: object, across: inverse)
+            else { continue }
+            if inverse.isToMany {
+                add(object, to: other, across: inverse, relation.place)
+            } else if other.destinationID(at: inverse.slot) == nil {
+                setDestination(.object(object), of: other, at: inverse.slot)
+            }
+        }
+    }
+
+    /// Makes both ends of what was changed agree: the end that steps have changed is right, unless the other one may
+    /// lead to one object only, and leads elsewhere.
+    private mutating func settle() {
+        let changed = pairs
+        pairs = []
+        for pair in changed {
+            let (object, other) = (pair.object, pair.other)
+            let relationship = object.entity.relationships[pair.slot]
+            guard let inverse = object.withShape({ $0.inverses[pair.slot] }),
+                [object, other].allSatisfy({ $0.isUsable && !$0.state.contains(.deleted) }),
+                object.leads(to: other, across: relationship) != other.leads(to: object, across: inverse)
+            else { continue }
+            if !object.leads(to: other, across: relationship) {
+                drop(object, from: other, across: inverse)
+            } else if inverse.isToMany {
+                add(object, to: other, across: inverse, nil)
+            } else if other.destinationID(at: inverse.slot) == nil {
+                setDestination(.object(object), of: other, at: inverse.slot)
+            } else {
+                drop(other, from: object, across: relationship)
+            }
+        }
+        pairs = []
+    }
+
+    private mutating func drop(_ other: ManagedObject, from object: ManagedObject, across relationship: Relationship) {
+        if relationship.isToMany {
+            remove(other, from: object, across: relationship)
+        } else {
+            setDestination(nil, of: object, at: relationship.slot)
+        }
+    }
+}
+
+extension ManagedObject {
+    /// Whether steps can change it and lead to it.
+    ///
+    /// They can if its deletion is not saved: rules do not lead away from all that is deleted, and it may come back.
+    fileprivate var isUsable: Bool {
+        state.contains(.registered) && state.isDisjoint(with: [.ended, .inaccessible, .merged])
+    }
+
+    /// Whether this side of a relationship leads to `other`.
+    final func leads(to other: ManagedObject, across relationship: Relationship) -> Bool {
+        relationship.isToMany
+            ? hasDestination(other.storedID, at: relationship.slot)
+            : destinationID(at: relationship.slot) == other.storedID
+    }
+}

@@ -1,0 +1,208 @@
+// What undoing calls and what it does not, what an undo manager keeps alive, and what ends (MC-55, MC-58).
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct UndoHookTests {
+    private let stack: Stack
+    private var context: ManagedObjectContext { stack.context }
+    private let undoManager = UndoStack()
+
+    init() throws {
+        stack = try Stack(.inMemory, classes: [Gauge.self])
+        stack.context.undoManager = undoManager
+    }
+
+    @Test func `undoing passes by accessors and hooks, and observers are told (MC-55)`() throws {
+        let gauge = Gauge(context: context)
+        try context.save()
+        gauge.number = 5
+        context.processPendingChanges()
+        try context.delete(gauge)
+        context.processPendingChanges()
+        let calls = gauge.calls
+        var told: [Set<ManagedObject>] = []
+        let token = context.addObserver(for: ManagedObjectContext.ObjectsDidChangeMessage.self) { message in
+            told.append(message.updated.union(message.refreshed).union(message.deleted))
+        }
+
+        for _ in 0..<2 { try context.undo() }
+        for _ in 0..<2 { try context.redo() }
+
+        withExtendedLifetime(token) {}
+        #expect(gauge.calls == calls && calls == ["insert", "set 5", "delete"])
+        #expect(told.count == 4 && told.allSatisfy { $0 == [gauge] })
+    }
+
+    @Test func `an object that comes back is not told again that it was inserted (MO-27)`() throws {
+        let gauge = Gauge(context: context)
+        #expect(gauge.number == 3)
+        try context.undo()
+        #expect(gauge.managedObjectContext == nil && gauge.calls == ["insert"])
+        try context.redo()
+        #expect(gauge.number == 3 && gauge.isInserted && gauge.calls == ["insert"])
+        try context.saveAndCompare()
+    }
+
+    @Test func `a transient value is undone like others, also over a save (MO-40)`() throws {
+        let gauge = Gauge(context: context)
+        try context.save()
+        gauge.mood = 1
+        context.processPendingChanges()
+        gauge.mood = 2
+        try context.save()
+        try context.undo()
+        #expect(gauge.mood == 1)
+        try context.undo()
+        #expect(gauge.mood == nil && gauge.hasChanges && !gauge.hasPersistentChangedValues)
+        try context.redo()
+        #expect(gauge.mood == 1)
+    }
+
+    @Test func `an undo manager keeps what has changed, and without one nothing is kept (MC-58)`() throws {
+        for isKept in [true, false] {
+            let context = stack.newContext()
+            if isKept { context.undoManager = undoManager }
+            weak var weakGauge: Gauge?
+            do {
+                let gauge = Gauge(context: context)
+                try context.save()
+                weakGauge = gauge
+            }
+            #expect((weakGauge != nil) == isKept)
+            context.undoManager = nil
+            #expect(weakGauge == nil)
+        }
+        #expect(!undoManager.canUndo)
+    }
+
+    @Test func `what a context has changed that has ended cannot be undone, and what others have can`() throws {
+        let mine = Gauge(context: context)
+        context.processPendingChanges()
+        for _ in 0..<2 {
+            let other = stack.newContext()
+            other.undoManager = undoManager
+            _ = Gauge(context: other)
+            other.processPendingChanges()
+        }
+        #expect(undoManager.undoCount == 1)
+        var owner: Gauge? = mine
+        if let owner { undoManager.registerUndo(withTarget: Witness()) { _ in owner.number = 9 } }
+        owner = nil
+        try undoManager.undo()
+        #expect(mine.managedObjectContext == nil && mine.number != 9)
+        #expect(undoError { try undoManager.undo() } == .nothingToUndo)
+        context.undoManager = nil
+        #expect(undoError { try undoManager.redo() } == .nothingToRedo)
+        #expect(undoError { try context.redo() } == .noUndoManager)
+    }
+
+    @Test func `a save that fails leaves nothing to undo of what its hooks did, though they fetch`() throws {
+        let gauge = Gauge(context: context)
+        try context.save()
+        gauge.number = 5
+        context.processPendingChanges()
+        gauge.onSave = { gauge in
+            gauge.number = -1
+            _ = try? gauge.managedObjectContext?.count(for: FetchRequest<Gauge>())
+            gauge.managedObjectContext?.processPendingChanges()
+        }
+        #expect(contextError { try context.save() } != nil)
+        #expect(gauge.number == 5 && undoManager.undoCount == 2)
+        try context.undo()
+        #expect(gauge.number == 3)
+        try context.undo()
+        #expect(gauge.isDeleted)
+    }
+
+    @Test func `an undo manager cannot undo in a hook before the commit, and can in one after it`() throws {
+        let gauge = Gauge(context: context)
+        try context.save()
+        gauge.number = 5
+        gauge.onSave = { [undoManager] gauge in
+            #expect(undoError { try undoManager.undo() } == .contextIsSaving)
+        }
+        gauge.afterSave = { [undoManager] in try? undoManager.undo() }
+        try context.save()
+        #expect(gauge.number == 3 && gauge.isUpdated && undoManager.redoCount == 1)
+    }
+
+    @Test func `what didSave changes is new, and is undone on its own (MO-32)`() throws {
+        let gauge = Gauge(context: context)
+        gauge.afterSave = { gauge.number = 9 }
+        try context.save()
+        #expect(gauge.number == 9 && gauge.isUpdated)
+        try context.undo()
+        #expect(gauge.number == 3 && gauge.managedObjectContext === context)
+        try context.undo()
+        #expect(gauge.isDeleted && undoManager.redoCount == 2)
+    }
+
+    @Test func `what does not fit is told by typed errors with advice, and changes nothing`() throws {
+        #expect(undoError { try context.undo() } == .nothingToUndo)
+        #expect(undoError { try context.redo() } == .nothingToRedo)
+        #expect(undoError { try undoManager.undoNestedGroup() } == .nothingToUndo)
+        #expect(undoError { try undoManager.endUndoGrouping() } == .noGroup)
+        undoManager.beginUndoGrouping()
+        #expect(undoError { try context.redo() } == .openGroup(level: 2))
+        try undoManager.endUndoGrouping()
+        #expect(!undoManager.canUndo && !context.hasChanges)
+        let errors: [UndoError] = [
+            .nothingToUndo, .nothingToRedo, .openGroup(level: 2), .noGroup, .registrationIsEnabled, .isBusy,
+            .noUndoManager, .contextIsSaving,
+        ]
+        #expect(Set(errors.map(\.description)).count == errors.count)
+    }
+}
+
+/// A target of actions that nobody keeps.
+private final class Witness {}
+
+/// An object that notes which of its accessors and hooks are called.
+private final class Gauge: ManagedObject {
+    override class var entityDescription: EntityDescription {
+        EntityDescription(
+            "Gauge",
+            properties: [
+                EntityDescription._property("number", Int.self, defaultValue: 0),
+                EntityDescription._property("mood", Int?.self, options: .init(isTransient: true)),
+            ])
+    }
+    override class var entityName: String { "Gauge" }
+    var number: Int {
+        get { _get("number", at: 0) }
+        set {
+            calls.append("set \(newValue)")
+            _set("number", at: 0, newValue)
+        }
+    }
+    var mood: Int? {
+        get { _get("mood", at: 1) }
+        set { _set("mood", at: 1, newValue) }
+    }
+    private(set) var calls: [String] = []
+    /// What its next `willSave` does, once.
+    var onSave: ((Gauge) -> Void)?
+    /// What its next `didSave` does, once.
+    var afterSave: (() -> Void)?
+
+    override func awakeFromInsert() {
+        calls.append("insert")
+        _set("number", at: 0, 3)
+    }
+    override func prepareForDeletion() { calls.append("delete") }
+    override func willSave() {
+        let act = onSave
+        onSave = nil
+        act?(self)
+    }
+    override func didSave() {
+        let act = afterSave
+        afterSave = nil
+        act?()
+    }
+    override func validateForUpdate() throws {
+        if number < 0 { throw UndoError.noGroup }
+    }
+}

@@ -1,0 +1,93 @@
+// Undoing beside what other contexts have saved, and what a context reads and counts afterwards (MC-56, MC-57).
+
+import Espalier
+import EspalierModel
+import Testing
+
+@Suite struct UndoMergeTests {
+    private let board: BeadBoard
+    private let context: ManagedObjectContext
+    private let other: ManagedObjectContext
+    private let undoManager = UndoStack()
+
+    init() throws {
+        board = try BeadBoard(.memory, count: 5)
+        (context, other) = (ManagedObjectContext(board.coordinator), ManagedObjectContext(board.coordinator))
+        context.automaticallyMergesChangesFromParent = true
+        context.undoManager = undoManager
+    }
+
+    /// The beads of a context, by their numbers.
+    private func beads(_ context: ManagedObjectContext) throws -> [Bead] {
+        try (0..<5).map { try board.bead($0, in: context) }
+    }
+
+    @Test func `undoing after a merge sets what the event has changed, and leaves both ends equal`() throws {
+        let (mine, theirs) = (try beads(context), try beads(other))
+        try mine[0].setValue(.toMany([mine[2], mine[3], mine[4]]), forKey: "queue")
+        try context.save()
+        try mine[3].setValue(.toOne(nil), forKey: "head")
+        try context.save()
+        other.refreshAllObjects()
+        try theirs[3].setValue(.toOne(theirs[1]), forKey: "head")
+        try other.save()
+        context.processPendingChanges()
+        #expect(try board.shown(mine[0], .queue) == [2, 4] && board.shown(mine[1], .queue) == [3])
+
+        try context.undo()
+
+        #expect(try board.shown(mine[3], .head) == [0])
+        #expect(try board.shown(mine[0], .queue) == [2, 3, 4] && board.shown(mine[1], .queue) == [])
+        try context.saveAndCompare()
+        try context.redo()
+        #expect(try board.shown(mine[3], .head) == [1])
+        #expect(try board.shown(mine[0], .queue) == [2, 4] && board.shown(mine[1], .queue) == [3])
+        try context.saveAndCompare()
+    }
+
+    @Test func `what a merge relates is not undone`() throws {
+        let (mine, theirs) = (try beads(context), try beads(other))
+        for bead in mine.prefix(2) { try bead.setValue(.integer(7), forKey: "a") }
+        context.processPendingChanges()
+        try theirs[0].setValue(.toOne(theirs[1]), forKey: "mate")
+        try other.save()
+        context.processPendingChanges()
+        #expect(undoManager.undoCount == 1)
+        try context.undo()
+        #expect(try board.shown(mine[0], .a) == [0] && board.shown(mine[0], .mate) == [1])
+        #expect(try board.shown(mine[1], .mateOf) == [0] && undoManager.redoCount == 1)
+    }
+
+    @Test func `a row that was saved again under its ID reads as it was saved`() throws {
+        let mine = try beads(context)
+        let properties: [BeadProperty] = [.tags, .list, .listed, .friends, .fans, .queue]
+        for property in properties { try mine[0].setValue(.toMany([mine[1], mine[2]]), forKey: property.name) }
+        try context.save()
+        let id = mine[0].objectID
+        try context.delete(mine[0])
+        try context.save()
+        try context.undo()
+        // Nothing is stored under this ID now, and that is what is read besides what is new.
+        for property in properties { #expect(try board.shown(mine[0], property) == [1, 2]) }
+        try context.save()
+        #expect(mine[0].objectID == id)
+        for property in properties { #expect(try board.shown(mine[0], property) == [1, 2]) }
+        context.compareWithFreshContext()
+    }
+
+    @Test func `redoing a deletion counts once what it takes away`() throws {
+        let mine = try beads(context)
+        for number in [0, 1] { try mine[number].setValue(.toMany([mine[2]]), forKey: "tags") }
+        try context.save()
+        let tagged: ToMany<Bead> = mine[2]._get("tagged", at: BeadProperty.tagged.rawValue)
+        try context.delete(mine[0])
+        context.processPendingChanges()
+        #expect(tagged.count == 1)
+        try context.undo()
+        #expect(tagged.count == 2)
+        try context.redo()
+        #expect(tagged.count == 1)
+        try context.undo()
+        #expect(tagged.count == 2)
+    }
+}

@@ -1,0 +1,193 @@
+// Undoing in ordered relationships and under each delete rule, before and after saves, and what it costs (MC-56).
+
+import Espalier
+import EspalierModel
+import Foundation
+import Testing
+
+@Suite struct UndoOrderTests {
+    /// A context that can undo, with a shelf of boxes "0" and on in order.
+    private struct Scene {
+        let context: ManagedObjectContext
+        let undoManager = UndoStack()
+        let coordinator: PersistentStoreCoordinator
+
+        init(_ rule: DeleteRule = .nullify, boxes: Int = 6) throws {
+            let model = try ManagedObjectModel(
+                entities: [
+                    EntityDescription(
+                        "Shelf", attributes: [AttributeDescription("name", .string)],
+                        relationships: [.init("boxes", to: "Box", inverse: "shelf", .ordered)]),
+                    EntityDescription(
+                        "Box", attributes: [AttributeDescription("name", .string)],
+                        relationships: [
+                            .init("shelf", to: "Shelf", inverse: "boxes", .toOne, deleteRule: rule),
+                            .init("seen", to: "Shelf", .ordered),
+                        ]),
+                ], versionIdentifiers: [], classes: ["Shelf": Shelf.self, "Box": Box.self])
+            coordinator = PersistentStoreCoordinator(managedObjectModel: model)
+            try coordinator.addPersistentStore(.inMemory)
+            let maker = ManagedObjectContext(coordinator)
+            let shelf = try maker.insertNewObject(forEntityName: "Shelf")
+            let new = try (0..<boxes).map { number in
+                let box = try maker.insertNewObject(forEntityName: "Box")
+                try box.setValue(.string("\(number)"), forKey: "name")
+                return box
+            }
+            try shelf.setValue(.toMany(new), forKey: "boxes")
+            try maker.save()
+            context = ManagedObjectContext(coordinator)
+            context.undoManager = undoManager
+        }
+
+        func shelf() throws -> Shelf { try #require(try context.fetch(FetchRequest<Shelf>()).first) }
+
+        /// What a fresh context reads, by the names of boxes.
+        func stored() throws -> String {
+            let reader = ManagedObjectContext(coordinator)
+            return try #require(try reader.fetch(FetchRequest<Shelf>()).first).text
+        }
+    }
+
+    @Test(arguments: [DeleteRule.nullify, .noAction, .deny], [false, true])
+    func `an object comes back to where it stood, whatever rule it was deleted by`(
+        _ rule: DeleteRule, _ isSaved: Bool
+    ) throws {
+        let scene = try Scene(rule)
+        let shelf = try scene.shelf()
+        let boxes = Array(shelf.boxes)
+        for box in [boxes[2], boxes[3]] { try scene.context.delete(box) }
+        scene.context.processPendingChanges()
+        shelf.boxes.move(from: try #require(shelf.boxes.firstIndex(of: boxes[4])), to: 0)
+        scene.context.processPendingChanges()
+        // With its shelf a box may go by any rule.
+        if rule != .nullify { try scene.context.delete(shelf) }
+        if isSaved { try scene.context.saveAndCompare() } else { scene.context.processPendingChanges() }
+
+        while scene.undoManager.canUndo { try scene.context.undo() }
+
+        #expect(shelf.text == "012345")
+        try scene.context.saveAndCompare()
+        #expect(try scene.stored() == "012345")
+
+        while scene.undoManager.canRedo { try scene.context.redo() }
+        #expect(shelf.isDeleted == (rule != .nullify) && boxes[2].isDeleted)
+    }
+
+    @Test func `objects stay in their order when a deletion among them is saved and a move is undone`() throws {
+        let scene = try Scene(.nullify)
+        let shelf = try scene.shelf()
+        let boxes = Array(shelf.boxes)
+        // Across a relationship without inverse no rule leads away.
+        let owner = boxes[5]
+        try owner.setValue(.toMany([shelf]), forKey: "seen")
+        shelf.boxes.move(from: 1, to: 4)
+        scene.context.processPendingChanges()
+        try scene.context.delete(boxes[0])
+        try scene.context.save()
+        shelf.boxes.remove(at: 0)
+        try scene.context.save()
+        #expect(shelf.text == "3415")
+
+        for text in ["23415", "023415", "012345"] {
+            try scene.context.undo()
+            #expect(shelf.text == text)
+        }
+        for text in ["023415", "23415", "3415"] {
+            try scene.context.redo()
+            #expect(shelf.text == text)
+        }
+        try scene.context.saveAndCompare()
+        #expect(try scene.stored() == "3415")
+    }
+
+    @Test func `an unsaved object comes back to where relationships without inverse had it`() throws {
+        let scene = try Scene()
+        let boxes = Array(try scene.shelf().boxes)
+        let shelves = try (0..<4).map { number in
+            let shelf = try scene.context.insertNewObject(forEntityName: "Shelf")
+            try shelf.setValue(.string("\(number)"), forKey: "name")
+            return shelf
+        }
+        try boxes[0].setValue(.toMany(shelves), forKey: "seen")
+        scene.context.processPendingChanges()
+        for number in [1, 2] { try scene.context.delete(shelves[number]) }
+        scene.context.processPendingChanges()
+        #expect(try boxes[0].objectIDs(forRelationshipNamed: "seen").count == 2)
+
+        try scene.context.undo()
+
+        #expect(try boxes[0].objectIDs(forRelationshipNamed: "seen") == shelves.map { $0.objectID })
+        try scene.context.saveAndCompare()
+    }
+
+    // MARK: Cost
+
+    /// How much more steps many need than few.
+    private func growth(_ measure: (Int) throws -> Int) throws -> Double {
+        let (few, many) = (try measure(500), try measure(8000))
+        #expect(few > 0)
+        return Double(many) / Double(max(few, 1))
+    }
+
+    @Test func `undoing one change in a long order costs as much as in a short one`() throws {
+        let growth = try growth { count in
+            let scene = try Scene(boxes: count)
+            let shelf = try scene.shelf()
+            let box = try #require(try scene.context.insertNewObject(forEntityName: "Box") as? Box)
+            // The first change of an order reads all of it, and a fault that fires looks at those beside it.
+            let boxes = try scene.context.fetch(FetchRequest<Box>())
+            for box in boxes where !box.isInserted { #expect(!box.name.isEmpty) }
+            shelf.boxes.append(box)
+            scene.context.processPendingChanges()
+            defer { withExtendedLifetime(boxes) {} }
+            return try StepCount.count {
+                for index in 0..<20 {
+                    let box = try #require(try scene.context.insertNewObject(forEntityName: "Box") as? Box)
+                    shelf.boxes.insert(box, at: count / 2 + index)
+                    scene.context.processPendingChanges()
+                    shelf.boxes.move(from: 1, to: count / 2)
+                    scene.context.processPendingChanges()
+                    shelf.boxes.remove(at: 3)
+                    scene.context.processPendingChanges()
+                }
+                for _ in 0..<60 { try scene.context.undo() }
+                for _ in 0..<60 { try scene.context.redo() }
+            }.steps
+        }
+        #expect(growth < 1.2, "\(growth) times as many steps")
+    }
+
+    @Test func `undoing one event costs as much beside many unsaved changes as beside few`() throws {
+        let growth = try growth { count in
+            let scene = try Scene(boxes: count)
+            let boxes = try scene.context.fetch(FetchRequest<Box>())
+            for box in boxes { box.name = "new" }
+            scene.context.processPendingChanges()
+            return try StepCount.count {
+                for box in boxes.prefix(20) {
+                    box.name = "newer"
+                    scene.context.processPendingChanges()
+                }
+                for _ in 0..<20 { try scene.context.undo() }
+                for _ in 0..<20 { try scene.context.redo() }
+            }.steps
+        }
+        #expect(growth < 1.2, "\(growth) times as many steps")
+    }
+}
+
+private final class Shelf: ManagedObject {
+    override class var entityName: String { "Shelf" }
+    var boxes: OrderedToMany<Box> { _get("boxes", at: 1) }
+    /// The names of its boxes, in order.
+    var text: String { boxes.filter { !$0.isDeleted }.map { $0.name }.joined() }
+}
+
+private final class Box: ManagedObject {
+    override class var entityName: String { "Box" }
+    var name: String {
+        get { _get("name", at: 0) }
+        set { _set("name", at: 0, newValue) }
+    }
+}
