@@ -309,8 +309,6 @@ extension ManagedObjectContext {
         replace(\.inserted, by: memory.inserted.keeping(\.isInserted))
         replace(\.updated, by: memory.updated.keeping { $0.state.contains(.updated) })
         replace(\.deleted, by: memory.deleted.keeping { $0.state.contains(.deleted) })
-        // A hook may have refreshed a deleted object, whose rules were then to run again.
-        unpropagated.removeAll { !$0.state.contains(.deleted) }
         locked.removeAll()
         leavesCascadesToStore = false
         if memory.updated.isEmpty { (hasBases, hasMergedSets) = (false, false) }

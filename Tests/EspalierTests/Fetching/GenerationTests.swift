@@ -183,6 +183,22 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a fault that was not read before the context advances shows the newer row`(_ kind: StoreKind) throws {
+        let stack = try Stack(kind)
+        try stack.makeMusic(artists: 1, tracks: 0)
+        let context = stack.newContext()
+        let artist = try #require(try context.fetch(FetchRequest<Artist>()).first)
+        #expect(artist.isFault)
+        let other = stack.newContext()
+        try #require(try other.fetch(FetchRequest<Artist>()).first).name = "Changed"
+        try other.save()
+
+        try context.setQueryGeneration(from: nil)
+
+        #expect(artist.name == "Changed")
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `a context that merges finds what others have saved by its ID`(_ kind: StoreKind) throws {
         let stack = try Stack(kind)
         try stack.makeMusic(artists: 1, tracks: 0)
