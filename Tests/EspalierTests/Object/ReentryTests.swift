@@ -110,6 +110,8 @@ private final class Scene: @unchecked Sendable {
     private(set) var context: ManagedObjectContext?
     private(set) weak var dropped: ManagedObjectContext?
     private(set) var actionCount = 0
+    /// The objects of the last fetch: without them the context would not have these objects any more.
+    private var kept: [Bird] = []
     /// `nil` for the end of an object.
     private let hook: Hook?
     private let action: Action
@@ -160,7 +162,9 @@ private final class Scene: @unchecked Sendable {
             dropped = context ?? dropped
             context = nil
         case .rollback: context?.rollback()
-        case .fetch: for found in try context?.fetch(FetchRequest<Bird>()) ?? [] { _ = (found.name, found.parent) }
+        case .fetch:
+            kept = try context?.fetch(FetchRequest<Bird>()) ?? []
+            for found in kept { _ = (found.name, found.parent) }
         case .save: try context?.save()
         case .delete: if let other = bird ?? context?.registeredObjects.first { try context?.delete(other) }
         case .insert: if let context { Bird(context: context).name = "inserted by a hook" }
