@@ -5,7 +5,6 @@ import Espalier
 import EspalierEngine
 import EspalierModel
 import EspalierStore
-import Synchronization
 import TestSupport
 import Testing
 
@@ -101,45 +100,18 @@ import Testing
         }
     }
 
+    private static var save: OldOrNew { OldOrNew(work: deleteLabel, isDone: isDeleted) }
+
     @Test(arguments: 0..<UInt64(campaignCount("ESPALIER_CASCADE_SEEDS", default: 2)))
     func `a power loss during a save with a cascade leaves all of it or nothing`(number: UInt64) throws {
         let seed = testSeed(default: 6100) + number
         let system = try Self.make(seed: seed)
-        let images = Mutex<[SimulatedFileSystem]>([])
-        system.beforeEachChange { operation in
-            let image = system.afterPowerLoss(seed: seed &* 1000 &+ UInt64(operation))
-            images.withLock { $0.append(image) }
-        }
-
-        try Self.deleteLabel(system)
-        system.beforeEachChange(nil)
-
-        let outcomes = try images.withLock { $0 }.map(Self.isDeleted)
-        #expect(outcomes.count > 5 && !outcomes.contains(nil), "seed \(seed)")
-        #expect(outcomes.contains(false) && outcomes.contains(true), "seed \(seed)")
-        #expect(try Self.isDeleted(system.afterPowerLoss(seed: seed)) == true, "seed \(seed)")
+        try Self.save.expectWholeAfterPowerLoss(on: system, seed: seed)
     }
 
     @Test func `a call that fails during a save with a cascade leaves all of it or nothing`() throws {
         let seed = testSeed(default: 6200)
         let original = try Self.make(seed: seed)
-        for kind in [SimulatedFault.Kind.inputOutput, .noSpace, .short, .syncForgets] {
-            var (distance, isBeyond) = (1, false)
-            while !isBeyond {
-                let system = original.afterKill()
-                let start = system.operationCount
-                system.arm(SimulatedFault(operation: start + distance, kind: kind))
-
-                let isSaved = (try? Self.deleteLabel(system)) != nil
-
-                isBeyond = system.operationCount < start + distance
-                system.arm(nil)
-                let outcome = try Self.isDeleted(system.afterKill())
-                #expect(outcome != nil, "\(kind) at call \(distance), seed \(seed)")
-                if isSaved { #expect(outcome == true, "\(kind) at call \(distance), seed \(seed)") }
-                distance += Self.step
-            }
-            #expect(distance > 2 * Self.step)
-        }
+        try Self.save.expectWholeAfterFailures(on: original, step: Self.step)
     }
 }

@@ -25,7 +25,7 @@ struct OldOrNew {
         for image in images.withLock({ $0 }) { outcomes.append(try isDone(image)) }
 
         #expect(outcomes.count > 5 && !outcomes.contains(nil))
-        #expect(outcomes.contains(false))
+        #expect(outcomes.contains(false) && outcomes.contains(true))
         #expect(try isDone(system.afterPowerLoss(seed: seed)) == true)
     }
 
