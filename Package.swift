@@ -50,6 +50,7 @@ let package = Package(
         .library(name: "Espalier", targets: ["Espalier"]),
         .library(name: "EspalierEngine", targets: ["EspalierEngine"]),
         .library(name: "EspalierModelFile", targets: ["EspalierModelFile"]),
+        .library(name: "EspalierCoreData", targets: ["EspalierCoreData"]),
         .executable(name: "dbtool", targets: ["dbtool"]),
     ],
     targets: [
@@ -58,6 +59,10 @@ let package = Package(
         .target(name: "EspalierModel", swiftSettings: strict),
         .target(name: "EspalierModelFile", dependencies: ["EspalierModel"], swiftSettings: strict),
         .target(name: "EspalierStore", dependencies: ["EspalierEngine", "EspalierModel"], swiftSettings: strict),
+        .target(
+            name: "EspalierCoreData",
+            dependencies: ["EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore"],
+            swiftSettings: strict),
         .target(
             name: "Espalier", dependencies: ["EspalierModel", "EspalierStore", "EspalierMacros"],
             swiftSettings: strict),
@@ -72,12 +77,15 @@ let package = Package(
         .executableTarget(
             name: "dbtool",
             dependencies: [
-                "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore", "Espalier",
+                "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierCoreData",
+                "EspalierStore", "Espalier",
             ],
             exclude: ["Chinook/LICENSE.md"], resources: [.copy("Chinook/ChinookData.json")], swiftSettings: strict),
         .target(
             name: "FuzzBodies",
-            dependencies: ["EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "TestSupport"],
+            dependencies: [
+                "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierStore", "EspalierCoreData", "TestSupport",
+            ],
             path: "Fuzz/Bodies", swiftSettings: strict),
         .testTarget(
             name: "FuzzCorpusTests", dependencies: ["FuzzBodies", "TestSupport"], swiftSettings: strict),
@@ -96,6 +104,13 @@ let package = Package(
             name: "EspalierModelFileTests", dependencies: ["EspalierModelFile", "EspalierModel", "TestSupport"],
             exclude: ["Models"], swiftSettings: strict),
         .testTarget(
+            name: "EspalierCoreDataTests",
+            dependencies: [
+                "EspalierCoreData", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore",
+                "TestSupport",
+            ],
+            exclude: ["Stores"], swiftSettings: strict),
+        .testTarget(
             name: "EspalierStoreTests",
             dependencies: ["EspalierStore", "EspalierModel", "EspalierEngine", "TestSupport"],
             swiftSettings: strict),
@@ -108,8 +123,8 @@ let package = Package(
         .testTarget(
             name: "dbtoolTests",
             dependencies: [
-                "dbtool", "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore",
-                "Espalier", "TestSupport",
+                "dbtool", "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierCoreData",
+                "EspalierStore", "Espalier", "TestSupport",
             ],
             exclude: ["Golden"], swiftSettings: strict),
         .testTarget(

@@ -22,10 +22,12 @@ enum ImportTable {
         "EspalierModel": [],
         "EspalierModelFile": ["EspalierModel"],
         "EspalierStore": ["EspalierEngine", "EspalierModel"],
+        "EspalierCoreData": ["EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore"],
         "Espalier": ["EspalierMacros", "EspalierModel", "EspalierStore"],
         "EspalierMacros": [],
         "dbtool": [
-            "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore", "Espalier",
+            "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierCoreData",
+            "EspalierStore", "Espalier",
         ],
     ]
     /// What it may import of the toolchain.
@@ -36,6 +38,7 @@ enum ImportTable {
         "EspalierModel": ["FoundationEssentials", "Swift", "Synchronization"],
         "EspalierModelFile": ["FoundationEssentials"],
         "EspalierStore": ["FoundationEssentials", "Synchronization"],
+        "EspalierCoreData": ["FoundationEssentials", "Synchronization"],
         "Espalier": ["Dispatch", "FoundationEssentials", "Synchronization"],
         "EspalierMacros": [
             "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftDiagnostics",
