@@ -11,16 +11,16 @@
 // byte: the upper half is its kind, the lower half its size.
 
 /// The bytes are not a binary property list.
-struct BinaryPropertyListError: Error {
-    let byteOffset: Int
+package struct BinaryPropertyListError: Error {
+    package let byteOffset: Int
     /// A description of the fault at that offset.
-    let message: String
+    package let message: String
 }
 
 /// The objects of a binary property list.
-struct BinaryPropertyList {
+package struct BinaryPropertyList {
     /// One object.
-    enum Value: Equatable {
+    package enum Value: Equatable {
         case null
         case boolean(Bool)
         case integer(Int64)
@@ -41,14 +41,14 @@ struct BinaryPropertyList {
     static let objectCountMax = 262_144
 
     /// All objects, by number.
-    let objects: [Value]
+    package let objects: [Value]
     /// The number of the top object.
-    let top: Int
+    package let top: Int
 
     /// Reads `bytes`.
     ///
     /// - Complexity: O(bytes).
-    init(_ bytes: [UInt8]) throws(BinaryPropertyListError) {
+    package init(_ bytes: [UInt8]) throws(BinaryPropertyListError) {
         var reader = BinaryPropertyListReader(bytes: bytes)
         (objects, top) = try reader.read()
     }

@@ -111,7 +111,7 @@ struct CompiledModelReader {
             known.formUnion([
                 "NSAttributeType", "NSAttributeValueClassName", "NSDefaultValue", "NSValueTransformerName",
             ])
-            if object.fields["NSFlagsKey"] == .integer(0) { known.insert("NSFlagsKey") }
+            if readFlags(object.fields["NSFlagsKey"], into: &element) { known.insert("NSFlagsKey") }
         }
         guard spend(object.fields.count, on: element) else { return element }
         if object.fields["NSIsOptional"] == .boolean(true) { element["optional"] = "YES" }
@@ -120,6 +120,15 @@ struct CompiledModelReader {
         keepUnknown(object, in: &element, known: known)
         keepUserInfo(object, in: &element)
         return element
+    }
+
+    /// Reads the flags of an attribute that do not have a field of their own; `false` if there are unknown ones.
+    private func readFlags(_ field: KeyedArchive.Value?, into element: inout ModelElement) -> Bool {
+        let (isExternal, isPreserved): (Int64, Int64) = (4, 16)
+        guard case .integer(let flags)? = field else { return false }
+        if flags & isExternal != 0 { element["allowsExternalBinaryDataStorage"] = "YES" }
+        if flags & isPreserved != 0 { element["preserveAfterDeletion"] = "YES" }
+        return flags & ~(isExternal | isPreserved) == 0
     }
 
     private mutating func attribute(_ object: KeyedArchive.Object, name: String, of entity: String) -> ModelElement {

@@ -58,7 +58,7 @@ public struct ModelDocument: Sendable {
     }
 
     /// The size of the largest file that is read, in bytes; the files of large applications have less than 1 MiB.
-    static let byteCountMax = 16 << 20
+    package static let byteCountMax = 16 << 20
 
     static func tooLarge(path: String, byteCount: Int) -> ModelFileError {
         ModelFileError(

@@ -65,6 +65,19 @@ public final class BTreeStore: PersistentStore {
         }
     }
 
+    /// Reserves all keys of a hierarchy up to `key`, for rows that keep the keys they have elsewhere.
+    ///
+    /// The reservation is as durable as the saves of these rows: both have the default durability of the database.
+    package func reserveKeys(upTo key: UInt64, for root: Entity) throws(StoreError) {
+        try naming { () throws(StoreError) in
+            var transaction = try beginWrite()
+            let counter = Counter.lastKey(rootNumber: catalog.numbering.entityNumbers[root.root])
+            guard try transaction.counter(counter, catalog) < key else { return }
+            try transaction.setCounter(counter, to: key, catalog)
+            try transaction.commit()
+        }
+    }
+
     /// The values that the application keeps with the store.
     public func metadata() throws(StoreError) -> [String: AttributeValue] {
         try naming { () throws(StoreError) in

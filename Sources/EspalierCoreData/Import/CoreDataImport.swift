@@ -1,0 +1,110 @@
+// The entrance: imports a store of Core Data into a new store.
+//
+// Invariants
+//   1. The new store appears when it is whole, checked and durable; after a failure there is none.
+//   2. The store of Core Data is only read.
+
+package import EspalierEngine
+public import EspalierModelFile
+import EspalierStore
+
+/// Imports stores that Core Data has written.
+public enum CoreDataImport {
+    /// Imports the store at `path` into a new store at `target`.
+    ///
+    /// Every object arrives with its values, relationships and positions in ordered relationships, and keeps its
+    /// primary key: the last parts of the URIs of an object are equal in both stores. Values of the application in the
+    /// store's metadata arrive too. What cannot be read is listed in the report, and everything else arrives. No other
+    /// program may write the store meanwhile; a log beside it is read, and what a program has not committed is not.
+    ///
+    /// - Parameters:
+    ///   - path: A SQLite store of Core Data.
+    ///   - target: The new store; the file must not exist.
+    ///   - model: The model file with which the store was written; `nil` = the model that the store keeps.
+    ///   - progress: Called with the number of objects written so far; returning `false` ends the import.
+    /// - Returns: the numbers of objects, and everything that was not imported.
+    /// - Throws: `CoreDataImportError`; then there is no new store.
+    /// - Complexity: O(objects log objects). The memory depends on the longest value and the longest list, and 24 bytes
+    ///   are needed for each run of consecutive primary keys of one entity.
+    @discardableResult
+    public static func importStore(
+        at path: String, to target: String, model: ModelDocument? = nil, progress: ((Int) -> Bool)? = nil
+    ) throws(CoreDataImportError) -> CoreDataImportReport {
+        try importStore(at: path, to: target, model: model, in: PosixFileSystem.shared, progress: progress)
+    }
+
+    /// Imports a store in any file system; the new store is in the same one.
+    package static func importStore(
+        at path: String, to target: String, model: ModelDocument?, in fileSystem: any FileSystem,
+        progress: ((Int) -> Bool)? = nil
+    ) throws(CoreDataImportError) -> CoreDataImportReport {
+        let entry = try storing(target) { () throws(StorageError) in try fileSystem.entry(at: target) }
+        let present = try storing(target) { () throws(StorageError) in try entry.identity(role: .copy) }
+        guard present == nil else { throw .targetExists(path: target) }
+        var report = CoreDataImportReport()
+        let source = try SQLiteSource(path, model: model, in: fileSystem, &report)
+        let folder = target.prefix(target.count - (target.split(separator: "/").last?.count ?? target.count))
+        let temporary = entry.temporary(fileSystem.random())
+        do throws(CoreDataImportError) {
+            let written = try write(source, report, to: folder + temporary.name, in: fileSystem, progress)
+            let isMoved = try storing(target) { () throws(StorageError) in
+                let isMoved = try temporary.renameExclusively(to: entry, role: .copy)
+                if isMoved { try entry.directory.sync() }
+                return isMoved
+            }
+            guard isMoved else { throw .targetExists(path: target) }
+            return written
+        } catch {
+            // Files that cannot be removed do no harm: nothing reads them.
+            try? temporary.remove(role: .copy)
+            try? temporary.log.remove(role: .copy)
+            throw error
+        }
+    }
+
+    /// Writes the objects of a source to a new store, checks it and closes it.
+    private static func write(
+        _ source: any ObjectSource, _ report: CoreDataImportReport, to path: String, in fileSystem: any FileSystem,
+        _ progress: ((Int) -> Bool)?
+    ) throws(CoreDataImportError) -> CoreDataImportReport {
+        var options = DatabaseOptions()
+        (options.applicationID, options.durability) = (BTreeStore.applicationID, .none)
+        options.checkpointing = .background
+        let database = try storing(path) { () throws(StorageError) in
+            try Database.open(path, in: fileSystem, options: options)
+        }
+        let store: BTreeStore
+        do throws(StoreError) {
+            store = try BTreeStore.open(database, path: path, model: source.model)
+        } catch {
+            throw .store(error)
+        }
+        let written: CoreDataImportReport
+        do throws(CoreDataImportError) {
+            written = try ObjectWriter(source, store, report, progress).run()
+            try check(store, path)
+        } catch {
+            // The first error is reported.
+            try? store.close()
+            throw error
+        }
+        do throws(StoreError) { try store.close() } catch { throw .store(error) }
+        return written
+    }
+
+    private static func check(_ store: BTreeStore, _ path: String) throws(CoreDataImportError) {
+        let found: StoreCheckReport
+        do throws(StoreError) { found = try store.check() } catch { throw .store(error) }
+        let problems = found.findings + found.dangling
+        guard found.isOK, problems.isEmpty else {
+            let texts = problems.map(\.description) + found.duplicates.map(\.description)
+            throw .checkFailed(path: path, findings: Array(texts.prefix(100)))
+        }
+    }
+
+    private static func storing<R>(
+        _ path: String, _ body: () throws(StorageError) -> R
+    ) throws(CoreDataImportError) -> R {
+        do throws(StorageError) { return try body() } catch { throw .storage(error, path: path) }
+    }
+}

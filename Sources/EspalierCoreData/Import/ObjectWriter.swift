@@ -1,0 +1,236 @@
+// Writes the rows of a source into a new store, hierarchy by hierarchy and batch by batch.
+//
+// Steps
+//   1. All rows, with those destinations of to-one relationships that are written by then: hierarchies to which others
+//      lead come first, and within a hierarchy lower keys.
+//   2. The other destinations, which lead forward.
+//   3. The members of ordered relationships, and of those that have a table of their own (ObjectWriter+Members).
+//
+// Invariants
+//   1. Rows keep their primary keys, and the store gives none of these to other rows.
+//   2. Memory: one batch, and the runs of keys (`KeyRuns`).
+//   3. Of a one-to-one relationship the end that is written later sets both ends, as stores do.
+
+import EspalierModel
+import EspalierStore
+
+/// An import while it runs.
+final class ObjectWriter {
+    /// The most rows of a batch.
+    static let batchRowCount = 8_192
+    /// The number of bytes of text and binary values after which a batch ends.
+    static let batchByteCount = 8 << 20
+
+    let source: any ObjectSource
+    let store: BTreeStore
+    let model: ManagedObjectModel
+    private let storeTag: UInt32
+    private let progress: ((Int) -> Bool)?
+    /// The topmost entities, in the order in which their rows are written.
+    private let order: [Entity]
+    /// By index of the topmost entity: its position in `order`.
+    private var ranks: [Int]
+    private var runs: [KeyRuns]
+    /// By index of the topmost entity: whether rows have destinations that are written later.
+    private var leadsForward: [Bool]
+    private var batch = SaveRequest()
+    private var batchByteCount = 0
+    private var rowCount = 0
+    var report: CoreDataImportReport
+
+    init(
+        _ source: any ObjectSource, _ store: BTreeStore, _ report: CoreDataImportReport, _ progress: ((Int) -> Bool)?
+    ) {
+        (self.source, self.store, self.report, self.progress) = (source, store, report, progress)
+        model = store.model
+        storeTag = Interned.stores.tag(of: store.identifier)
+        order = Self.order(store.model)
+        ranks = Array(repeating: 0, count: store.model.entities.count)
+        for (rank, root) in order.enumerated() { ranks[root.index] = rank }
+        runs = Array(repeating: KeyRuns(), count: store.model.entities.count)
+        leadsForward = Array(repeating: false, count: store.model.entities.count)
+    }
+
+    /// The topmost entities so that few to-one relationships lead forward.
+    private static func order(_ model: ManagedObjectModel) -> [Entity] {
+        var left = model.roots
+        var order: [Entity] = []
+        while !left.isEmpty {
+            let waiting = Set(left.map(\.index))
+            let place = left.firstIndex { root in
+                root.family.allSatisfy { index in
+                    model.entities[index].relationships.allSatisfy { relationship in
+                        let target = model.destinationRoot(of: relationship).index
+                        return relationship.isToMany || target == root.index || !waiting.contains(target)
+                    }
+                }
+            }
+            order.append(left.remove(at: place ?? 0))
+        }
+        return order
+    }
+
+    /// Writes everything.
+    func run() throws(CoreDataImportError) -> CoreDataImportReport {
+        for entity in model.entities where !entity.isAbstract { report.objectCounts[entity.name] = 0 }
+        for root in order { try writeRows(of: root) }
+        for root in order where leadsForward[root.index] { try writeForwardDestinations(of: root) }
+        for relationship in model.declaredRelationships where relationship.isToMany {
+            try writeMembers(of: relationship)
+        }
+        if !source.metadata.isEmpty { try storing { () throws(StoreError) in try store.setMetadata(source.metadata) } }
+        return report
+    }
+
+    func storing<R>(_ body: () throws(StoreError) -> R) throws(CoreDataImportError) -> R {
+        do throws(StoreError) { return try body() } catch { throw .store(error) }
+    }
+
+    func advance(by count: Int) throws(CoreDataImportError) {
+        rowCount += count
+        if let progress, !progress(rowCount) { throw .cancelled }
+    }
+
+    // MARK: Rows
+
+    private func writeRows(of root: Entity) throws(CoreDataImportError) {
+        let lastKey = source.lastKey(of: root)
+        var reserved: UInt64 = 0
+        try source.forEachRow(of: root, withValues: true, &report) { row, report throws(CoreDataImportError) in
+            guard runs[root.index].append(row.key, row.entity.index) else {
+                return report.add(.row, row.entity.name, key: Int64(row.key), "", "there is another row with this key")
+            }
+            if row.key > reserved {
+                reserved = max(lastKey, row.key + UInt64(Self.batchRowCount))
+                try storing { () throws(StoreError) in try store.reserveKeys(upTo: reserved, for: root) }
+            }
+            var destinations = [ObjectID?](repeating: nil, count: row.destinations.count)
+            for (slot, key) in row.destinations.enumerated() where key != 0 {
+                let relationship = row.entity.relationships[slot]
+                guard !isForward(relationship, key, from: row.key, of: root) else {
+                    leadsForward[root.index] = true
+                    continue
+                }
+                destinations[slot] = destination(relationship, key, of: row, &report)
+            }
+            let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
+            batch.insertions.append(.init(id: id, values: row.values, destinations: destinations))
+            report.objectCounts[row.entity.name, default: 0] += 1
+            for value in row.values { batchByteCount += value.contentByteCount }
+            if batch.insertions.count >= Self.batchRowCount || batchByteCount >= Self.batchByteCount { try saveBatch() }
+        }
+        try saveBatch()
+        try storing { () throws(StoreError) in try store.reserveKeys(upTo: lastKey, for: root) }
+    }
+
+    /// Whether a destination is written after its owner.
+    private func isForward(_ relationship: Relationship, _ key: UInt64, from owner: UInt64, of root: Entity) -> Bool {
+        let target = model.destinationRoot(of: relationship)
+        return target === root ? key > owner : ranks[target.index] > ranks[root.index]
+    }
+
+    /// The ID of a destination; reports one that is not there.
+    private func destination(
+        _ relationship: Relationship, _ key: UInt64, of row: SourceRow, _ report: inout CoreDataImportReport
+    ) -> ObjectID? {
+        guard let id = id(ofKey: key, for: relationship) else {
+            report.add(
+                .destination, row.entity.name, key: Int64(row.key), relationship.name,
+                "there is no \(model.destination(of: relationship).name) with the key \(key)")
+            return nil
+        }
+        report.destinationCount += 1
+        return id
+    }
+
+    /// The ID of the row with a key to which a relationship may lead; `nil` if there is none.
+    func id(ofKey key: UInt64, for relationship: Relationship) -> ObjectID? {
+        let target = model.destination(of: relationship)
+        return id(ofKey: key, of: target)
+    }
+
+    /// The ID of the row of an entity, or one of its subentities, with a key; `nil` if there is none.
+    func id(ofKey key: UInt64, of target: Entity) -> ObjectID? {
+        guard let index = runs[target.root].entity(of: key), model.entities[index].isKind(of: target) else {
+            return nil
+        }
+        return ObjectID(storeTag: storeTag, entityTag: model.entities[index].tag, key: key)
+    }
+
+    /// Writes what was collected.
+    private func saveBatch() throws(CoreDataImportError) {
+        guard !batch.insertions.isEmpty else { return }
+        var request = SaveRequest()
+        swap(&request, &batch)
+        batchByteCount = 0
+        _ = try storing { () throws(StoreError) in try store.save(request) }
+        try advance(by: request.insertions.count)
+    }
+
+    // MARK: Destinations that lead forward
+
+    private func writeForwardDestinations(of root: Entity) throws(CoreDataImportError) {
+        var updates: [SaveRequest.Update] = []
+        try source.forEachRow(of: root, withValues: false, &report) { row, report throws(CoreDataImportError) in
+            guard self.id(ofKey: row.key, of: row.entity) != nil else { return }
+            var destinations: [(slot: Int, destination: ObjectID?)] = []
+            for (slot, key) in row.destinations.enumerated() where key != 0 {
+                let relationship = row.entity.relationships[slot]
+                guard isForward(relationship, key, from: row.key, of: root),
+                    let id = destination(relationship, key, of: row, &report)
+                else { continue }
+                destinations.append((slot, id))
+            }
+            guard !destinations.isEmpty else { return }
+            let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
+            updates.append(.init(id: id, expectedVersion: 0, destinations: destinations))
+            guard updates.count >= Self.batchRowCount else { return }
+            try save(updates, &report)
+            updates = []
+        }
+        try save(updates, &report)
+    }
+
+    /// Sets destinations of rows at whatever version they are.
+    private func save(
+        _ updates: [SaveRequest.Update], _ report: inout CoreDataImportReport
+    ) throws(CoreDataImportError) {
+        guard !updates.isEmpty else { return }
+        let rows = try storing { () throws(StoreError) in
+            try store.snapshot().snapshots(of: updates.map(\.id))
+        }
+        var request = SaveRequest()
+        for (update, row) in zip(updates, rows) {
+            guard let row, let entity = model.entity(named: update.id.entityName) else { continue }
+            var update = update
+            update.expectedVersion = row.version
+            update.destinations.removeAll { slot, destination in
+                let relationship = entity.relationships[slot]
+                guard model.inverse(of: relationship)?.isToMany == false else { return false }
+                // The other end, which was written later, has set this one.
+                guard let present = row.destination(at: slot) else { return false }
+                if present != destination {
+                    report.add(
+                        .inverse, entity.name, key: Int64(update.id.key), relationship.name,
+                        "the row leads to \(destination?.key ?? 0), and row \(present.key) leads back")
+                }
+                return true
+            }
+            if !update.destinations.isEmpty { request.updates.append(update) }
+        }
+        guard !request.isEmpty else { return }
+        _ = try storing { () throws(StoreError) in try store.save(request) }
+        try advance(by: 0)
+    }
+}
+
+extension AttributeValue {
+    /// The number of bytes of a long value; 0 for the others.
+    var contentByteCount: Int {
+        switch self {
+        case .string(let text): text.utf8.count
+        case .binary(let data), .transformable(let data): data.count
+        default: 0
+        }
+    }
+}

@@ -1,0 +1,232 @@
+// A SQLite store of Core Data as a source of rows and members.
+
+import EspalierEngine
+import EspalierModel
+import EspalierModelFile
+
+/// A SQLite store.
+final class SQLiteSource: ObjectSource {
+    let model: ManagedObjectModel
+    let metadata: [String: AttributeValue]
+    let database: SQLiteDatabase
+    private let numbers: [String: Int64]
+    private let lastKeys: [String: Int64]
+    /// By index of the root entity; `nil` if the hierarchy has no table, because the store has no such entities.
+    private var tables: [HierarchyTable?]
+    private let externalValues: ExternalValues
+    private var joinTables: [ManagedObjectModel.EntityIndex: [Int: JoinTable]] = [:]
+
+    init(
+        _ path: String, model document: ModelDocument?, in fileSystem: any FileSystem,
+        _ report: inout CoreDataImportReport
+    ) throws(CoreDataImportError) {
+        database = try reading { () throws(SQLiteFileError) in try SQLiteDatabase(path, in: fileSystem) }
+        let facts = try StoreMetadata(database)
+        let cached = facts.modelBytes.map { StoreModel.document(cached: $0, path: path) }
+        let storeModel = try StoreModel(document, cached: cached, hashedEntities: facts.list.hashedEntities, path: path)
+        model = storeModel.model
+        metadata = facts.list.values
+        externalValues = ExternalValues(ofStoreAt: path)
+        report.storeIdentifier = facts.identifier
+        report.notes = storeModel.notes
+        if database.hasUnreadLog {
+            report.notes.append("the log beside the store has no valid header, and is not read")
+        }
+        for name in facts.list.otherValues { report.add(.metadata, "", name, "the value is no plain value") }
+        var (numbers, lastKeys): ([String: Int64], [String: Int64]) = ([:], [:])
+        for entity in facts.entities {
+            guard model.entity(named: entity.name) != nil else {
+                guard entity.number >= StoreMetadata.ownEntitiesBegin else {
+                    throw .otherModel(path: path, entities: [entity.name], reason: "the model does not have it")
+                }
+                continue
+            }
+            (numbers[entity.name], lastKeys[entity.name]) = (entity.number, entity.lastKey)
+        }
+        (self.numbers, self.lastKeys) = (numbers, lastKeys)
+        tables = Array(repeating: nil, count: model.entities.count)
+        try findTables(external: storeModel.externalAttributes, &report)
+        try findJoinTables(&report)
+        try noteMissing(path, isChecked: cached.map { if case .success = $0 { true } else { false } } ?? false, &report)
+        noteIgnoredTables(&report)
+    }
+
+    private func findTables(
+        external: Set<String>, _ report: inout CoreDataImportReport
+    ) throws(CoreDataImportError) {
+        for root in model.roots {
+            let name = ColumnNames.table(of: root)
+            guard let table = try reading({ () throws(SQLiteFileError) in try database.table(name) }) else {
+                if numbers[root.name] != nil {
+                    throw .notAStore(path: database.path, reason: "it has no table \(name)")
+                }
+                continue
+            }
+            tables[root.index] = try HierarchyTable(
+                table, root: root, model: model, numbers: numbers, external: external, path: database.path)
+        }
+    }
+
+    /// Finds the place of each to-many relationship that has one of its own.
+    private func findJoinTables(_ report: inout CoreDataImportReport) throws(CoreDataImportError) {
+        for relationship in model.declaredRelationships where relationship.isToMany {
+            let inverse = model.inverse(of: relationship)
+            guard inverse?.isToMany != false else { continue }
+            let source = model.entities[relationship.declaredBy]
+            if let join = try JoinTable.find(relationship, in: model, numbers, database) {
+                joinTables[source.index, default: [:]][relationship.slot] = join
+                continue
+            }
+            let root = model.destinationRoot(of: relationship)
+            if inverse == nil, let number = numbers[source.name], let hierarchy = tables[root.index],
+                let columns = hierarchy.ownerColumns(of: relationship, number: number)
+            {
+                joinTables[source.index, default: [:]][relationship.slot] = JoinTable(
+                    table: hierarchy.table, owner: columns.owner, destination: hierarchy.keyColumn,
+                    place: columns.place)
+                tables[root.index] = hierarchy.allowing([columns.owner] + (columns.place.map { [$0] } ?? []))
+            } else if numbers[source.name] != nil {
+                report.add(.property, source.name, relationship.name, "the store has no table for it")
+            }
+        }
+    }
+
+    /// Properties without columns: the model is another one, unless it was compared with the store's own.
+    private func noteMissing(
+        _ path: String, isChecked: Bool, _ report: inout CoreDataImportReport
+    ) throws(CoreDataImportError) {
+        let missing = tables.compactMap { $0?.missing }.flatMap { $0 }
+        guard isChecked || missing.isEmpty else {
+            throw .otherModel(
+                path: path, entities: Set(missing.map(\.entity)).sorted(),
+                reason: "there are no columns for " + missing.prefix(10).map(\.property).joined(separator: ", "))
+        }
+        for (entity, property) in missing { report.add(.property, entity, property, "the store has no column for it") }
+    }
+
+    private func noteIgnoredTables(_ report: inout CoreDataImportReport) {
+        var used: Set = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
+        used.formUnion(tables.compactMap { $0?.table.name })
+        used.formUnion(joinTables.values.flatMap(\.values).map(\.table.name))
+        report.ignoredTables = database.schema.filter { entry in
+            entry.type == "table" && !used.contains(entry.name) && !entry.name.hasPrefix("sqlite_")
+        }.map(\.name).sorted()
+    }
+
+    func lastKey(of root: Entity) -> UInt64 {
+        let keys = root.family.compactMap { lastKeys[model.entities[$0].name] }
+        return UInt64(max(0, keys.max() ?? 0))
+    }
+}
+
+// MARK: Rows
+
+extension SQLiteSource {
+    func forEachRow(
+        of root: Entity, withValues: Bool, _ report: inout CoreDataImportReport,
+        _ body: (SourceRow, inout CoreDataImportReport) throws(CoreDataImportError) -> Void
+    ) throws(CoreDataImportError) {
+        guard let hierarchy = tables[root.index] else { return }
+        var rows = hierarchy.table.rows()
+        var known: (number: Int64, columns: HierarchyTable.EntityColumns)?
+        let only = hierarchy.entities.count == 1 ? hierarchy.entities.first?.key : nil
+        while try reading({ () throws(SQLiteFileError) in try rows.next() }) {
+            let record = rows.record
+            let key =
+                hierarchy.table.rowIDColumn == hierarchy.keyColumn
+                ? rows.rowID : record.integer(hierarchy.keyColumn) ?? 0
+            let number = hierarchy.entityColumn.flatMap { record.integer($0) } ?? only
+            guard let number, key > 0, key == rows.rowID else {
+                if withValues {
+                    report.add(.row, root.name, key: rows.rowID, "", "the row has no primary key or no entity")
+                }
+                continue
+            }
+            if known?.number != number { known = hierarchy.entities[number].map { (number, $0) } }
+            guard let columns = known?.columns, known?.number == number, !columns.entity.isAbstract else {
+                if withValues {
+                    report.add(.row, root.name, key: key, "", "number \(number) is no entity that has rows here")
+                }
+                continue
+            }
+            if withValues { try reading { () throws(SQLiteFileError) in try hierarchy.table.check(record) } }
+            var destinations = [UInt64](repeating: 0, count: columns.entity.relationships.count)
+            for (slot, column) in columns.destinations where !record.isNull(column) {
+                if let destination = record.integer(column), destination > 0 {
+                    destinations[slot] = UInt64(destination)
+                } else if withValues {
+                    report.add(
+                        .destination, columns.entity.name, key: key, columns.entity.relationships[slot].name,
+                        "\(record.value(column).kindDescription) is no primary key")
+                }
+            }
+            let values = withValues ? values(record, columns, key, hierarchy, &report) : []
+            try body(
+                SourceRow(entity: columns.entity, key: UInt64(key), values: values, destinations: destinations), &report
+            )
+        }
+    }
+
+    private func values(
+        _ record: SQLiteRecord, _ columns: HierarchyTable.EntityColumns, _ key: Int64, _ hierarchy: HierarchyTable,
+        _ report: inout CoreDataImportReport
+    ) -> [AttributeValue] {
+        var values = [AttributeValue](repeating: .null, count: columns.entity.attributes.count)
+        for place in columns.attributes where !record.isNull(place.column) {
+            do throws(ColumnValueError) {
+                var value = record.value(place.column)
+                if place.isExternal, case .blob(let bytes) = value { value = .blob(try externalValues.value(bytes)) }
+                values[place.slot] = try place.attribute.type.value(ofColumn: value)
+            } catch {
+                report.add(error.kind, columns.entity.name, key: key, place.attribute.name, error.message)
+            }
+        }
+        for column in columns.others where !record.isNull(column) {
+            report.add(
+                .column, columns.entity.name, key: key, hierarchy.table.columns[column],
+                "the column has a value, \(record.value(column).kindDescription), and is no property's")
+        }
+        return values
+    }
+}
+
+// MARK: Members
+
+extension SQLiteSource {
+    func forEachMember(
+        of relationship: Relationship, isFirst: Bool, _ report: inout CoreDataImportReport,
+        _ body: (SourceMember, inout CoreDataImportReport) throws(CoreDataImportError) -> Void
+    ) throws(CoreDataImportError) {
+        guard let place = place(of: relationship) else { return }
+        var rows = place.table.rows()
+        while try reading({ () throws(SQLiteFileError) in try rows.next() }) {
+            func key(_ column: Int) -> Int64? {
+                place.table.rowIDColumn == column ? rows.rowID : rows.record.integer(column)
+            }
+            if rows.record.isNull(place.owner), place.table.rowIDColumn == place.destination { continue }
+            guard let owner = key(place.owner), let destination = key(place.destination), owner > 0, destination > 0
+            else {
+                if isFirst {
+                    report.add(
+                        .destination, model.entities[relationship.declaredBy].name, key: key(place.owner) ?? 0,
+                        relationship.name, "row \(rows.rowID) of table \(place.table.name) has no two primary keys")
+                }
+                continue
+            }
+            let position = place.place.flatMap { rows.record.integer($0) } ?? 0
+            try body(
+                SourceMember(owner: UInt64(owner), position: position, destination: UInt64(destination)), &report)
+        }
+    }
+
+    private func place(of relationship: Relationship) -> JoinTable? {
+        guard let inverse = model.inverse(of: relationship), !inverse.isToMany else {
+            return joinTables[relationship.declaredBy]?[relationship.slot]
+        }
+        guard let hierarchy = tables[model.destinationRoot(of: relationship).index],
+            let columns = hierarchy.orderColumns(of: inverse)
+        else { return nil }
+        return JoinTable(
+            table: hierarchy.table, owner: columns.owner, destination: hierarchy.keyColumn, place: columns.place)
+    }
+}
