@@ -147,6 +147,25 @@ import Testing
         #expect(conversion.unsupported.filter { $0.kind == .unsupported(.unknownAttributes) }.count == 5)
     }
 
+    @Test(arguments: [(0, nil, nil), (4, "YES", nil), (16, nil, "YES"), (20, "YES", "YES"), (36, "YES", nil)])
+    func `flags of an attribute say that values are outside of the store, or kept`(
+        flags: Int64, external: String?, preserved: String?
+    ) throws {
+        var builder = ArchiveBuilder()
+        let attribute = builder.add(
+            "NSAttributeDescription", [("NSAttributeType", .integer(1000)), ("NSFlagsKey", .integer(flags))])
+        let entity = builder.add(
+            "NSEntityDescription", [("NSEntityName", .text("A")), ("NSProperties", builder.map([("b", attribute)]))])
+        let root = builder.add("NSManagedObjectModel", [("NSEntities", builder.map([("A", entity)]))])
+        let document = try ModelDocument(compiled: builder.archive(root))
+        let found = try #require(document.root.children(.entity).first?.children(.attribute).first)
+
+        #expect(found["allowsExternalBinaryDataStorage"] == external)
+        #expect(found["preserveAfterDeletion"] == preserved)
+        // A flag without a known meaning is not dropped.
+        #expect((found["NSFlagsKey"] == nil) == (flags != 36))
+    }
+
     @Test func `a folder of compiled models has a current version`() throws {
         try withTemporaryFolder { folder in
             let shop = folder.appending(path: "Shop.momd")

@@ -38,7 +38,7 @@ enum ImportTable {
         "EspalierModel": ["FoundationEssentials", "Swift", "Synchronization"],
         "EspalierModelFile": ["FoundationEssentials"],
         "EspalierStore": ["FoundationEssentials", "Synchronization"],
-        "EspalierCoreData": ["FoundationEssentials", "Synchronization"],
+        "EspalierCoreData": ["Dispatch", "FoundationEssentials", "Synchronization"],
         "Espalier": ["Dispatch", "FoundationEssentials", "Synchronization"],
         "EspalierMacros": [
             "SwiftSyntax", "SwiftSyntaxMacros", "SwiftSyntaxBuilder", "SwiftDiagnostics",

@@ -18,9 +18,10 @@ public enum CoreDataImport {
     /// program may write the store meanwhile; a log beside it is read, and what a program has not committed is not.
     ///
     /// - Parameters:
-    ///   - path: A SQLite store of Core Data.
+    ///   - path: A SQLite or XML store of Core Data.
     ///   - target: The new store; the file must not exist.
-    ///   - model: The model file with which the store was written; `nil` = the model that the store keeps.
+    ///   - model: The model file with which the store was written; `nil` = the model that the store keeps, which an
+    ///     XML store does not.
     ///   - progress: Called with the number of objects written so far; returning `false` ends the import.
     /// - Returns: the numbers of objects, and everything that was not imported.
     /// - Throws: `CoreDataImportError`; then there is no new store.
@@ -42,7 +43,7 @@ public enum CoreDataImport {
         let present = try storing(target) { () throws(StorageError) in try entry.identity(role: .copy) }
         guard present == nil else { throw .targetExists(path: target) }
         var report = CoreDataImportReport()
-        let source = try SQLiteSource(path, model: model, in: fileSystem, &report)
+        let source = try source(path, model: model, in: fileSystem, &report)
         let folder = target.prefix(target.count - (target.split(separator: "/").last?.count ?? target.count))
         let temporary = entry.temporary(fileSystem.random())
         do throws(CoreDataImportError) {
@@ -60,6 +61,27 @@ public enum CoreDataImport {
             try? temporary.log.remove(role: .copy)
             throw error
         }
+    }
+
+    /// The store at `path`, whose first bytes say in which format it is.
+    private static func source(
+        _ path: String, model: ModelDocument?, in fileSystem: any FileSystem, _ report: inout CoreDataImportReport
+    ) throws(CoreDataImportError) -> any ObjectSource {
+        let input = try reading { () throws(SQLiteFileError) in try SQLiteInput(path, in: fileSystem) }
+        guard let input else {
+            throw .sqlite(SQLiteFileError(path: path, .readable, "there is no such file"))
+        }
+        defer { input.close() }
+        guard XMLSource.isXML(try reading { () throws(SQLiteFileError) in try input.bytes(at: 0, count: 100) }) else {
+            return try SQLiteSource(path, model: model, in: fileSystem, &report)
+        }
+        guard input.byteCount <= XMLSource.byteCountMax else {
+            throw .notAStore(path: path, reason: "it has \(input.byteCount) bytes, more than an XML store may have")
+        }
+        let bytes = try reading { () throws(SQLiteFileError) in
+            try input.bytes(at: 0, count: Int(input.byteCount))
+        }
+        return try XMLSource(bytes, path: path, model: model, &report)
     }
 
     /// Writes the objects of a source to a new store, checks it and closes it.

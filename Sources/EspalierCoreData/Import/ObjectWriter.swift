@@ -8,7 +8,7 @@
 //
 // Invariants
 //   1. Rows keep their primary keys, and the store gives none of these to other rows.
-//   2. Memory: one batch, and the runs of keys (`KeyRuns`).
+//   2. Memory: two batches, of which one is being saved, and the runs of keys (`KeyRuns`).
 //   3. Of a one-to-one relationship the end that is written later sets both ends, as stores do.
 
 import EspalierModel
@@ -33,6 +33,7 @@ final class ObjectWriter {
     private var runs: [KeyRuns]
     /// By index of the topmost entity: whether rows have destinations that are written later.
     private var leadsForward: [Bool]
+    private let saves: SaveQueue
     private var batch = SaveRequest()
     private var batchByteCount = 0
     private var rowCount = 0
@@ -42,7 +43,7 @@ final class ObjectWriter {
         _ source: any ObjectSource, _ store: BTreeStore, _ report: CoreDataImportReport, _ progress: ((Int) -> Bool)?
     ) {
         (self.source, self.store, self.report, self.progress) = (source, store, report, progress)
-        model = store.model
+        (model, saves) = (store.model, SaveQueue(store))
         storeTag = Interned.stores.tag(of: store.identifier)
         order = Self.order(store.model)
         ranks = Array(repeating: 0, count: store.model.entities.count)
@@ -73,8 +74,16 @@ final class ObjectWriter {
     /// Writes everything.
     func run() throws(CoreDataImportError) -> CoreDataImportReport {
         for entity in model.entities where !entity.isAbstract { report.objectCounts[entity.name] = 0 }
-        for root in order { try writeRows(of: root) }
+        do throws(CoreDataImportError) {
+            for root in order { try writeRows(of: root) }
+        } catch {
+            // The store may only be closed when nobody writes it; the first failure is reported.
+            try? saves.finish()
+            throw error
+        }
+        try storing { () throws(StoreError) in try saves.finish() }
         for root in order where leadsForward[root.index] { try writeForwardDestinations(of: root) }
+        for root in order { try checkOneToOnes(of: root) }
         for relationship in model.declaredRelationships where relationship.isToMany {
             try writeMembers(of: relationship)
         }
@@ -163,8 +172,9 @@ final class ObjectWriter {
         var request = SaveRequest()
         swap(&request, &batch)
         batchByteCount = 0
-        _ = try storing { () throws(StoreError) in try store.save(request) }
-        try advance(by: request.insertions.count)
+        let rowCount = request.insertions.count
+        try storing { () throws(StoreError) in try saves.save(request) }
+        try advance(by: rowCount)
     }
 
     // MARK: Destinations that lead forward
@@ -185,42 +195,80 @@ final class ObjectWriter {
             let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
             updates.append(.init(id: id, expectedVersion: 0, destinations: destinations))
             guard updates.count >= Self.batchRowCount else { return }
-            try save(updates, &report)
+            try save(updates)
             updates = []
         }
-        try save(updates, &report)
+        try save(updates)
     }
 
     /// Sets destinations of rows at whatever version they are.
-    private func save(
-        _ updates: [SaveRequest.Update], _ report: inout CoreDataImportReport
-    ) throws(CoreDataImportError) {
+    private func save(_ updates: [SaveRequest.Update]) throws(CoreDataImportError) {
         guard !updates.isEmpty else { return }
-        let rows = try storing { () throws(StoreError) in
-            try store.snapshot().snapshots(of: updates.map(\.id))
-        }
+        let rows = try rows(updates.map(\.id))
         var request = SaveRequest()
         for (update, row) in zip(updates, rows) {
             guard let row, let entity = model.entity(named: update.id.entityName) else { continue }
             var update = update
             update.expectedVersion = row.version
-            update.destinations.removeAll { slot, destination in
-                let relationship = entity.relationships[slot]
-                guard model.inverse(of: relationship)?.isToMany == false else { return false }
-                // The other end, which was written later, has set this one.
-                guard let present = row.destination(at: slot) else { return false }
-                if present != destination {
-                    report.add(
-                        .inverse, entity.name, key: Int64(update.id.key), relationship.name,
-                        "the row leads to \(destination?.key ?? 0), and row \(present.key) leads back")
+            var destinations: [(slot: Int, destination: ObjectID?)] = []
+            for (slot, destination) in update.destinations {
+                guard let inverse = model.inverse(of: entity.relationships[slot]), !inverse.isToMany, let destination
+                else {
+                    destinations.append((slot, destination))
+                    continue
                 }
-                return true
+                // The other end, which was written later, has set this one, unless both ends contradict each other:
+                // then a present value is not replaced.
+                guard row.destination(at: slot) == nil,
+                    try self.rows([destination])[0]?.destination(at: inverse.slot) == nil
+                else { continue }
+                destinations.append((slot, destination))
             }
-            if !update.destinations.isEmpty { request.updates.append(update) }
+            update.destinations = destinations
+            if !destinations.isEmpty { request.updates.append(update) }
         }
         guard !request.isEmpty else { return }
         _ = try storing { () throws(StoreError) in try store.save(request) }
         try advance(by: 0)
+    }
+
+    private func rows(_ ids: [ObjectID]) throws(CoreDataImportError) -> [ObjectSnapshot?] {
+        try storing { () throws(StoreError) in try store.snapshot().snapshots(of: ids) }
+    }
+
+    // MARK: One-to-one relationships
+
+    /// The slots of the one-to-one relationships of an entity.
+    private func oneToOneSlots(of entity: Entity) -> [Int] {
+        entity.relationships.filter { !$0.isToMany && model.inverse(of: $0)?.isToMany == false }.map(\.slot)
+    }
+
+    /// Reports each row whose one-to-one relationship leads elsewhere than the source says, because the source
+    /// contradicts itself.
+    private func checkOneToOnes(of root: Entity) throws(CoreDataImportError) {
+        guard root.family.contains(where: { !oneToOneSlots(of: model.entities[$0]).isEmpty }) else { return }
+        var expected: [(id: ObjectID, destinations: [UInt64])] = []
+        func compare(_ report: inout CoreDataImportReport) throws(CoreDataImportError) {
+            for (row, (id, destinations)) in zip(try rows(expected.map(\.id)), expected) {
+                guard let row, let entity = model.entity(named: id.entityName) else { continue }
+                for slot in oneToOneSlots(of: entity) where destinations[slot] != 0 {
+                    let relationship = entity.relationships[slot]
+                    guard let wanted = self.id(ofKey: destinations[slot], for: relationship) else { continue }
+                    guard row.destination(at: slot) != wanted else { continue }
+                    report.destinationCount -= 1
+                    report.add(
+                        .inverse, entity.name, key: Int64(clamping: id.key), relationship.name,
+                        "the row leads to \(wanted.key), to which another row leads too")
+                }
+            }
+            expected = []
+        }
+        try source.forEachRow(of: root, withValues: false, &report) { row, report throws(CoreDataImportError) in
+            guard let id = self.id(ofKey: row.key, of: row.entity) else { return }
+            expected.append((id, row.destinations))
+            if expected.count >= Self.batchRowCount { try compare(&report) }
+        }
+        try compare(&report)
     }
 }
 

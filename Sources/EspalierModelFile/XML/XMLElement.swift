@@ -5,18 +5,18 @@
 //   2. Elements are nested at most `XMLReader.depthMax` deep, so recursion over `children` is safe.
 
 /// One attribute of an element.
-struct XMLAttribute {
-    let name: String
-    let value: String
+package struct XMLAttribute {
+    package let name: String
+    package let value: String
 }
 
 /// One element with its attributes, text and children.
-struct XMLElement {
-    let name: String
-    var attributes: [XMLAttribute] = []
-    var children: [XMLElement] = []
+package struct XMLElement {
+    package let name: String
+    package var attributes: [XMLAttribute] = []
+    package var children: [XMLElement] = []
     /// The characters between its children, with references replaced.
-    var text = ""
+    package var text = ""
     /// The line on which its tag begins, from 1.
-    let line: Int
+    package let line: Int
 }

@@ -1,17 +1,17 @@
 // The reason why bytes cannot be read as XML, and the line.
 
 /// The first fault in a document.
-struct XMLError: Error {
+package struct XMLError: Error {
     /// The kinds of faults that callers distinguish.
-    enum Kind {
+    package enum Kind {
         /// The document breaks the rules of XML, or uses a part of XML that neither model files nor property lists use.
         case malformed
         /// The document exceeds a limit; it is well formed up to this point.
         case tooLarge
     }
 
-    let kind: Kind
-    let line: Int
+    package let kind: Kind
+    package let line: Int
     /// A clause that says what is wrong and what would be right.
-    let message: String
+    package let message: String
 }

@@ -7,7 +7,7 @@
 // Not here: tags, attributes and references (XMLReader+Markup); the meaning of the elements (ModelDocument).
 
 /// Reads one XML document.
-struct XMLReader {
+package struct XMLReader {
     /// The maximum nesting of elements; model files have 5 levels.
     static let depthMax = 16
     /// The maximum number of elements.
@@ -21,13 +21,26 @@ struct XMLReader {
     private var countedTo = 0
     private var line = 1
     private var elementCount = 0
+    /// The greatest number of elements, and of children of one element.
+    private let limits: (elements: Int, children: Int)
 
-    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+    private init(_ bytes: [UInt8], _ limits: (elements: Int, children: Int)) {
+        (self.bytes, self.limits) = (bytes, limits)
+    }
 
     /// Parses `bytes` and returns the root element.
     ///
     /// - Complexity: O(bytes).
-    static func read(_ bytes: [UInt8]) throws(XMLError) -> XMLElement {
+    package static func read(_ bytes: [UInt8]) throws(XMLError) -> XMLElement {
+        try read(bytes, elementCountMax: elementCountMax, childCountMax: childCountMax)
+    }
+
+    /// Parses `bytes`, a document with other limits than those of model files, and returns the root element.
+    ///
+    /// - Complexity: O(bytes).
+    package static func read(
+        _ bytes: [UInt8], elementCountMax: Int, childCountMax: Int
+    ) throws(XMLError) -> XMLElement {
         if let first = bytes.first, let second = bytes.dropFirst().first, min(first, second) >= 0xFE {
             throw XMLError(kind: .malformed, line: 1, message: "the text is UTF-16; save it as UTF-8")
         }
@@ -36,7 +49,7 @@ struct XMLReader {
             let index = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0
             throw XMLError(kind: .malformed, line: index + 1, message: "the bytes are no UTF-8; save the text as UTF-8")
         }
-        var reader = XMLReader(bytes)
+        var reader = XMLReader(bytes, (elementCountMax, childCountMax))
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.position = 3 }
         return try reader.document()
     }
@@ -89,8 +102,8 @@ struct XMLReader {
         } else if skip("<?") {
             try skipInstruction()
         } else {
-            if open[top].children.count >= Self.childCountMax {
-                throw tooLarge("'\(openName)' has more than \(Self.childCountMax) elements in it")
+            if open[top].children.count >= limits.children {
+                throw tooLarge("'\(openName)' has more than \(limits.children) elements in it")
             }
             return try openTag(into: &open)
         }
@@ -100,8 +113,8 @@ struct XMLReader {
     /// Reads an opening tag and pushes its element; `true` if it ends with `/>`.
     private mutating func openTag(into open: inout [XMLElement]) throws(XMLError) -> Bool {
         elementCount += 1
-        guard elementCount <= Self.elementCountMax else {
-            throw tooLarge("there are more than \(Self.elementCountMax) elements")
+        guard elementCount <= limits.elements else {
+            throw tooLarge("there are more than \(limits.elements) elements")
         }
         guard open.count < Self.depthMax else { throw tooLarge("elements lie more than \(Self.depthMax) deep") }
         let (element, isEmpty) = try tag()

@@ -8,7 +8,9 @@ import Foundation
 enum ImportCoreDataVerb: Verb {
     static let usage = Usage(
         name: "import-coredata", summary: "import a store that Core Data has written into a new store",
-        parameters: [.required("SOURCE", "the store of Core Data: a SQLite file, with what lies beside it")],
+        parameters: [
+            .required("SOURCE", "the store of Core Data: a SQLite file with what lies beside it, or an XML file")
+        ],
         options: [
             .text("-o", "STORE", "the new store (required); the file must not exist"),
             .text("--model", "MODEL", "the model file; without it the model that the store itself keeps"), .json,

@@ -1,0 +1,7 @@
+// libFuzzer's way into the body "sqlite".
+
+import FuzzBodies
+
+/// Runs the body on one input; libFuzzer calls it by this name.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt { fuzz(.sqlite, bytes, count) }

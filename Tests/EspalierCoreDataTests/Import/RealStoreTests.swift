@@ -1,0 +1,101 @@
+// Stores that Core Data itself has written, compared with what SQLite and Python read in them once.
+
+import EspalierCoreData
+import EspalierModel
+import EspalierModelFile
+import Foundation
+import Testing
+
+@Suite struct RealStoreTests {
+    private static let folder = Files.folder.appending(path: "duckduckgo+BrowserServicesKit")
+
+    private func with(
+        _ name: String, model: ModelDocument? = nil, _ body: (ImportedStore) throws -> Void
+    ) throws {
+        let files = try ["\(name).sqlite", "\(name).sqlite-wal"].map { file in
+            (file, [UInt8](try Data(contentsOf: Self.folder.appending(path: file))))
+        }
+        try ImportedStore.with(
+            files: Dictionary(uniqueKeysWithValues: files), name: "\(name).sqlite", model: model, body)
+    }
+
+    /// The model file of one version of the bookmarks.
+    private func bookmarksModel(_ version: String) throws -> ModelDocument {
+        let tests = Files.folder.deletingLastPathComponent().deletingLastPathComponent()
+        let models = tests.appending(path: "EspalierModelFileTests/Models/duckduckgo+BrowserServicesKit")
+        return try ModelDocument(
+            contentsOf: models.appending(path: "BookmarksModel.xcdatamodeld/\(version).xcdatamodel"))
+    }
+
+    private func expectBookmarks(_ bookmarks: ImportedStore) throws {
+        let rows: [(key: UInt64, isFolder: Bool, parent: UInt64?, date: Double?, title: String, url: String?)] = [
+            (1, false, 8, 731947175.405035, "4", "4"), (2, false, 4, 731947175.40503, "32", "32"),
+            (3, false, 8, 731947175.405025, "5", "5"), (4, true, 8, 731947175.40502, "3", nil),
+            (5, false, 8, 731947175.405015, "1", "1"), (6, true, nil, nil, "favorites_root", nil),
+            (7, true, 4, 731947175.405005, "31", nil), (8, true, nil, nil, "bookmarks_root", nil),
+            (9, false, 4, 731947175.404992, "33", "33"), (10, false, 8, 731947175.404975, "2", "2"),
+        ]
+        let entity = "BookmarkEntity"
+        #expect(bookmarks.report.objectCounts == [entity: 10])
+        #expect(bookmarks.report.isComplete && bookmarks.report.ignoredTables.isEmpty)
+        for row in rows {
+            #expect(try bookmarks.value(entity, row.key, "isFolder") == .boolean(row.isFolder))
+            #expect(try bookmarks.value(entity, row.key, "isPendingDeletion") == .boolean(false))
+            #expect(try bookmarks.value(entity, row.key, "title") == .string(row.title))
+            #expect(try bookmarks.value(entity, row.key, "uuid") == .string(row.title))
+            #expect(try bookmarks.value(entity, row.key, "url") == row.url.map { .string($0) } ?? .null)
+            let date = row.date.map { AttributeValue.date(Date(timeIntervalSinceReferenceDate: $0)) } ?? .null
+            #expect(try bookmarks.value(entity, row.key, "modifiedAt") == date)
+            #expect(try bookmarks.destination(entity, row.key, "parent") == row.parent.map { "\(entity)/\($0)" })
+        }
+        #expect(try bookmarks.destinations(entity, 8, "children") == [5, 10, 4, 1, 3])
+        #expect(try bookmarks.destinations(entity, 4, "children") == [7, 2, 9])
+        #expect(try bookmarks.destinations(entity, 6, "favorites") == [3, 1, 9, 2, 10])
+        #expect(try bookmarks.destinations(entity, 9, "favoriteFolders") == [6])
+        #expect(try bookmarks.destinations(entity, 4, "favoriteFolders") == [])
+    }
+
+    @Test func `bookmarks arrive with the model that their store keeps`() throws {
+        try with("Bookmarks_V5", expectBookmarks)
+    }
+
+    @Test func `bookmarks arrive with their model file`() throws {
+        try with("Bookmarks_V5", model: try bookmarksModel("BookmarksModel 5"), expectBookmarks)
+    }
+
+    @Test(arguments: ["BookmarksModel", "BookmarksModel 2", "BookmarksModel 4", "BookmarksModel 6"])
+    func `another version of the model is refused with the name of the entity`(version: String) throws {
+        let error = #expect(throws: CoreDataImportError.self) {
+            try with("Bookmarks_V5", model: try bookmarksModel(version)) { _ in }
+        }
+        #expect(error?.otherEntities == ["BookmarkEntity"])
+    }
+
+    @Test func `an older store arrives with two ordered relationships from one to many`() throws {
+        try with("Bookmarks_V1") { bookmarks throws in
+            let entity = "BookmarkEntity"
+            #expect(bookmarks.report.objectCounts == [entity: 10] && bookmarks.report.isComplete)
+            #expect(try bookmarks.destinations(entity, 10, "children") == [4, 2, 7, 8, 6])
+            #expect(try bookmarks.destinations(entity, 7, "children") == [5, 3, 1])
+            #expect(try bookmarks.destinations(entity, 9, "favorites") == [6, 8, 1, 3, 2])
+            #expect(try bookmarks.value(entity, 3, "isFavorite") == .boolean(true))
+            #expect(try bookmarks.destination(entity, 3, "favoriteFolder") == "\(entity)/9")
+        }
+    }
+
+    @Test func `rows with unique values and dates that are missing arrive`() throws {
+        try with("SyncMetadata_V3") { sync throws in
+            #expect(sync.report.objectCounts == ["SyncableSettingsMetadata": 2, "SyncFeatureEntity": 2])
+            #expect(sync.report.isComplete)
+            let setting = "SyncableSettingsMetadata"
+            #expect(try sync.value(setting, 1, "key") == .string("TestSetting-01"))
+            #expect(try sync.value(setting, 1, "lastModified") == .null)
+            #expect(
+                try sync.value(setting, 2, "lastModified")
+                    == .date(Date(timeIntervalSinceReferenceDate: 733068222.001259)))
+            #expect(try sync.value("SyncFeatureEntity", 1, "name") == .string("TestFeature-02"))
+            #expect(try sync.value("SyncFeatureEntity", 1, "lastModified") == .string("1234"))
+            #expect(try sync.value("SyncFeatureEntity", 2, "state") == .string("needsRemoteDataFetch"))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+"""Makes zoo.sqlite and zoo-broken.sqlite: stores with the tables and columns that Core Data makes for Zoo.xcdatamodel.
+
+Run it in this folder: python3 make-zoo.py. The tests need neither Python nor SQLite.
+"""
+import os
+import plistlib
+import sqlite3
+import tempfile
+import uuid
+import zlib
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+SCHEMA = """
+CREATE TABLE ZANIMAL ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZOWNER INTEGER, Z_FOK_OWNER INTEGER,
+    ZPREY INTEGER, Z1_PREY INTEGER, ZWINGSPAN FLOAT, ZNAME VARCHAR, ZTITLE VARCHAR, ZTITLE1 VARCHAR );
+CREATE TABLE ZCLUB ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZTITLE VARCHAR );
+CREATE TABLE ZLABEL ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, Z7LABELS INTEGER, ZTEXT VARCHAR );
+CREATE TABLE ZPASSPORT ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZHOLDER INTEGER, ZNUMBER VARCHAR );
+CREATE TABLE ZPERSON ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZFLAG INTEGER, ZLARGE INTEGER,
+    ZMIDDLE INTEGER, ZSMALL INTEGER, ZBOSS INTEGER, ZPASSPORT INTEGER, ZBIRTH TIMESTAMP, ZHEIGHT FLOAT, ZWEIGHT FLOAT,
+    ZAMOUNT DECIMAL, ZNAME VARCHAR, ZHOMEPAGE VARCHAR, ZCODE BLOB, ZCOLOR BLOB, ZPHOTO BLOB, ZRAW BLOB );
+CREATE TABLE Z_4MEMBERS ( Z_4CLUBS INTEGER, Z_7MEMBERS INTEGER, Z_FOK_7MEMBERS INTEGER,
+    PRIMARY KEY (Z_4CLUBS, Z_7MEMBERS) );
+CREATE TABLE Z_7FRIENDS ( Z_7FRIENDS INTEGER, REFLEXIVE INTEGER, PRIMARY KEY (Z_7FRIENDS, REFLEXIVE) );
+CREATE TABLE ATRANSACTION ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZAUTHORTS INTEGER );
+CREATE TABLE ACHANGE ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZCHANGETYPE INTEGER );
+CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
+CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB);
+CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB);
+"""
+ENTITIES = ["Animal", "Bird", "Cat", "Club", "Label", "Passport", "Person"]
+SUPER = {"Bird": 1, "Cat": 1}
+LAST = {"Animal": 40, "Club": 2, "Label": 4, "Passport": 2, "Person": 5}
+PERSON = ["Z_PK", "ZFLAG", "ZLARGE", "ZMIDDLE", "ZSMALL", "ZBOSS", "ZPASSPORT", "ZBIRTH", "ZHEIGHT", "ZWEIGHT", "ZAMOUNT",
+          "ZNAME", "ZHOMEPAGE", "ZCODE", "ZCOLOR", "ZPHOTO", "ZRAW"]
+CODE = uuid.UUID("8E430534-5F59-49DB-9479-C3290AE2713E")
+FILE = b"\x02" + b"596ECDCA-987E-454C-A269-04E0817C5E33" + b"\x00"
+
+
+def insert(connection, table, columns, rows):
+    marks = ", ".join("?" * len(columns))
+    connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+
+def fill(connection):
+    connection.executescript(SCHEMA)
+    insert(connection, "Z_PRIMARYKEY", ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"],
+           [(n + 1, name, SUPER.get(name, 0), LAST.get(name, 0)) for n, name in enumerate(ENTITIES)]
+           + [(16001, "CHANGE", 0, 1), (16002, "TRANSACTION", 0, 1)])
+    metadata = {"NSStoreType": "SQLite", "theme": "dark", "opened": 12, "list": [1],
+                "NSStoreModelVersionHashes": {name: b"\x00" * 32 for name in ENTITIES}}
+    insert(connection, "Z_METADATA", ["Z_VERSION", "Z_UUID", "Z_PLIST"],
+           [(1, "68EFC1D5-E5CE-4B04-BC3C-9C3FD734558A", plistlib.dumps(metadata, fmt=plistlib.FMT_BINARY))])
+    insert(connection, "ATRANSACTION", ["Z_PK", "Z_ENT", "Z_OPT"], [(1, 16002, 1)])
+    insert(connection, "ACHANGE", ["Z_PK", "Z_ENT", "Z_OPT"], [(1, 16001, 1)])
+    insert(connection, "ZPERSON", PERSON, [
+        (1, 1, 1 << 40, -70000, -32768, 3, 2, 731947175.405035, 1.5, 70.25, 12.5, "Ada", "https://a.example/x?y=1",
+         CODE.bytes, b"\x00\x01", b"\x01" + b"inline", b"\x01raw"),
+        (2, 0, None, None, None, 1, None, 0, 2, 80, 7, "Bob é𝄞", None, None, None, FILE, b""),
+        (3, None, None, None, None, None, 1, -1.5, None, None, "0.1", None, None, None, None, b"\x01", None),
+        (5, None, None, None, None, 5, None, None, None, None, None, "Eve", None, None, None, None, None),
+    ])
+    connection.execute("UPDATE ZPERSON SET Z_ENT = 7, Z_OPT = 1")
+    insert(connection, "ZPASSPORT", ["Z_PK", "Z_ENT", "Z_OPT", "ZHOLDER", "ZNUMBER"], [(1, 6, 1, 3, "P3"), (2, 6, 2, 1, "P1")])
+    animal = ["Z_PK", "Z_ENT", "Z_OPT", "ZOWNER", "Z_FOK_OWNER", "ZPREY", "Z1_PREY", "ZWINGSPAN", "ZNAME", "ZTITLE", "ZTITLE1"]
+    insert(connection, "ZANIMAL", animal, [
+        (2, 3, 1, 1, 4096, 30, 2, None, "Tom", None, "Sir"),
+        (7, 3, 1, 1, 2048, 2, 3, None, "Kit", None, None),
+        (30, 2, 1, 1, 3072, None, None, 0.25, "Tweety", "Lady", None),
+        (31, 2, 1, None, None, None, None, None, "Free", None, None),
+    ])
+    insert(connection, "ZCLUB", ["Z_PK", "Z_ENT", "Z_OPT", "ZTITLE"], [(1, 4, 1, "Chess"), (2, 4, 1, "Empty")])
+    insert(connection, "Z_4MEMBERS", ["Z_4CLUBS", "Z_7MEMBERS", "Z_FOK_7MEMBERS"],
+           [(1, 1, 3072), (1, 2, 1024), (1, 5, 2048)])
+    insert(connection, "Z_7FRIENDS", ["Z_7FRIENDS", "REFLEXIVE"], [(1, 2), (2, 1), (3, 5), (5, 3)])
+    insert(connection, "ZLABEL", ["Z_PK", "Z_ENT", "Z_OPT", "Z7LABELS", "ZTEXT"],
+           [(1, 5, 1, 1, "red"), (2, 5, 1, None, "none"), (3, 5, 1, 1, "blue"), (4, 5, 1, 5, "green")])
+
+
+def keep(name, change=None):
+    path = os.path.join(tempfile.mkdtemp(), name)
+    connection = sqlite3.connect(path)
+    fill(connection)
+    if change:
+        connection.executescript(change)
+    connection.commit()
+    connection.close()
+    with open(path, "rb") as file:
+        content = file.read()
+    deflater = zlib.compressobj(9, zlib.DEFLATED, -15)
+    with open(os.path.join(FOLDER, name + ".deflate"), "wb") as file:
+        file.write(deflater.compress(content) + deflater.flush())
+
+
+keep("zoo.sqlite")
+keep("zoo-broken.sqlite", """
+    UPDATE ZPERSON SET ZSMALL = 70000, ZFLAG = 5, ZBOSS = 99 WHERE Z_PK = 1;
+    UPDATE ZPERSON SET ZNAME = CAST(X'FF41' AS TEXT), ZPHOTO = X'0378' WHERE Z_PK = 2;
+    UPDATE ZPASSPORT SET ZHOLDER = 2 WHERE Z_PK = 1;
+    UPDATE ZANIMAL SET ZTITLE1 = 'not a bird''s' WHERE Z_PK = 31;
+    INSERT INTO ZANIMAL (Z_PK, Z_ENT) VALUES (35, 77), (36, 1);
+    INSERT INTO Z_4MEMBERS VALUES (1, 88, 1), (9, 1, 2);
+    INSERT INTO ZCLUB (Z_PK, Z_ENT) VALUES (-4, 4);
+""")
