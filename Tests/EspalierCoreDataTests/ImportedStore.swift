@@ -1,6 +1,7 @@
 // Imports stores of this folder into a temporary folder, and reads what has arrived.
 
 import EspalierCoreData
+import EspalierEngine
 import EspalierModel
 import EspalierModelFile
 import EspalierStore
@@ -15,7 +16,8 @@ struct ImportedStore {
 
     /// Runs `body` with the import of a store, in a folder of its own.
     static func with(
-        files: [String: [UInt8]], name: String, model: ModelDocument? = nil, _ body: (ImportedStore) throws -> Void
+        files: [String: [UInt8]], name: String, model: ModelDocument? = nil, limits: ImportLimits = .init(),
+        _ body: (ImportedStore) throws -> Void
     ) throws {
         try withTemporaryFolder { folder in
             for (path, bytes) in files {
@@ -26,7 +28,8 @@ struct ImportedStore {
             }
             let target = folder.appending(path: "new.espalier").path
             let report = try CoreDataImport.importStore(
-                at: folder.appending(path: name).path, to: target, model: model)
+                at: folder.appending(path: name).path, to: target, model: model, in: PosixFileSystem.shared,
+                limits: limits)
             let store = try BTreeStore.open(path: target, model: try BTreeStore.model(at: target), isReadOnly: true)
             try body(ImportedStore(store: store, report: report))
             try store.close()

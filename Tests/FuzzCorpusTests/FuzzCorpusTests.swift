@@ -56,6 +56,25 @@ import Testing
         }
     }
 
+    @Test func `random damage of SQLite files and stores of Core Data passes`() throws {
+        var chance = SeededGenerator(seed: testSeed(default: 6300))
+        let inputs = try files("Corpus", "sqlite").sorted { $0.path < $1.path }.map {
+            [UInt8](try Data(contentsOf: $0))
+        }
+
+        for _ in 0..<campaignCount("ESPALIER_SQLITE_RUNS", default: 60) {
+            var bytes = try #require(inputs.randomElement(using: &chance))
+            for _ in 0..<Int.random(in: 1...4, using: &chance) {
+                // Pages begin with the bytes that matter most.
+                let (page, place) = (Int.random(in: 0..<bytes.count, using: &chance) / 512, Bool.random(using: &chance))
+                let offset = 2 + page * 512 + Int.random(in: 0..<(place ? 24 : 512), using: &chance)
+                guard offset < bytes.count else { continue }
+                bytes[offset] = UInt8.random(in: 0...255, using: &chance)
+            }
+            FuzzBody.sqlite.run(bytes)
+        }
+    }
+
     @Test func `the canary fails`() async {
         await #expect(processExitsWith: .failure) {
             FuzzBody.canary.run([0x42, 0x2D, 0x54])

@@ -23,11 +23,14 @@ import Testing
                 .target(name: "Espalier", dependencies: ["EspalierModel", "EspalierStore"], exclude: ["dbtool"]),
                 .target(name: "EspalierModel"), .target(name: "EspalierModelFile", dependencies: ["EspalierModel"]),
                 .macro(name: "EspalierMacros"), .target(name: "EspalierAudit"),
+                .target(
+                    name: "EspalierCoreData",
+                    dependencies: ["EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore"]),
                 .executableTarget(
                     name: "dbtool",
                     dependencies: [
-                        "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore",
-                        "Espalier",
+                        "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierCoreData",
+                        "EspalierStore", "Espalier",
                     ]),
                 .testTarget(name: "EspalierTests", dependencies: ["Espalier"]),
             ])

@@ -37,20 +37,23 @@ public enum CoreDataImport {
     /// Imports a store in any file system; the new store is in the same one.
     package static func importStore(
         at path: String, to target: String, model: ModelDocument?, in fileSystem: any FileSystem,
-        progress: ((Int) -> Bool)? = nil
+        limits: ImportLimits = .init(), progress: ((Int) -> Bool)? = nil
     ) throws(CoreDataImportError) -> CoreDataImportReport {
         let entry = try storing(target) { () throws(StorageError) in try fileSystem.entry(at: target) }
         let present = try storing(target) { () throws(StorageError) in try entry.identity(role: .copy) }
         guard present == nil else { throw .targetExists(path: target) }
         var report = CoreDataImportReport()
         let source = try source(path, model: model, in: fileSystem, &report)
-        let folder = target.prefix(target.count - (target.split(separator: "/").last?.count ?? target.count))
-        let temporary = entry.temporary(fileSystem.random())
+        // The new store is written beside the target under another name. If a link has the target's name, it stays.
+        let name = target.split(separator: "/").last.map(String.init) ?? target
+        let path = target.dropLast(name.count) + entry.temporary(fileSystem.random()).name
+        let temporary = try storing(target) { () throws(StorageError) in try fileSystem.entry(at: String(path)) }
         do throws(CoreDataImportError) {
-            let written = try write(source, report, to: folder + temporary.name, in: fileSystem, progress)
+            let written = try write(source, limits, report, to: String(path), in: fileSystem, progress)
             let isMoved = try storing(target) { () throws(StorageError) in
-                let isMoved = try temporary.renameExclusively(to: entry, role: .copy)
-                if isMoved { try entry.directory.sync() }
+                let isMoved = try temporary.renameExclusively(
+                    to: DirectoryEntry(temporary.directory, name), role: .copy)
+                if isMoved { try temporary.directory.sync() }
                 return isMoved
             }
             guard isMoved else { throw .targetExists(path: target) }
@@ -86,8 +89,8 @@ public enum CoreDataImport {
 
     /// Writes the objects of a source to a new store, checks it and closes it.
     private static func write(
-        _ source: any ObjectSource, _ report: CoreDataImportReport, to path: String, in fileSystem: any FileSystem,
-        _ progress: ((Int) -> Bool)?
+        _ source: any ObjectSource, _ limits: ImportLimits, _ report: CoreDataImportReport, to path: String,
+        in fileSystem: any FileSystem, _ progress: ((Int) -> Bool)?
     ) throws(CoreDataImportError) -> CoreDataImportReport {
         var options = DatabaseOptions()
         (options.applicationID, options.durability) = (BTreeStore.applicationID, .none)
@@ -103,7 +106,7 @@ public enum CoreDataImport {
         }
         let written: CoreDataImportReport
         do throws(CoreDataImportError) {
-            written = try ObjectWriter(source, store, report, progress).run()
+            written = try ObjectWriter(source, store, limits, report, progress).run()
             try check(store, path)
         } catch {
             // The first error is reported.

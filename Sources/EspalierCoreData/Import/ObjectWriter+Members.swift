@@ -1,16 +1,13 @@
 // Writes the members of to-many relationships: lists in their order, pairs, and relationships without inverse.
 //
 // Invariants
-//   1. Memory: `memberCountMax` members, or those of the longest list. A relationship with more members is read several
-//      times, each time for the owners whose keys leave one remainder.
+//   1. Memory: `limits.memberCount` members, or those of the longest list. A relationship with more members is read
+//      several times, each time for the owners whose keys leave one remainder.
 
 import EspalierModel
 import EspalierStore
 
 extension ObjectWriter {
-    /// The most members that are collected before they are written.
-    static let memberCountMax = 500_000
-
     /// The owners whose keys leave a remainder.
     private struct Share {
         var divisor: UInt64
@@ -40,7 +37,7 @@ extension ObjectWriter {
                     return
                 }
                 members.append(member)
-                while members.count > Self.memberCountMax, share.divisor < 1 << 40 {
+                while members.count > limits.memberCount, share.divisor < 1 << 40 {
                     shares.append(Share(divisor: 2 * share.divisor, remainder: share.remainder + share.divisor))
                     share.divisor *= 2
                     members.removeAll { !share.contains($0.owner) }
@@ -99,7 +96,7 @@ extension ObjectWriter {
                     : .init(owner: id, slot: slot, added: destinations))
             memberCount += destinations.count
             start = end
-            if memberCount >= Self.batchRowCount || start == members.count {
+            if memberCount >= limits.rowCount || start == members.count {
                 _ = try storing { () throws(StoreError) in try store.save(request) }
                 report.memberCount += memberCount
                 (request, memberCount) = (SaveRequest(), 0)

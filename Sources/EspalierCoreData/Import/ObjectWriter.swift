@@ -14,13 +14,23 @@
 import EspalierModel
 import EspalierStore
 
+/// How much an import keeps in memory.
+package struct ImportLimits: Sendable {
+    /// The most rows of a batch, and the members after which one ends.
+    let rowCount: Int
+    /// The number of bytes of text and binary values after which a batch ends.
+    let byteCount: Int
+    /// The most members of a relationship that are collected before they are written.
+    let memberCount: Int
+
+    package init(rowCount: Int = 8_192, byteCount: Int = 8 << 20, memberCount: Int = 500_000) {
+        (self.rowCount, self.byteCount, self.memberCount) = (rowCount, byteCount, memberCount)
+    }
+}
+
 /// An import while it runs.
 final class ObjectWriter {
-    /// The most rows of a batch.
-    static let batchRowCount = 8_192
-    /// The number of bytes of text and binary values after which a batch ends.
-    static let batchByteCount = 8 << 20
-
+    let limits: ImportLimits
     let source: any ObjectSource
     let store: BTreeStore
     let model: ManagedObjectModel
@@ -40,8 +50,10 @@ final class ObjectWriter {
     var report: CoreDataImportReport
 
     init(
-        _ source: any ObjectSource, _ store: BTreeStore, _ report: CoreDataImportReport, _ progress: ((Int) -> Bool)?
+        _ source: any ObjectSource, _ store: BTreeStore, _ limits: ImportLimits, _ report: CoreDataImportReport,
+        _ progress: ((Int) -> Bool)?
     ) {
+        self.limits = limits
         (self.source, self.store, self.report, self.progress) = (source, store, report, progress)
         (model, saves) = (store.model, SaveQueue(store))
         storeTag = Interned.stores.tag(of: store.identifier)
@@ -110,7 +122,7 @@ final class ObjectWriter {
                 return report.add(.row, row.entity.name, key: Int64(row.key), "", "there is another row with this key")
             }
             if row.key > reserved {
-                reserved = max(lastKey, row.key + UInt64(Self.batchRowCount))
+                reserved = max(lastKey, row.key + UInt64(limits.rowCount))
                 try storing { () throws(StoreError) in try store.reserveKeys(upTo: reserved, for: root) }
             }
             var destinations = [ObjectID?](repeating: nil, count: row.destinations.count)
@@ -126,7 +138,7 @@ final class ObjectWriter {
             batch.insertions.append(.init(id: id, values: row.values, destinations: destinations))
             report.objectCounts[row.entity.name, default: 0] += 1
             for value in row.values { batchByteCount += value.contentByteCount }
-            if batch.insertions.count >= Self.batchRowCount || batchByteCount >= Self.batchByteCount { try saveBatch() }
+            if batch.insertions.count >= limits.rowCount || batchByteCount >= limits.byteCount { try saveBatch() }
         }
         try saveBatch()
         try storing { () throws(StoreError) in try store.reserveKeys(upTo: lastKey, for: root) }
@@ -194,7 +206,7 @@ final class ObjectWriter {
             guard !destinations.isEmpty else { return }
             let id = ObjectID(storeTag: storeTag, entityTag: row.entity.tag, key: row.key)
             updates.append(.init(id: id, expectedVersion: 0, destinations: destinations))
-            guard updates.count >= Self.batchRowCount else { return }
+            guard updates.count >= limits.rowCount else { return }
             try save(updates)
             updates = []
         }
@@ -266,7 +278,7 @@ final class ObjectWriter {
         try source.forEachRow(of: root, withValues: false, &report) { row, report throws(CoreDataImportError) in
             guard let id = self.id(ofKey: row.key, of: row.entity) else { return }
             expected.append((id, row.destinations))
-            if expected.count >= Self.batchRowCount { try compare(&report) }
+            if expected.count >= limits.rowCount { try compare(&report) }
         }
         try compare(&report)
     }

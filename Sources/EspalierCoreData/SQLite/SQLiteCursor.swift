@@ -13,7 +13,9 @@ package struct SQLiteCursor {
 
     private struct Level {
         let page: SQLiteTreePage
-        /// The next step: for a leaf the number of a cell. For an interior page of a table the number of a child, for
+        /// The next step.
+        ///
+        /// For a leaf it is the number of a cell. For an interior page of a table the number of a child, for
         /// one of an index children at even steps, and the cells between them at odd ones.
         var step = 0
     }
@@ -76,7 +78,9 @@ package struct SQLiteCursor {
 
     private var hasRow = false
 
-    /// Goes to the row with this ID; returns `false` if there is none. A walk does not go on from there.
+    /// Goes to the row with this ID; returns `false` if there is none.
+    ///
+    /// A walk does not go on from there.
     package mutating func seek(_ wanted: Int64) throws(SQLiteFileError) -> Bool {
         var number = root
         for _ in 0..<Self.depthMax {

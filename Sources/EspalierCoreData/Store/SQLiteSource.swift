@@ -46,8 +46,9 @@ final class SQLiteSource: ObjectSource {
         (self.numbers, self.lastKeys) = (numbers, lastKeys)
         tables = Array(repeating: nil, count: model.entities.count)
         try findTables(external: storeModel.externalAttributes, &report)
-        try findJoinTables(&report)
-        try noteMissing(path, isChecked: cached.map { if case .success = $0 { true } else { false } } ?? false, &report)
+        try findJoinTables(transient: storeModel.transientRelationships, &report)
+        let isChecked = cached.map { if case .success = $0 { true } else { false } } ?? false
+        try noteMissing(path, isChecked: isChecked, transient: storeModel.transientRelationships, &report)
         noteIgnoredTables(&report)
     }
 
@@ -68,7 +69,9 @@ final class SQLiteSource: ObjectSource {
     }
 
     /// Finds the place of each to-many relationship that has one of its own.
-    private func findJoinTables(_ report: inout CoreDataImportReport) throws(CoreDataImportError) {
+    private func findJoinTables(
+        transient: Set<String>, _ report: inout CoreDataImportReport
+    ) throws(CoreDataImportError) {
         for relationship in model.declaredRelationships where relationship.isToMany {
             let inverse = model.inverse(of: relationship)
             guard inverse?.isToMany != false else { continue }
@@ -85,7 +88,7 @@ final class SQLiteSource: ObjectSource {
                     table: hierarchy.table, owner: columns.owner, destination: hierarchy.keyColumn,
                     place: columns.place)
                 tables[root.index] = hierarchy.allowing([columns.owner] + (columns.place.map { [$0] } ?? []))
-            } else if numbers[source.name] != nil {
+            } else if numbers[source.name] != nil, !transient.contains("\(source.name).\(relationship.name)") {
                 report.add(.property, source.name, relationship.name, "the store has no table for it")
             }
         }
@@ -93,10 +96,16 @@ final class SQLiteSource: ObjectSource {
 
     /// Properties without columns: the model is another one, unless it was compared with the store's own.
     private func noteMissing(
-        _ path: String, isChecked: Bool, _ report: inout CoreDataImportReport
+        _ path: String, isChecked: Bool, transient: Set<String>, _ report: inout CoreDataImportReport
     ) throws(CoreDataImportError) {
-        let missing = tables.compactMap { $0?.missing }.flatMap { $0 }
-        guard isChecked || missing.isEmpty else {
+        let missing = tables.compactMap { $0?.missing }.flatMap { $0 }.filter {
+            !transient.contains("\($0.entity).\($0.property)")
+        }
+        // The columns of composite attributes are not known.
+        let isOther = missing.contains {
+            model.entity(named: $0.entity)?.attribute(named: $0.property)?.type != .composite
+        }
+        guard isChecked || !isOther else {
             throw .otherModel(
                 path: path, entities: Set(missing.map(\.entity)).sorted(),
                 reason: "there are no columns for " + missing.prefix(10).map(\.property).joined(separator: ", "))

@@ -14,6 +14,8 @@ struct StoreModel {
     let notes: [String]
     /// The attributes, as `Entity.attribute`, whose values may be in files of their own.
     let externalAttributes: Set<String>
+    /// The relationships, as `Entity.relationship`, that are not stored.
+    let transientRelationships: Set<String>
 
     /// The model of `document`, or of the store itself.
     init(
@@ -33,6 +35,7 @@ struct StoreModel {
             external = Self.externalAttributes(cached)
         }
         externalAttributes = external
+        transientRelationships = Self.properties(used, .relationship) { $0["transient"] == "YES" }
         guard !hashedEntities.isEmpty else { return }
         let names = Set(model.entities.map(\.name))
         let missing = hashedEntities.subtracting(names).sorted()
@@ -86,10 +89,17 @@ struct StoreModel {
     }
 
     private static func externalAttributes(_ document: ModelDocument) -> Set<String> {
+        properties(document, .attribute) { $0["allowsExternalBinaryDataStorage"] == "YES" }
+    }
+
+    /// The properties of one kind that satisfy a condition, as `Entity.property`.
+    private static func properties(
+        _ document: ModelDocument, _ kind: ModelElement.Kind, where isWanted: (ModelElement) -> Bool
+    ) -> Set<String> {
         var names: Set<String> = []
         for entity in document.root.children(.entity) {
-            for attribute in entity.children(.attribute) where attribute["allowsExternalBinaryDataStorage"] == "YES" {
-                names.insert("\(entity["name"] ?? "").\(attribute["name"] ?? "")")
+            for property in entity.children(kind) where isWanted(property) {
+                names.insert("\(entity["name"] ?? "").\(property["name"] ?? "")")
             }
         }
         return names

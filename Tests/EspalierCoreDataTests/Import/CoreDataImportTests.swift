@@ -20,8 +20,13 @@ import Testing
         ["zoo.sqlite": try Files.bytes(name), ".zoo_SUPPORT/_EXTERNAL_DATA/\(photo)": Array("a photo".utf8)]
     }
 
+    /// Runs `body` with the import of the zoo: in one batch, in batches of two, and each row and member in one of its
+    /// own.
     private func withZoo(_ body: (ImportedStore) throws -> Void) throws {
-        try ImportedStore.with(files: try Self.zooFiles(), name: "zoo.sqlite", model: try Self.zooModel(), body)
+        for limits in [ImportLimits(), .init(rowCount: 2, memberCount: 2), .init(rowCount: 1, memberCount: 1)] {
+            try ImportedStore.with(
+                files: try Self.zooFiles(), name: "zoo.sqlite", model: try Self.zooModel(), limits: limits, body)
+        }
     }
 
     // MARK: Values
@@ -143,6 +148,37 @@ import Testing
             #expect(try zoo.value("Person", 1, "middle") == .integer(-70_000))
             #expect(try zoo.destinations("Club", 1, "members") == [2, 5, 1])
             #expect(zoo.report.objectCounts["Club"] == 2)
+        }
+    }
+
+    @Test func `a link at the target stays, and nothing is written where it leads`() throws {
+        try withTemporaryFolder { folder throws -> Void in
+            let (source, link) = (folder.appending(path: "zoo.sqlite"), folder.appending(path: "link"))
+            try Data(try Files.bytes("zoo.sqlite")).write(to: source)
+            try FileManager.default.createSymbolicLink(
+                at: link, withDestinationURL: folder.appending(path: "elsewhere"))
+            let error = #expect(throws: CoreDataImportError.self) {
+                try CoreDataImport.importStore(at: source.path, to: link.path, model: try Self.zooModel())
+            }
+
+            #expect(error?.kindName == "targetExists")
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["link", "zoo.sqlite"])
+        }
+    }
+
+    @Test func `a relationship that is not stored needs no column`() throws {
+        let text = try String(
+            contentsOf: Files.folder.appending(path: "Zoo.xcdatamodel/contents"), encoding: .utf8)
+        let more =
+            "<relationship name=\"rival\" optional=\"YES\" transient=\"YES\" maxCount=\"1\" "
+            + "deletionRule=\"Nullify\" destinationEntity=\"Club\"/></entity>"
+        let club = try #require(text.range(of: "entity name=\"Club\""))
+        let place = try #require(text.range(of: "</entity>", range: club.lowerBound..<text.endIndex))
+        let document = try ModelDocument(xml: Data(text.replacingCharacters(in: place, with: more).utf8))
+        try ImportedStore.with(files: try Self.zooFiles(), name: "zoo.sqlite", model: document) { zoo throws in
+            #expect(zoo.report.findings.map(\.kind) == [.metadata])
+            #expect(zoo.report.notes.count == 1)
         }
     }
 

@@ -120,7 +120,8 @@ import Testing
         }
         func relationship(_ name: String, _ to: String, _ inverse: String, many: Bool = false) -> String {
             "<relationship name=\"\(name)\" optional=\"YES\" \(many ? "toMany=\"YES\"" : "maxCount=\"1\"") "
-                + "deletionRule=\"Nullify\" destinationEntity=\"\(to)\" inverseName=\"\(inverse)\" inverseEntity=\"\(to)\"/>"
+                + "deletionRule=\"Nullify\" destinationEntity=\"\(to)\" inverseName=\"\(inverse)\" "
+                + "inverseEntity=\"\(to)\"/>"
         }
         let mapping = "XDDevEntityMapping"
         let texts = ["sourceName", "destinationName", "mappingTypeName"].map { attribute($0, "String") }.joined()
