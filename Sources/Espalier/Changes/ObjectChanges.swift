@@ -150,7 +150,8 @@ struct ToManyChange {
     /// Removes a destination that is there.
     mutating func remove(_ id: ObjectID) {
         if isWhole {
-            withOrder { _ = $0.remove(id) }
+            // A list that was read before its other end may not have had it: the store's list loses it all the same.
+            if withOrder({ $0.remove(id) }) == false, !base.contains(id) { base.append(id) }
         } else {
             if !added.remove(id) || isMerged { removed.insert(id) }
             counted.count -= 1
@@ -262,6 +263,13 @@ struct ToManyChange {
             assert(!added.contains { removed.contains($0) }, "a destination came and went")
         }
         return true
+    }
+
+    /// The added and removed destinations, compared with the base of the change.
+    var differences: (added: [ObjectID], removed: [ObjectID]) {
+        guard let list else { return (added.sorted(by: ObjectID.inOrderOfCreation), Array(removed)) }
+        let (before, now) = (Set(base), Set(list))
+        return (list.filter { !before.contains($0) }, base.filter { !now.contains($0) })
     }
 
     /// The same change with other IDs.

@@ -119,15 +119,19 @@ extension ManagedObject {
     /// inserts it again decides what it is related to, at both ends.
     fileprivate func leaveRemovalsToStore() {
         guard let context = managedObjectContext else { return }
-        for (slot, change) in changes?.values.toMany.pairs ?? [] {
-            guard let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany else { continue }
-            for id in change.differences.removed {
+        func leave(_ ids: some Sequence<ObjectID>, _ slot: Int) {
+            guard let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany else { return }
+            for id in ids {
                 guard let other = context.memory.registry[id],
                     other.changes?.values.toMany.contains(inverse.slot) == true
                 else { continue }
                 other.changeable().values.toMany.modify(inverse.slot) { $0.followRemoval(of: storedID) }
             }
         }
+        for (slot, _) in changes?.values.destinations.pairs ?? [] {
+            leave(row?.destination(at: slot).map { [$0] } ?? [], slot)
+        }
+        for (slot, change) in changes?.values.toMany.pairs ?? [] { leave(change.differences.removed, slot) }
     }
 
     /// Whether it is changed in another way than by losing what was related to it: that goes with either end.
