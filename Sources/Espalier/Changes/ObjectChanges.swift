@@ -244,6 +244,11 @@ struct ToManyChange {
             + (added.count < 2 ? added.ids : added.sorted(by: ObjectID.inOrderOfCreation))
     }
 
+    /// Whether some of these are, or were, destinations by this change.
+    func concerns(_ ids: Set<ObjectID>) -> Bool {
+        [list ?? [], base, added.ids, removed.ids].contains { $0.contains(where: ids.contains) }
+    }
+
     /// Takes out IDs of objects that are no more.
     mutating func forget(_ gone: Set<ObjectID>) {
         if let list, list.contains(where: gone.contains) {

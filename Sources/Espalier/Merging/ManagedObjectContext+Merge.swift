@@ -107,7 +107,7 @@ extension ManagedObjectContext {
         guard !gone.isEmpty else { return }
         for object in changedObjects {
             for (slot, change) in object.changes?.values.toMany.pairs ?? []
-            where (change.removed.ids + change.added.ids + change.base).contains(where: gone.contains) {
+            where change.concerns(gone) {
                 object.changeable().values.toMany.modify(slot) { $0.forget(gone) }
             }
         }

@@ -243,9 +243,8 @@ extension ContextWalk {
         }
         guard save.side.bases[cell] != nil else {
             // Changes that were made on what was read at different times may have been made at one end only.
-            let isOtherChanged = (former + (save.side.isMixed ? now : [])).contains {
-                save.side.bases[BeadCell($0, inverse)] != nil
-            }
+            let ends = save.side.isMixed ? now + former.flatMap { save.mine[$0]?[inverse] ?? [] } : []
+            let isOtherChanged = (former + ends).contains { save.side.bases[BeadCell($0, inverse)] != nil }
             if now != former, !isOtherChanged, save.policy != .overwrite {
                 fail("\(cell) is \(now), was \(former), unchanged here")
             }

@@ -123,4 +123,26 @@ import Testing
 
         #expect(try sides.board.stored()[3]?[.fans] == [0])
     }
+
+    @Test(arguments: places)
+    func `a list forgets a destination that this context and another one have deleted, also if it is there again`(
+        _ place: BeadBoard.Place
+    ) throws {
+        let sides = try Sides(place, count: 4, [.listed: .noAction])
+        let other = ManagedObjectContext(sides.board.coordinator)
+        other.mergePolicy = .objectTrump
+        try sides.change(3, .a, [1], in: other)
+        try sides.change(3, .listed, [2], in: sides.mine)
+        try sides.store { try $0.delete(sides.board.bead(3, in: $0)) }
+        sides.mine.refreshAllObjects()
+        try sides.delete(3)
+        #expect(try sides.shown(2, .list) == [])
+        try other.save()
+        sides.mine.refreshAllObjects()
+
+        #expect(try sides.shown(2, .list) == [] && sides.shown(3, .listed) == [])
+        try sides.mine.save()
+
+        #expect(try sides.board.stored()[3]?[.listed] == [])
+    }
 }
