@@ -375,7 +375,8 @@ extension ManagedObject {
     /// Whether the deletion of an object clears references to it: only `nullify` does, and the save applies the other
     /// rules to the referring objects.
     private func isCleared(byDeletionOf other: ManagedObject, _ inverse: Relationship?) -> Bool {
-        other.state.contains(.inaccessible) || inverse.map { $0.deleteRule == .nullify } != false
+        if other.state.contains(.inaccessible) { return managedObjectContext?.readsAgain(other) != true }
+        return inverse.map { $0.deleteRule == .nullify } != false
     }
 
     private func carryOut(_ decision: ToOneDecision) {

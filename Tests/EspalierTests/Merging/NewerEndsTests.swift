@@ -145,4 +145,30 @@ import Testing
 
         #expect(try sides.board.stored()[3]?[.listed] == [])
     }
+
+    @Test(arguments: places)
+    func `a relationship to a row that is there again is not emptied by a conflict about another property`(
+        _ place: BeadBoard.Place
+    ) throws {
+        let sides = try Sides(place, count: 4)
+        sides.mine.mergePolicy = .rollback
+        let gone = try sides.board.bead(2, in: sides.mine)
+        let other = ManagedObjectContext(sides.board.coordinator)
+        other.mergePolicy = .overwrite
+        try sides.change(2, .a, [1], in: other)
+        try sides.store { try $0.delete(sides.board.bead(2, in: $0)) }
+        #expect(try sides.board.shown(gone, .a) == [] && gone.isDeleted)
+        try sides.change(0, .b, [1], in: sides.mine)
+        try other.save()
+        try sides.store {
+            try sides.change(0, .best, [2], in: $0)
+            try sides.change(0, .b, [3], in: $0)
+        }
+
+        try sides.mine.save()
+
+        let stored = try sides.board.stored()
+        #expect(stored[0]?[.best] == [2] && stored[2]?[.fans] == [0] && stored[0]?[.b] == [3])
+        #expect(!gone.isDeleted)
+    }
 }
