@@ -1,4 +1,4 @@
-// Each kind of step from one model to another: what it keeps, what it costs, what it refuses.
+// Each kind of step from one model to another: the content that it keeps, its cost, and the cases that it refuses.
 
 import EspalierEngine
 import EspalierModel
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite struct MigrationTests {
-    // MARK: Steps that take no longer with more rows
+    // MARK: Steps in constant time
 
     @Test func `a new optional attribute touches no row, and rows that are saved later have it`() throws {
         try withStorePath { path in
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    // MARK: Steps that write rows anew
+    // MARK: Steps that rewrite rows
 
     @Test func `a new attribute with a default value gives it to every row`() throws {
         try MigrationLibrary.migrating { entities in
