@@ -38,22 +38,24 @@ extension ManagedObjectContext {
         defer { endEvent() }
         if saves.contains(where: \.isEverything) { refreshAll(isAsked: false) }
         var (changed, left): ([ManagedObject], Set<ObjectID>) = ([], [])
-        var seen = Set<ObjectID>()
-        // For each object the last save decides.
+        var (seen, inserted, deleted) = (Set<ObjectID>(), Set<ObjectID>(), Set<ObjectID>())
+        func read(_ id: ObjectID) {
+            guard !deleted.contains(id), seen.insert(id).inserted else { return }
+            cache.invalidate(id)
+            guard let object = memory.registry[id] else { return }
+            if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
+        }
+        // The last save determines whether an object exists. Only an insertion restores a deleted one: a save also
+        // reports an update if all that it changed was related to an object that is already deleted.
         for saved in saves.reversed() {
-            for id in saved.deleted where seen.insert(id).inserted {
+            for id in saved.deleted where !inserted.contains(id) && deleted.insert(id).inserted {
                 if takeDeletion(of: id) { left.insert(id) }
             }
-            for id in saved.inserted where seen.insert(id).inserted {
-                cache.invalidate(id)
-                guard let object = memory.registry[id] else { continue }
-                if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
+            for id in saved.inserted {
+                read(id)
+                inserted.insert(id)
             }
-            for id in saved.updated where seen.insert(id).inserted {
-                cache.invalidate(id)
-                guard let object = memory.registry[id] else { continue }
-                if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
-            }
+            for id in saved.updated { read(id) }
         }
         forgetPairs(with: left)
         takeNewerRows(of: changed)

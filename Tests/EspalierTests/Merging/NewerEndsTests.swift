@@ -171,4 +171,26 @@ import Testing
         #expect(stored[0]?[.best] == [2] && stored[2]?[.fans] == [0] && stored[0]?[.b] == [3])
         #expect(!gone.isDeleted)
     }
+
+    @Test(arguments: places)
+    func `an object that was deleted before another context saved a list of it reads as deleted after the merge`(
+        _ place: BeadBoard.Place
+    ) throws {
+        let sides = try Sides(place, count: 4)
+        try sides.store { try sides.change(0, .tagged, [3], in: $0) }
+        sides.mine.automaticallyMergesChangesFromParent = true
+        let gone = try sides.board.bead(0, in: sides.mine)
+        #expect(try sides.shown(0, .tagged) == [3])
+        let other = ManagedObjectContext(sides.board.coordinator)
+        other.mergePolicy = .overwrite
+        try sides.change(0, .tagged, [], in: other)
+        try sides.change(2, .a, [1], in: other)
+        let third = ManagedObjectContext(sides.board.coordinator)
+        try third.delete(sides.board.bead(0, in: third))
+        try third.save()
+        try other.save()
+        sides.mine.processPendingChanges()
+
+        #expect(gone.isDeleted)
+    }
 }
