@@ -81,7 +81,9 @@ package struct SQLiteTableParser {
         {
             rowIDColumn = place
         }
-        guard !columns.isEmpty else { throw Fault(message: "the definition has no columns") }
+        guard (1...SQLiteRecord.columnCountMax).contains(columns.count) else {
+            throw Fault(message: "the definition has \(columns.count) columns")
+        }
         let options = tokens[end...]
         let isWithout = options.contains { $0.isWord("WITHOUT") } && options.contains { $0.isWord("ROWID") }
         return SQLiteTableDefinition(columns: columns, rowIDColumn: rowIDColumn, isWithoutRowIDs: isWithout)

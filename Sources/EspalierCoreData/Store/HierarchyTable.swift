@@ -46,6 +46,7 @@ struct HierarchyTable {
             numbers[model.entities[index].name].map { (entity: model.entities[index], number: $0) }
         }
         let names = ColumnNames.columns(ofHierarchy: family)
+        let capitals = table.columns.map { $0.uppercased() }
         var (entities, missing): ([Int64: EntityColumns], [(entity: String, property: String)]) = ([:], [])
         for (entity, number) in family {
             var columns = EntityColumns(entity: entity)
@@ -56,8 +57,9 @@ struct HierarchyTable {
                     return nil
                 }
                 used.insert(place)
-                for (other, text) in table.columns.enumerated()
-                where ColumnNames.supports(column, in: text.uppercased()) { used.insert(other) }
+                for (other, text) in capitals.enumerated() where ColumnNames.supports(column, in: text) {
+                    used.insert(other)
+                }
                 return place
             }
             for attribute in entity.attributes where !attribute.isTransient {
