@@ -1,24 +1,25 @@
-// Care for a store between transactions, read from a fuzzer's bytes: shrinking, copies of every kind, compaction.
+// Maintenance of a store between transactions (the body "care"), read from a fuzzer's bytes: shrinking, copies of every
+// kind, compaction.
 //
 // Promises
-//   1. Every copy contains what the store contained at the moment it stands for.
-//   2. A copy that was brought forward, by an increment or by the stream of changes, is as good as a new one.
+//   1. Every copy contains the content of the store at the moment of the copy.
+//   2. A copy that an increment or the stream of changes has brought forward is equivalent to a new one.
 //   3. Shrinking and compaction change no entry.
-//   4. The engine's own check and the independent audit both call the store, and every copy, whole.
+//   4. The engine's own check and the independent audit find the store and every copy whole.
 
 import EspalierAudit
 import EspalierEngine
 import TestSupport
 
-/// A run of operations with care between them.
+/// A run of operations with maintenance between them.
 final class CareRun {
     private static let copyPath = "copy"
 
     private let system: SimulatedFileSystem
     private let operations: OperationRun
-    /// What the full copy that goes forward contains, if there is one.
+    /// The content of the full copy that is brought forward, if there is one.
     private var copied: ModelContent?
-    /// Delivers what follows on that copy, if it has begun to.
+    /// The stream of changes after that copy, once it has begun.
     private var feed: ChangeFeed?
 
     /// Opens a new store.
@@ -27,7 +28,7 @@ final class CareRun {
         operations = try OperationRun(input, in: system)
     }
 
-    /// Does what the bytes say, to their end.
+    /// Runs the decisions of all bytes.
     func run() throws(StorageError) {
         while !operations.input.isAtEnd {
             switch operations.input.number(below: 16) {
@@ -65,12 +66,12 @@ final class CareRun {
             try write.commit()
             operations.note(number)
         } catch .transaction(.logFull) {
-            // As documented: each page that moves takes its place in the log.
+            // As documented: each page that a shrink moves needs space in the log.
         }
     }
 
     private func compactInPlace() throws(StorageError) {
-        // Neither stream nor increments go on over a compaction.
+        // Neither a stream nor an increment can continue across a compaction.
         (feed, copied) = (nil, nil)
         try remove(Self.copyPath)
         let system = system
@@ -96,7 +97,8 @@ final class CareRun {
         try examine(Self.copyPath, operations.content)
     }
 
-    /// Brings the copy forward by an increment; before that, perhaps, a new store is made of both.
+    /// Brings the copy forward by an increment; if `restoring`, first makes a new store from the copy and the
+    /// increment.
     private func continueWithIncrement(restoring: Bool) throws(StorageError) {
         guard copied != nil else { return }
         feed = nil
@@ -131,7 +133,8 @@ final class CareRun {
             copied = content
             try examine(Self.copyPath, content)
         } catch .maintenance(.changesGone) {
-            // The log did not keep what the stream would have to deliver: an increment does.
+            // The log no longer has the changes that the stream should deliver, so an increment brings the copy
+            // forward.
             try continueWithIncrement(restoring: false)
         }
     }
@@ -152,13 +155,13 @@ final class CareRun {
     private func remove(_ path: String) throws(StorageError) {
         guard try system.identity(of: path, role: .store) != nil else { return }
         try system.remove(path)
-        // The monitor of order knows no name that may be forgotten.
+        // Syncs, because the monitor of write order treats every unsynced change of a name as relevant.
         try system.sync()
     }
 
     // MARK: Examining
 
-    /// Opens a closed store that must contain `content`.
+    /// Opens a closed store and requires it to be whole and to contain `content`.
     private func examine(_ path: String, _ content: ModelContent) throws(StorageError) {
         var options = OperationRun.options
         (options.access, options.createIfMissing) = (.immutable, false)

@@ -1,12 +1,12 @@
-// When the machine of the crash body fails, and what is looked at afterwards.
+// The time and kind of the failure of the crash body's machine, and the examination afterwards.
 //
-// Layout of the bytes: 0 kind of failure | 1, 2 number of the call or change | 3 whether the fault stays | 4 seed of
-// what survives | 5, 6, 7 changes of the recoveries at which the power fails again (0 = not) | operations.
+// Layout of the bytes: 0 kind of failure | 1, 2 number of the call or change | 3 whether the fault stays | 4 seed for
+// the content that survives | 5, 6, 7 changes of the recoveries at which the power fails again (0 = not) | operations.
 //
 // Promises
-//   1. Whatever fails, and whenever: after the next opening every transaction that was acknowledged as durable is
-//      there, each transaction is there whole or not at all, none without those before it, and the store is whole.
-//   2. A store that recovered can be written and closed.
+//   1. For any failure at any time: after the next opening every transaction that was acknowledged as durable exists,
+//      each transaction exists whole or not at all and never without those before it, and the store is whole.
+//   2. A recovered store can be written and closed.
 
 import EspalierEngine
 import Synchronization
@@ -41,7 +41,7 @@ struct CrashSchedule {
         self.input = input
     }
 
-    /// Lets the operations meet the failure, and examines what is left.
+    /// Runs the operations until the failure, and examines the remaining files.
     func run() {
         let system = SimulatedFileSystem(seed: 9)
         var (history, durable): ([UInt64: ModelContent], UInt64) = ([0: [:]], 0)
@@ -51,7 +51,7 @@ struct CrashSchedule {
             defer { (history, durable) = (run.history, run.durable) }
             try run.run()
         } catch {
-            // The failure was met: what counts is what is left.
+            // The failure has ended the operations; the examination below decides.
         }
         system.arm(nil)
         system.beforeEachChange(nil)
@@ -72,7 +72,7 @@ struct CrashSchedule {
         }
     }
 
-    /// Lets the power fail before change number `change`, counted from now.
+    /// Makes the power fail before change number `change`, counted from now.
     private static func cutPower(of system: SimulatedFileSystem, at change: Int) {
         let left = Mutex(change)
         system.beforeEachChange { [weak system] _ in
@@ -84,13 +84,13 @@ struct CrashSchedule {
         }
     }
 
-    /// Opens the store and lets the power fail meanwhile.
+    /// Opens the store and makes the power fail during recovery.
     private func interrupt(_ image: SimulatedFileSystem, at change: Int) {
         Self.cutPower(of: image, at: change)
         do throws(StorageError) {
             _ = try Database.open(OperationRun.path, in: image, options: OperationRun.options)
         } catch {
-            // The power is gone.
+            // The power has failed.
         }
         image.beforeEachChange(nil)
     }

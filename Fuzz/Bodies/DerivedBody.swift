@@ -1,12 +1,12 @@
 // The body that damages a store above its pages: entries of indexes, constraints and lists, counters, whole rows.
 //
 // Promises
-//   1. The check objects exactly if an oracle does, whatever was dropped, added or altered.
-//   2. After a rebuild the check objects only to what is no derived tree's fault: rows that share unique values,
-//      to-one values that lead to no row, rows that cannot be read. Rows are as they were, and a second rebuild changes
+//   1. The check objects exactly if an oracle does, whatever was removed, added or altered.
+//   2. After a rebuild the check objects only to faults that are not in derived trees: rows that share unique values,
+//      to-one values without a row, rows that cannot be read. Rows have not changed, and a second rebuild changes
 //      nothing.
 //   3. The independent audit agrees with the check, before and after the rebuild.
-//   4. A dry run says that something would change exactly if the rebuild changes something, and writes nothing.
+//   4. A dry run announces a change exactly if the rebuild changes something, and writes nothing.
 
 import EspalierAudit
 import EspalierEngine
@@ -15,7 +15,7 @@ import EspalierStore
 import TestSupport
 
 extension FuzzBody {
-    /// The bytes are decisions: which trees and entries, and what becomes of them.
+    /// The bytes are decisions: the trees and entries to damage, and the kind of damage.
     public static let derived = FuzzBody(
         name: "derived",
         seeds: {
@@ -37,7 +37,7 @@ extension FuzzBody {
         })
 }
 
-/// One damage of the store, and what check and rebuild make of it.
+/// One damage of the store, then check, audit and rebuild.
 struct DerivedRun {
     /// Trees that can be damaged: not the schema, whose damage keeps a store closed, nor the application's metadata.
     static let treeNames = treeNumbers.keys.filter { $0 != "schema" && $0 != "metadata" }.sorted()
@@ -55,7 +55,7 @@ struct DerivedRun {
     static let actionCount = 6
 
     private var input: FuzzInput
-    /// Whether a row was altered, or moved to where none can be: what it means then is not the oracle's business.
+    /// Whether a row was altered, or moved to a key that no row can have; the oracle does not judge such rows.
     private var hasAlteredRow = false
 
     init(_ bytes: [UInt8]) { input = FuzzInput(bytes) }
@@ -95,7 +95,7 @@ struct DerivedRun {
         try store.close()
     }
 
-    /// The audit reads the files as another process would see them.
+    /// Requires the audit, which reads the files as another process sees them, to agree with `report`.
     private func audit(_ report: StoreCheckReport) throws {
         let store = system.contents(of: DerivedFixture.path) ?? []
         let audit = try StoreAudit.run(store: store, log: system.contents(of: DerivedFixture.path + "-wal"))
@@ -105,7 +105,7 @@ struct DerivedRun {
             "the audit says \(audit.findings.list), the check \(report.findings)\(report.dangling)\(report.duplicates)")
     }
 
-    /// What the oracle says; `nil` if the rows cannot be read.
+    /// The verdict of the oracle; `nil` if the rows cannot be read.
     private mutating func judge(_ store: BTreeStore, _ contents: TreeContents) throws -> Bool? {
         var rows: [ObjectSnapshot] = []
         for entity in store.model.entities where entity.root == entity.index {
@@ -201,7 +201,7 @@ struct DerivedRun {
     private mutating func flipped(_ bytes: [UInt8]) -> [UInt8] {
         guard !bytes.isEmpty else { return [1] }
         var changed = bytes
-        // The end of a key is where most of it is decided.
+        // Most keys differ at their end, so the position counts from there.
         let mask = input.byte()
         let place = Int(input.byte()) % bytes.count
         changed[bytes.count - 1 - place] ^= mask

@@ -1,4 +1,4 @@
-// The store whose derived trees the body "derived" damages: each kind of list, index and constraint, few rows.
+// The store whose derived trees the body "derived" damages: each kind of list, index and constraint, and few rows.
 
 import EspalierEngine
 import EspalierModel
@@ -89,7 +89,7 @@ enum DerivedFixture {
             let name: AttributeValue = number == 3 ? .null : .string("Person \(number)")
             try insert(id, ["name": name], number == 0 ? ["best": albums[0]] : [:])
         }
-        // One title is longer than an index entry holds.
+        // One title is longer than an index entry can hold.
         for (number, id) in albums.enumerated() {
             let title = number == 0 ? "Album" : String(repeating: "long ", count: 130)
             try insert(id, ["title": .string(title)], ["owner": people[number]])

@@ -1,6 +1,6 @@
-// Whether a store's derived trees agree with its rows, found out in the plainest way: everything in dictionaries.
+// An oracle that decides in the simplest way, with dictionaries, whether a store's derived trees agree with its rows.
 //
-// It shares the encodings of keys with the store, and nothing of the check: no sums, no order, no second look.
+// It shares the key encodings with the store, and nothing with the check: no sums, no order, no second pass.
 
 import EspalierEngine
 import EspalierModel
@@ -14,7 +14,7 @@ struct DerivedOracle {
     private let model = DerivedFixture.model
     private let contents: TreeContents
     private let rows: [ObjectSnapshot]
-    /// By hierarchy and key: the entity of the row.
+    /// The entity of each row, by hierarchy and key.
     private var entities: [RowName: Entity] = [:]
 
     private struct RowName: Hashable {
@@ -35,7 +35,7 @@ struct DerivedOracle {
         }
     }
 
-    /// Whether nothing contradicts anything and every reference leads to a row.
+    /// Whether rows and derived trees agree and every reference leads to a row.
     var isInOrder: Bool {
         model.entities.allSatisfy { entity in
             groupsAgree(entity)
@@ -54,7 +54,7 @@ struct DerivedOracle {
         }
     }
 
-    /// Numbers are given out in the order of the model.
+    /// The number of an entity; entities are numbered in the order of the model.
     private func number(_ entity: Entity) -> UInt16 { UInt16(entity.index + 1) }
 
     // MARK: Indexes
@@ -123,7 +123,7 @@ struct DerivedOracle {
         return here == expected
     }
 
-    /// The links of a tree; `nil` if an entry is none, stands there twice, or leads to or from no row.
+    /// The links of a tree; `nil` if an entry is invalid, occurs twice, or refers to a row that does not exist.
     private func pairs(_ tree: String, _ isOrdered: Bool, _ owner: Entity, _ member: Entity) -> Set<Pair>? {
         var pairs: Set<Pair> = []
         for (key, value) in contents[tree] ?? [:] {
@@ -155,7 +155,7 @@ struct DerivedOracle {
             }
     }
 
-    /// A counter's value, 0 if it was never written; `nil` if it is none.
+    /// A counter's value, 0 if it was never written; `nil` if the entry is invalid.
     private func counter(_ key: UInt64) -> UInt64? {
         guard let bytes = contents["counters"]?[bigEndian(key)] else { return 0 }
         return bytes.count == 8 ? number(bytes.reversed()) : nil

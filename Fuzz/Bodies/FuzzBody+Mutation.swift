@@ -1,14 +1,14 @@
-// Structure-aware mutation: changes near the places where something begins, then repairs checksums, because a hash
-// over every page would stop the fuzzer at the door.
+// Structure-aware mutation: changes bytes near the starts of structures, then repairs checksums, because otherwise the
+// hash of each page would stop the fuzzer at once.
 //
 // Invariants
-//   1. The same bytes and seed give the same result, apart from what the fuzzer's own mutator does.
-//   2. One mutation in sixteen is left unrepaired: checksums are code, too.
+//   1. The same bytes and seed give the same result, except for changes of the fuzzer's own mutator.
+//   2. One mutation in sixteen is left unrepaired, because the checks of checksums are code too.
 
 import TestSupport
 
 extension FuzzBody {
-    /// The fuzzer's own mutator: changes bytes, and gives back at most so many.
+    /// The fuzzer's own mutator: changes bytes, and returns at most `byteCountMax` of them.
     public typealias PlainMutator = (_ bytes: [UInt8], _ byteCountMax: Int) -> [UInt8]
 
     /// Changes `bytes` into another input of at most `byteCountMax` bytes.
@@ -45,7 +45,7 @@ extension FuzzBody {
             let number = UInt64.max >> UInt64.random(in: 0..<64, using: &chance)
             write(number, byteCount: 8, to: &bytes, at: offset & ~7)
         case 3:
-            // One structure over another: pages that point to themselves, entries that are there twice.
+            // Copies one structure over another, so that pages point to themselves and entries occur twice.
             let source = min(landmarks.randomElement(using: &chance) ?? 0, bytes.count - 1)
             let target = min(landmark, bytes.count - 1)
             let count = min([16, 48, 512, 4096].randomElement(using: &chance) ?? 16, bytes.count - max(source, target))

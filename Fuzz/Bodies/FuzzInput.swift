@@ -1,14 +1,14 @@
 // Decisions read from a fuzzer's bytes: every byte string is a valid sequence of decisions, and small changes of the
 // bytes are small changes of the decisions.
 
-/// The bytes that are still to be used.
+/// The bytes that have not been used yet.
 struct FuzzInput {
     private let bytes: [UInt8]
     private var position = 0
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Whether all bytes were used.
+    /// Whether all bytes have been used.
     var isAtEnd: Bool { position >= bytes.count }
 
     /// The next byte; 0 at the end.

@@ -1,5 +1,5 @@
-// The model that predicates, rows and encoded models of the bodies are about: every attribute type, inheritance, and
-// relationships of all cardinalities.
+// The model of the bodies' predicates, rows and encoded models: every attribute type, inheritance, and relationships of
+// all cardinalities.
 
 import EspalierModel
 import FoundationEssentials
@@ -51,7 +51,7 @@ enum FuzzModel {
         return entity
     }
 
-    /// Values of an album by attribute; what is not named is null.
+    /// Values of an album by attribute; all others are null.
     static let albumValues: [String: AttributeValue] = [
         "title": .string("Abbey Road (e\u{301}dition)"), "year": .integer(1969), "plays": .integer(.max),
         "rating": .double(4.75), "weight": .float(0.5), "price": .decimal(Decimal(1999) / 100),
@@ -62,7 +62,7 @@ enum FuzzModel {
     ]
 }
 
-/// An object for predicates to be evaluated on.
+/// An object on which predicates are evaluated.
 final class FuzzObject: PredicateSubject {
     let entity: Entity
     let objectID: ObjectID

@@ -1,4 +1,4 @@
-// The bodies whose bytes are files: a store, a log beside a fixed store, both.
+// The bodies whose bytes are files: a store, a log of a fixed store, both.
 
 extension FuzzBody {
     /// The bytes are a store file.
@@ -18,7 +18,7 @@ extension FuzzBody {
         repair: { bytes in LogRepair(store: ImageFixture.files.store)?.repair(&bytes) ?? [0] },
         run: { bytes in ImageVisit.visit(store: ImageFixture.files.store, log: bytes) })
 
-    /// The bytes are a store file and its log; the first four tell how long the store is.
+    /// The bytes are a store file and its log; the first four are the length of the store, little-endian.
     public static let both = FuzzBody(
         name: "both",
         seeds: {

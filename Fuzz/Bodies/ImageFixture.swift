@@ -1,15 +1,15 @@
-// Store and log files for the image bodies: made by the engine on a simulated machine, so that they are the same on
+// Store and log files for the image bodies: the engine makes them on a simulated machine, so that they are the same on
 // every machine and follow the format.
 
 import EspalierEngine
 import TestSupport
 
-/// The files that image fuzzing begins with.
+/// The initial files of image fuzzing.
 enum ImageFixture {
     static let path = "store"
     static let logPath = "store-wal"
 
-    /// A store that was closed cleanly, and one that lost its process, with its log.
+    /// A store that was closed cleanly, and a store whose process was killed, with its log.
     struct Files: Sendable {
         var empty: [UInt8] = []
         var closed: [UInt8] = []
@@ -46,7 +46,7 @@ enum ImageFixture {
         try body(database)
         if closes { try database.close() }
         var log = system.contents(of: logPath) ?? []
-        // What is zero at the end says nothing.
+        // Zeros at the end carry no information.
         while log.count > LogHeaderLayout.byteCount + 64, log.last == 0 { log.removeLast() }
         return (system.contents(of: path) ?? [], log)
     }
@@ -68,7 +68,7 @@ enum ImageFixture {
         try write.commit()
     }
 
-    /// Leaves free pages behind.
+    /// Removes entries, so that the store has free pages.
     private static func empty(_ database: Database) throws(StorageError) {
         var write = try database.beginWrite()
         guard let numbers = try write.tree(named: "numbers", keys: UInt64.self),

@@ -1,13 +1,13 @@
-// Checksums of mutated store and log files, made right again as a forger would: what is left to find is the code behind
-// the checksums.
+// Corrects the checksums of mutated store and log files, as a forger would, so that fuzzing reaches the code after the
+// checks.
 
 import EspalierEngine
 
 /// Repairs store files.
 enum StoreRepair {
-    /// Makes the checksums of superblock, slots and pages right, if the superblock can be read at all.
+    /// Corrects the checksums of the superblock and slots, and those of pages if the superblock can be read.
     ///
-    /// - Returns: where superblock, slots and pages begin.
+    /// - Returns: the offsets at which superblock, slots and pages begin.
     static func repair(_ bytes: inout [UInt8]) -> [Int] {
         guard bytes.count >= SuperblockLayout.usedByteCount else { return [0] }
         seal(&bytes, at: 0, byteCount: SuperblockLayout.checksum)
@@ -29,7 +29,7 @@ enum StoreRepair {
         return landmarks
     }
 
-    /// Stores the checksum of `byteCount` bytes behind them.
+    /// Stores the checksum of `byteCount` bytes directly after them.
     static func seal(_ bytes: inout [UInt8], at offset: Int, byteCount: Int) {
         let checksum = bytes.reading { $0.checksum(of: offset..<offset + byteCount) }
         bytes.viewing(offset, byteCount + 8) { $0.set(checksum, at: byteCount) }
@@ -41,7 +41,7 @@ struct LogRepair {
     let superblock: Superblock
     let slot: CheckpointSlot
 
-    /// Reads what has to be known of a store; `nil` if it cannot be read.
+    /// Reads the superblock and the newest slot of a store; `nil` if one of them cannot be read.
     init?(store: [UInt8]) {
         guard let superblock = store.reading({ try? Superblock(decoding: $0) }),
             let slot = store.reading({ try? CheckpointSlot.newest(in: $0) })
@@ -49,9 +49,9 @@ struct LogRepair {
         (self.superblock, self.slot) = (superblock, slot)
     }
 
-    /// Makes the log one of this store, and checksums, positions, salts and chain of its frames right.
+    /// Makes the log belong to this store, and corrects checksums, positions, salts and the chain of its frames.
     ///
-    /// - Returns: where header, segments and frames begin.
+    /// - Returns: the offsets at which header, segments and frames begin.
     func repair(_ bytes: inout [UInt8]) -> [Int] {
         guard bytes.count > LogHeaderLayout.byteCount else { return [0] }
         bytes.viewing(0, LogHeaderLayout.byteCount) { header in
@@ -127,13 +127,13 @@ struct LogRepair {
 }
 
 extension [UInt8] {
-    /// Calls `body` with the bytes as the engine's decoders want them.
+    /// Calls `body` with the bytes in the form that the engine's decoders need.
     func reading<R>(_ body: (RawSpan) -> R) -> R {
         // SAFETY: the span does not leave the closure.
         unsafe withUnsafeBytes { unsafe body($0.bytes) }
     }
 
-    /// Calls `body` with a view of `byteCount` bytes from `offset` on, which must be there.
+    /// Calls `body` with a view of `byteCount` bytes from `offset` on, which must be within the array.
     @discardableResult
     mutating func viewing<R>(_ offset: Int, _ byteCount: Int, _ body: (PageView) -> R) -> R {
         precondition(offset >= 0 && byteCount > 0 && offset + byteCount <= count)

@@ -1,25 +1,26 @@
-// Everything an application does with a store whose bytes nobody vouches for.
+// All operations of an application on a store with untrusted bytes.
 //
 // Promises
-//   1. Whatever the bytes: answers or typed errors, no trap, no endless loop, no memory beyond the file's own measure.
+//   1. Any bytes lead to answers or typed errors, without a trap, an endless loop, or memory out of proportion to the
+//      file.
 //   2. A read-only database changes no file.
-//   3. What the integrity check calls whole can be read to the end in both directions, has the counts that the catalog
-//      states, and is whole after further changes.
-//   4. A check in slices finds what a check at once finds.
-//   5. What salvage makes of it is whole and has the rows that the report states; a failure leaves no file behind.
+//   3. A store that the integrity check finds whole can be read to the end in both directions, has the counts that the
+//      catalog states, and is whole after further changes.
+//   4. A check in slices has the findings of a check at once.
+//   5. The store that salvage writes is whole and has the rows that the report states; a failure leaves no file behind.
 
 import EspalierEngine
 import TestSupport
 
 /// One opening of a store image.
 struct ImageVisit {
-    /// The most entries that are read of a store that is not whole: pages may be shared, so the walk may be long.
+    /// The most entries that are read from a damaged store: its pages may be shared, so a walk may be long.
     private static let entryCountMax = 2000
 
     let system: SimulatedFileSystem
     let access: DatabaseOptions.Access
 
-    /// Opens the image in every way.
+    /// Opens the image with each access, and salvages it.
     static func visit(store: [UInt8], log: [UInt8]?) {
         for access in [DatabaseOptions.Access.immutable, .readOnly, .readWrite] {
             let system = SimulatedFileSystem(seed: 3)
@@ -27,7 +28,7 @@ struct ImageVisit {
             if let log { system.replaceContents(of: ImageFixture.logPath, with: log) }
             system.limitSpace(to: 8 << 20)
             let visit = ImageVisit(system: system, access: access)
-            // Errors are answers.
+            // Errors are valid answers.
             do throws(StorageError) { try visit.run() } catch { _ = error.description }
             guard access != .readWrite else { continue }
             precondition(system.contents(of: ImageFixture.path) == store, "a read-only open changed the store")

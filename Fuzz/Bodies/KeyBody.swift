@@ -4,7 +4,8 @@
 //
 // Promises
 //   1. Any bytes give a value or nil.
-//   2. A value is encoded as a key that is read as an equal value; keys order as values do, in both directions.
+//   2. A value is encoded as a key that is read as an equal value; keys have the order of their values, in both
+//      directions.
 //   3. A tagged value is read as the value that was written.
 
 import EspalierModel
@@ -46,7 +47,7 @@ extension FuzzBody {
         .transformable, .composite,
     ]
 
-    /// Reads a code and writes it again; returns whether it was one.
+    /// Reads a code and writes it again; returns whether the bytes are a code.
     private static func checkCode(_ bytes: [UInt8], _ type: AttributeType, isAscending: Bool) -> Bool {
         var reader = KeyReader(bytes)
         guard let value = reader.next(as: type, isAscending: isAscending) else { return false }
@@ -60,7 +61,8 @@ extension FuzzBody {
         return true
     }
 
-    /// Reads the bytes' halves as tagged values and compares their codes as they compare.
+    /// Reads the bytes and their halves as tagged values, and requires the codes of the halves to order as the values
+    /// do.
     private static func checkTagged(_ bytes: [UInt8], _ options: FetchPredicate.Comparison.Options) {
         let halves = [Array(bytes.prefix(bytes.count / 2)), Array(bytes.dropFirst(bytes.count / 2))]
         let values = ([bytes] + halves).compactMap { TaggedValue.decode($0) }
@@ -93,7 +95,7 @@ extension FuzzBody {
         return code
     }
 
-    /// Whether two values are the same; not-a-number is the same as itself.
+    /// Whether two values are the same; not-a-number equals itself.
     private static func isSame(_ left: AttributeValue, _ right: AttributeValue) -> Bool {
         left.compare(right) == .orderedSame
     }

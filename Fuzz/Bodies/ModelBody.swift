@@ -3,7 +3,7 @@
 // Promises
 //   1. Any bytes give descriptions or a located error.
 //   2. Descriptions that were read are written as bytes that give equal descriptions, and the same bytes again.
-//   3. Descriptions make a model or a list of problems; a store can be made with any model that is valid.
+//   3. Descriptions make a model or a list of problems; every valid model can have a store.
 
 import EspalierEngine
 import EspalierModel
@@ -55,7 +55,7 @@ extension FuzzBody {
             }
             try store.close()
         } catch {
-            // A name may be longer than a tree's name can be; everything else is possible.
+            // A name may be longer than the name of a tree can be; no other error is allowed.
             if case .storage(.argument(.keyTooLong(_, _)), _) = error { return }
             preconditionFailure("no store for a valid model: \(error)")
         }

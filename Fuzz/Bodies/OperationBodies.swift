@@ -15,12 +15,14 @@ extension FuzzBody {
         precondition(system.violations.isEmpty, "\(system.violations)")
     }
 
-    /// The bytes are operations, and between them shrinking, copies of every kind, increments and streams of changes.
+    /// The bytes are operations with maintenance between them: shrinking, copies of every kind, increments, streams of
+    /// changes.
     public static let care = FuzzBody(
         name: "care",
         seeds: {
             var seeds = operationSeeds(prefix: [])
-            // A full copy, and then transactions of one bulk insertion or removal with care of each kind between them.
+            // A full copy, then transactions of one bulk insertion or removal, with each kind of maintenance between
+            // them.
             var bytes: [UInt8] = [1]
             for round in UInt8(0)..<24 {
                 let isRemoval = round % 6 > 3

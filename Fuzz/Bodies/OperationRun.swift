@@ -1,10 +1,10 @@
 // A sequence of operations on a store, read from a fuzzer's bytes and compared with a sorted array at each step.
 //
 // Promises
-//   1. Every answer is the oracle's; every snapshot keeps its content while others write.
-//   2. What was committed as durable, or closed, survives; a transaction is there whole or not at all.
-//   3. The integrity check finds nothing wrong at any time.
-// Errors go to the caller: without faults there is none but those the run itself handles.
+//   1. Every answer equals the oracle's; every snapshot keeps its content during later writes.
+//   2. Content that was committed as durable, or closed, survives; a transaction exists whole or not at all.
+//   3. The integrity check finds no fault at any time.
+// Errors go to the caller: without faults there are none except those that the run itself handles.
 
 import EspalierEngine
 import TestSupport
@@ -14,7 +14,7 @@ typealias ModelContent = [String: SortedModel]
 
 /// A run of operations.
 final class OperationRun {
-    /// A read transaction and what it must see.
+    /// A read transaction and the content that it must see.
     private final class Snapshot {
         let read: ReadTransaction
         let content: ModelContent
@@ -28,21 +28,21 @@ final class OperationRun {
     static let path = "store"
 
     private let system: SimulatedFileSystem
-    /// What is still to be done.
+    /// The decisions that remain.
     var input: FuzzInput
-    /// The store as it is open now.
+    /// The store, open.
     private(set) var database: Database
-    /// What the store contains.
+    /// The content of the store.
     private(set) var content: ModelContent
     private var snapshots: [Snapshot] = []
-    /// The open savepoints of the transaction, and what it contained then.
+    /// The open savepoints of the transaction, each with the content at that point.
     private var savepoints: [(savepoint: Savepoint, content: ModelContent)] = []
     /// The content after each transaction that may have been committed.
     private(set) var history: [UInt64: ModelContent] = [0: [:]]
     /// The newest transaction that must survive.
     private(set) var durable: UInt64 = 0
 
-    /// Small everything, so that segments, cache and free space turn over within a few transactions.
+    /// Small limits, so that segments, cache and free space turn over within a few transactions.
     static var options: DatabaseOptions {
         var options = DatabaseOptions()
         options.cacheByteCount = 16 * options.pageSize
@@ -61,7 +61,7 @@ final class OperationRun {
         database = try Database.open(Self.path, in: system, options: Self.options)
     }
 
-    /// Does what the bytes say, to their end.
+    /// Runs the decisions of all bytes.
     func run() throws(StorageError) {
         while !input.isAtEnd {
             switch input.number(below: 12) {
@@ -78,7 +78,7 @@ final class OperationRun {
         try finish()
     }
 
-    /// Compares what the next process would find, and closes the store.
+    /// Checks the store that the next process would find, and closes it.
     func finish() throws(StorageError) {
         try verifySnapshots()
         try reopen()
@@ -87,7 +87,7 @@ final class OperationRun {
         try database.close()
     }
 
-    /// Takes note that transaction `number` was committed and changed no entry.
+    /// Records that transaction `number` was committed and changed no entry.
     func note(_ number: UInt64) { history[number] = content }
 
     // MARK: Between transactions
@@ -102,7 +102,7 @@ final class OperationRun {
             do throws(StorageError) {
                 try Self.compare(snapshot.read, with: snapshot.content)
             } catch .transaction(.snapshotExpired) {
-                // The log reached its cap: the price is named in the documentation.
+                // The log has reached its cap, and the engine may then expire snapshots, as documented.
             }
         }
     }
@@ -173,7 +173,7 @@ final class OperationRun {
             try changeInPlace(key, tree, &model, &write)
         case 10: try walk(tree, model, write)
         case 11:
-            // Many entries at once: what makes pages split.
+            // Puts many entries at once, so that pages split.
             let (first, value) = (input.word(), value(limit: 700))
             for number in 0..<input.number(below: 200) {
                 try put(Self.key(first + number, kind), value, tree, &model, &write)
@@ -206,7 +206,7 @@ final class OperationRun {
         }
     }
 
-    /// Turns the first bit of a value over, where it lies.
+    /// Flips the lowest bit of a value's first byte in place.
     private func changeInPlace(
         _ key: [UInt8], _ tree: AnyTree, _ model: inout SortedModel, _ write: inout WriteTransaction
     ) throws(StorageError) {
@@ -226,7 +226,7 @@ final class OperationRun {
 
     // MARK: Savepoints, ranges and loads
 
-    /// Opens a savepoint, goes back to one, or releases one.
+    /// Opens a savepoint, rolls back to one, or releases one.
     private func moveAlongSavepoints(_ write: inout WriteTransaction) throws(StorageError) {
         let action = input.number(below: 4)
         guard action > 1, !savepoints.isEmpty else { return savepoints.append((try write.savepoint(), content)) }
@@ -252,7 +252,8 @@ final class OperationRun {
         for entry in model.entries[gone] { _ = model.remove(entry.key) }
     }
 
-    /// Loads neighbouring keys; in a tree that has entries, or with keys that do not ascend, nothing changes.
+    /// Loads neighboring keys; for a tree with entries, or keys that do not ascend, the load must fail and change
+    /// nothing.
     private func load(
         _ tree: AnyTree, _ model: inout SortedModel, _ write: inout WriteTransaction
     ) throws(StorageError) {
@@ -346,7 +347,7 @@ final class OperationRun {
 
     // MARK: Comparing
 
-    /// Traps if the transaction sees something else than `content`.
+    /// Traps if the transaction sees any other content than `content`.
     static func compare(_ read: borrowing ReadTransaction, with content: ModelContent) throws(StorageError) {
         let trees = try read.trees()
         precondition(trees.map(\.tree.name) == content.keys.sorted(), "other trees: \(trees.map(\.tree.name))")

@@ -2,8 +2,8 @@
 //
 // Promises
 //   1. Any text gives a predicate or a located error, in bounded time.
-//   2. The text of a predicate that was parsed gives an equal predicate.
-//   3. What was resolved can be evaluated on any object, and gives the same answer twice.
+//   2. The text of a parsed predicate gives an equal predicate.
+//   3. A resolved predicate can be evaluated on any object, and gives the same answer twice.
 
 import EspalierModel
 
@@ -25,7 +25,7 @@ extension FuzzBody {
             }
         })
 
-    /// Parses the text with as many arguments as it asks for, of a few.
+    /// Parses the text with as many arguments as it needs, from a fixed list.
     private static func parse(_ text: String) throws(FetchPredicateError) -> FetchPredicate {
         let arguments: [any PredicateArgument] = ["title", 42, "artist.name", [1, 2] as [Int]]
         for count in 0..<arguments.count {

@@ -2,7 +2,7 @@
 //
 // Promises
 //   1. Any bytes in the place of a row give values or `damagedContent`.
-//   2. Values that were read can be saved, and read again as the same values.
+//   2. Values that were read can be saved, and are read again as the same values.
 
 import EspalierEngine
 import EspalierModel
@@ -28,11 +28,11 @@ extension FuzzBody {
         })
 }
 
-/// A store in memory with one album, whose row is replaced again and again.
+/// A store in memory with one album, whose row each run replaces.
 private final class RowFixture: Sendable {
     static let shared: RowFixture? = try? RowFixture()
 
-    /// The row as the store wrote it.
+    /// The row that the store wrote.
     let seed: [UInt8]
     private let database: Database
     private let store: BTreeStore
@@ -66,7 +66,7 @@ private final class RowFixture: Sendable {
         (self.rows, self.seed) = (rows, seed)
     }
 
-    /// Puts `bytes` in the row's place and reads it in every way.
+    /// Replaces the row by `bytes` and reads it in every way.
     func read(_ bytes: [UInt8]) throws(StoreError) {
         do throws(StorageError) {
             var write = try database.beginWrite()
@@ -96,7 +96,7 @@ private final class RowFixture: Sendable {
         do throws(StoreError) {
             _ = try store.save(request)
         } catch {
-            // The index does not know the values of a row that was put under it.
+            // The index lacks the values of a row that was replaced without it.
             if case .damagedContent = error { return }
             if case .invalidRequest = error { return }
             throw error

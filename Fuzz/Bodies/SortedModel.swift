@@ -1,6 +1,6 @@
-// The oracle of the operation bodies: each tree a sorted array.
+// The oracle of the operation bodies: a sorted array for each tree.
 
-/// What a tree should contain.
+/// The expected content of a tree.
 struct SortedModel: Equatable {
     struct Entry: Equatable {
         let key: [UInt8]

@@ -1,9 +1,9 @@
-// Two checkers with no code in common, on bytes that nobody vouches for.
+// Two checkers without common code, on untrusted bytes.
 //
 // Promises
-//   1. What the independent audit calls whole, the engine opens for reading and its own check calls whole; and the
-//      reverse, but for what the tool alone checks in page 0.
-// Which rule is broken is not compared: on a store with several faults each checker may stop at another one.
+//   1. A store that the independent audit finds whole, the engine can open for reading, and its own check finds whole;
+//      and the reverse, except for the rules of page 0 that only the tool checks.
+// The broken rules are not compared: on a store with several faults each checker may stop at a different one.
 
 import EspalierAudit
 import EspalierEngine
@@ -15,17 +15,17 @@ extension FuzzBody {
         name: "verdicts", seeds: both.seeds, repair: both.repair,
         run: { bytes in
             let pair = ImagePair(bytes)
-            // A log of no bytes is a log that is not there, in one of the two.
+            // Only one of the two checkers treats an empty log as a missing one, so neither gets an empty log.
             let log = pair.log.isEmpty ? nil : pair.log
             guard let audit = auditIsOK(pair.store, log) else { return }
             let check = checkIsOK(pair.store, log)
             precondition(audit == check, "whole: the audit says \(audit), the engine's check \(check)")
         })
 
-    /// Rules of page 0 that the tool checks beside the engine, which may know some of them, too.
+    /// The rules of page 0 that the tool checks beside the engine; the engine may check some of them too.
     private static let rulesOfTheTool: Set = [5, 12, 13]
 
-    /// Whether the audit finds nothing; `nil` if it finds only what the engine need not know.
+    /// Whether the audit finds nothing; `nil` if all of its findings are beyond the engine's knowledge.
     private static func auditIsOK(_ store: [UInt8], _ log: [UInt8]?) -> Bool? {
         do throws(AuditFailure) {
             let report = try StoreAudit.run(store: store, log: log)
@@ -34,7 +34,7 @@ extension FuzzBody {
                 switch finding.place {
                 case .page(0, _): rulesOfTheTool.contains(finding.rule)
                 case .page, .log: false
-                // What an object store keeps in its trees is not the engine's business.
+                // The engine does not know the content that an object store keeps in its trees.
                 case .tree: true
                 }
             }

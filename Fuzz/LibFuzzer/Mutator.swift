@@ -6,13 +6,13 @@ import FuzzBodies
 @_silgen_name("LLVMFuzzerMutate")
 private func libFuzzerMutate(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ countMax: Int) -> Int
 
-/// Runs a body on the bytes that libFuzzer gives.
+/// Runs a body on the bytes that libFuzzer passes.
 func fuzz(_ body: FuzzBody, _ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     body.run([UInt8](UnsafeBufferPointer(start: bytes, count: count)))
     return 0
 }
 
-/// Replaces the bytes in libFuzzer's buffer by a mutation of them; returns how many there are then.
+/// Replaces the bytes in libFuzzer's buffer by a mutation of them; returns the new number of bytes.
 func mutate(
     _ body: FuzzBody, _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ countMax: Int, _ seed: UInt32
 ) -> Int {

@@ -1,9 +1,9 @@
-// Writes the inputs to begin with instead of fuzzing, if `ESPALIER_SEEDS` names a folder.
+// Writes the initial inputs instead of fuzzing, if `ESPALIER_SEEDS` names a folder.
 
 import Foundation
 import FuzzBodies
 
-/// libFuzzer calls this before anything else.
+/// Writes the seeds; libFuzzer calls this function first.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialiseFuzzing(
     _ count: UnsafeMutablePointer<CInt>, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?

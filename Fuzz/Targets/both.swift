@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "both".
+// The functions through which libFuzzer calls the body "both".
 
 import FuzzBodies
 

@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "canary".
+// The function through which libFuzzer calls the body "canary".
 
 import FuzzBodies
 

@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "care".
+// The function through which libFuzzer calls the body "care".
 
 import FuzzBodies
 

@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "crash".
+// The function through which libFuzzer calls the body "crash".
 
 import FuzzBodies
 

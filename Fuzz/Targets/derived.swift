@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "derived".
+// The function through which libFuzzer calls the body "derived".
 
 import FuzzBodies
 

@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "key".
+// The function through which libFuzzer calls the body "key".
 
 import FuzzBodies
 

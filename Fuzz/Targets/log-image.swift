@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "log-image".
+// The functions through which libFuzzer calls the body "log-image".
 
 import FuzzBodies
 

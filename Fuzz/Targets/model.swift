@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "model".
+// The function through which libFuzzer calls the body "model".
 
 import FuzzBodies
 

@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "operations".
+// The function through which libFuzzer calls the body "operations".
 
 import FuzzBodies
 

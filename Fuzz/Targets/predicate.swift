@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "predicate".
+// The function through which libFuzzer calls the body "predicate".
 
 import FuzzBodies
 

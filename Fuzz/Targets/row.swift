@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "row".
+// The function through which libFuzzer calls the body "row".
 
 import FuzzBodies
 

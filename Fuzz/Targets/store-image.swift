@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "store-image".
+// The functions through which libFuzzer calls the body "store-image".
 
 import FuzzBodies
 

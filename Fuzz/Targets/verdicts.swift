@@ -1,4 +1,4 @@
-// libFuzzer's way into the body "verdicts".
+// The functions through which libFuzzer calls the body "verdicts".
 
 import FuzzBodies
 

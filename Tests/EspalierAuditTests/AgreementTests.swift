@@ -11,7 +11,7 @@ import Testing
 @testable import EspalierAudit
 
 @Suite struct AgreementTests {
-    /// Rules about page 0 that the tool checks beside the engine, not the engine itself.
+    /// The rules about page 0 that the tool checks in addition to the engine's check.
     private static let rulesOfTheTool: Set = [5, 12, 13]
 
     private static func compare(_ files: ForgedStore, _ what: @autoclosure () -> String) {
@@ -45,7 +45,7 @@ import Testing
         for round in 0..<Self.rounds(150) {
             var files = good
             let page = Int.random(in: 1..<files.pageCount, using: &random)
-            // Mostly where structure is.
+            // Change mostly bytes of headers and slots.
             let offset =
                 switch Int.random(in: 0..<10, using: &random) {
                 case 0..<4: Int.random(in: 8..<48, using: &random)

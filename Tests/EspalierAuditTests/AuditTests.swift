@@ -1,4 +1,4 @@
-// The audit of stores that are whole: it must find nothing, whatever the engine has done to them.
+// The audit of whole stores: it must find nothing, in any state that the engine leaves.
 
 import EspalierEngine
 import Foundation
@@ -43,7 +43,7 @@ import Testing
         let files = try SampleStores.open()
         let log = try #require(files.log)
         let store = ChangingSource(files.store)
-        // As `dbtool` does it: whoever looks for the log before page 0 was read finds none.
+        // As in `dbtool`, the audit asks for the log late: a look before the first read of page 0 finds none.
         let report = try StoreAudit.run(store: store, log: store.readCount > 0 ? log : nil)
 
         #expect(report.findings.list == [])
@@ -99,7 +99,7 @@ private final class ChangingSource: ByteSource {
     private let changeNumber: Int
     private(set) var readCount = 0
 
-    /// - Parameter changeNumber: the number of the read of page 0 that finds another slot.
+    /// - Parameter changeNumber: the number of the first read of page 0 that finds another slot.
     init(_ bytes: [UInt8], from changeNumber: Int = .max) { (self.bytes, self.changeNumber) = (bytes, changeNumber) }
 
     func byteCount() throws(AuditFailure) -> UInt64 { UInt64(bytes.count) }

@@ -1,4 +1,4 @@
-// A store and its log as bytes that a test changes; seals make the checksums right again, as a forger would.
+// A store and its log as bytes that a test changes; the `seal` methods make checksums right again, as a forger would.
 
 import EspalierEngine
 import TestSupport
@@ -25,13 +25,13 @@ struct ForgedStore {
     var newestSlot: Int { (0..<3).max { store.u64(512 + 512 * $0) < store.u64(512 + 512 * $1) } ?? 0 }
     var newestSlotOffset: Int { 512 + 512 * newestSlot }
 
-    /// The type of the page as its header says.
+    /// The type in the header of a page.
     func kind(_ page: Int) -> UInt8 { store.u8(page * pageSize + 12) }
     func tree(_ page: Int) -> UInt32 { store.u32(page * pageSize + 24) }
 
-    // MARK: Changing
+    // MARK: Changes
 
-    /// Cuts what the log has allocated and not used, where its last segment is the newest.
+    /// Cuts off the allocated and unused end of the log, if its last segment is the newest.
     mutating func trimLog() {
         // A frame may end with zeros.
         let end = frameOffsets.max().flatMap { log?.frameEnd($0) } ?? 4096 + 64
@@ -43,7 +43,7 @@ struct ForgedStore {
         store.set(value, at: page * pageSize + offset)
     }
 
-    /// Makes the superblock's hash right, and its copy equal.
+    /// Makes the superblock's hash right and its copy equal.
     mutating func sealSuperblock() {
         store.set(XXH3.hash(store, to: 504), at: 504)
         store.replaceSubrange(2048..<2560, with: store[0..<512])
@@ -72,7 +72,7 @@ struct ForgedStore {
             log.set(XXH3.hash(log, from: start, to: start + 56), at: start + 56)
             var offset = start + 64
             let lsn = store.u64(newestSlotOffset + 8)
-            // Frames in front of the checkpoint keep their chain: nobody walks them.
+            // Frames before the checkpoint keep their chain values: no recovery walks them.
             while log.u64(start + 16) + UInt64(offset - start - 64) < lsn, let next = log.frameEnd(offset) {
                 offset = next
             }
@@ -100,7 +100,7 @@ struct ForgedStore {
         log.set(chain, at: offset + 40)
     }
 
-    /// Where the frames of the log begin, by place in the file.
+    /// The file offsets of the frames of the log, in ascending order.
     var frameOffsets: [Int] {
         guard let log, log.count > 4096 else { return [] }
         var offsets: [Int] = []
@@ -122,7 +122,7 @@ extension [UInt8] {
         }
     }
 
-    /// Where the frame at `offset` of a log ends; `nil` if there is none.
+    /// The end offset of the frame at `offset` of a log; `nil` if there is no frame.
     fileprivate func frameEnd(_ offset: Int) -> Int? {
         guard offset + 48 <= count, (1...4).contains(u8(offset)), u16(offset + 2) == 48 else { return nil }
         let end = offset + 48 + Int(u32(offset + 8))

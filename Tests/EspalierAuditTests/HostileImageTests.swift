@@ -1,6 +1,6 @@
-// No claim of a file costs memory or time beyond the measure of the file itself, and nothing traps.
+// Claims of a file: none costs more memory or time than the size of the file justifies, and none traps.
 //
-// Each campaign runs in a process of its own: its peak of memory is the images' and nobody else's.
+// Each campaign runs in its own process, so that its peak of memory is that of the images alone.
 
 import Foundation
 import TestSupport
@@ -9,7 +9,7 @@ import Testing
 @testable import EspalierAudit
 
 @Suite struct HostileImageTests {
-    /// What a visit may take besides twice the files: caches, buffers and the simulated file system.
+    /// The bytes that a visit may use beside twice the files: caches, buffers and the simulated file system.
     private static let freeByteCount = 8 << 20
     private static let secondsMax = 30.0
 
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    /// The tool, if it is among what was built.
+    /// The path of the tool; `nil` if this build did not make it.
     private static var tool: String? {
         let path = Checkout.products.appending(path: "dbtool").path
         return FileManager.default.isExecutableFile(atPath: path) ? path : nil
@@ -79,9 +79,9 @@ import Testing
         }
     }
 
-    /// Makes the present size of the process its peak, and says it.
+    /// Sets the peak of the process to its present size in bytes, and returns it.
     private static func resetPeak() -> Int {
-        // "5" resets the peak of the resident set (proc(5)); where that is not allowed, the peak only grows.
+        // "5" resets the peak of the resident set (proc(5)); if that is not allowed, the peak only grows.
         try? Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
         return peak()
     }

@@ -1,4 +1,4 @@
-// Stores and logs that claim huge things, with every checksum right: made from good ones by writing to one field.
+// Stores and logs that claim huge sizes with every checksum right: good ones in which one field was changed.
 
 import EspalierEngine
 import TestSupport
@@ -11,7 +11,7 @@ struct HostileImage {
     let files: ForgedStore
 }
 
-/// A field that can claim something: counts, lengths, sizes, numbers of pages, levels.
+/// A field that makes a claim: a count, a length, a size, a page number or a level.
 private struct Field: Sendable {
     let name: String
     let byteCount: Int
@@ -119,7 +119,7 @@ private struct Field: Sendable {
 }
 
 extension HostileImage {
-    /// What a forger writes to a field of so many bytes; the first two say the most.
+    /// The values that a forger writes to a field of `byteCount` bytes; the first two claim the most.
     private static func claims(_ byteCount: Int) -> [UInt64] {
         switch byteCount {
         case 1: [0xFF, 23, 0, 24, 0x7F]
@@ -141,7 +141,7 @@ extension HostileImage {
         }
     }
 
-    /// Everything that reads or writes a store does so with this one; errors are answers.
+    /// Audits, checks, reads and writes the store; errors are right answers.
     func visit() {
         _ = Verdict.audit(files)
         for access in [DatabaseOptions.Access.readOnly, .immutable, .readWrite] {
@@ -187,7 +187,7 @@ extension [UInt8] {
     }
 }
 
-/// Bytes with a hole behind them.
+/// Bytes that are followed by a hole.
 struct SparseSource: ByteSource {
     private let bytes: [UInt8]
     private let count: UInt64

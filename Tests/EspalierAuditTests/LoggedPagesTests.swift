@@ -1,4 +1,4 @@
-// What the log adds to a store file, as a tool reads it: how many commits, how many bytes, and the newest pages.
+// The log's additions to a store file, as a tool reads them: the numbers of commits and bytes, and the newest pages.
 
 import EspalierEngine
 import TestSupport
@@ -11,8 +11,8 @@ import Testing
         try #require(try LoggedPages(store: files.store, log: files.log))
     }
 
-    /// A store with so many commits in its log since a checkpoint, or since it was made; and its file after the next
-    /// checkpoint.
+    /// A store with `count` commits in its log since a checkpoint, or since its creation; and the same store after the
+    /// next checkpoint.
     private func killed(commits count: Int, afterCheckpoint: Bool) throws -> (files: ForgedStore, next: ForgedStore) {
         let system = SimulatedFileSystem(seed: 8)
         let database = try Database.open("store", in: system, options: SampleStores.options)
@@ -44,7 +44,7 @@ import Testing
         let byteCount = frames.map { 48 + UInt64(files.log?.u32($0 + 8) ?? 0) }.reduce(0, +)
         #expect(logged.commitCount == count)
         #expect((byteCount > 0) == (count > 0))
-        // Where the commits go on in a new segment, its header of 64 bytes counts with them.
+        // If the commits continue in a new segment, its header of 64 bytes counts, too.
         #expect([0, count == 0 ? 0 : 64].contains(logged.liveByteCount &- byteCount), "\(logged.liveByteCount)")
     }
 

@@ -1,4 +1,4 @@
-// The audit above the pages: sound object stores are in order, and each single contradiction is objected to.
+// The audit above the pages: it finds nothing in sound object stores, and objects to each single contradiction.
 
 import EspalierEngine
 import EspalierModel
@@ -96,11 +96,11 @@ import Testing
         }
     }
 
-    /// Damages samples, each time one, and requires that the audit names one of the rules that are broken then.
+    /// Damages one sample after another, and requires that the audit names one of the rules that the damage breaks.
     private static func expectObjections(to damage: ObjectDamage) throws {
         let seed = testSeed(default: 321)
         var damagedCount = 0
-        // Some kinds need two entries that are alike; not every choice finds them.
+        // Some kinds of damage need two similar entries, which not every random choice finds.
         for run in 0..<UInt64(20 * Self.runs(3)) where damagedCount < Self.runs(3) {
             let files = try Self.sample(Int(run % 3))
             guard let damaged = try damage.applied(to: files, seed: seed &+ run) else { continue }
@@ -205,7 +205,7 @@ import Testing
         var objections = 0
         for round in 0..<campaignCount("ESPALIER_OBJECT_FORGERIES", default: 120) {
             var files = good
-            // Pages of the records and of rows, where most is decoded.
+            // Choose mostly pages of records and rows, of which the audit decodes the most.
             let pages = (2..<files.pageCount).filter { page in
                 let name = String(decoding: names[files.tree(page)] ?? [], as: UTF8.self)
                 return round % 3 == 0 || name == "schema" || name.hasPrefix("rows:")

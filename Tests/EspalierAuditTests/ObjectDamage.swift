@@ -1,4 +1,4 @@
-// Damage above the pages: what an engine writes on somebody's behalf, each time one thing that no save would leave.
+// Damage above the pages: the engine writes it for the test, each time one contradiction that no save would leave.
 
 import EspalierEngine
 import EspalierStore
@@ -10,7 +10,7 @@ import TestSupport
 struct ObjectDamage: Sendable, CustomStringConvertible {
     let description: String
     let rules: Set<Int>
-    /// Damages; `false` if the store has nothing of the kind.
+    /// Makes the damage; returns `false` if the store has nothing of the kind.
     let apply: @Sendable (inout DamageTransaction) throws(StorageError) -> Bool
 
     init(
@@ -50,7 +50,7 @@ struct DamageTransaction: ~Copyable {
 
     consuming func commit() throws(StorageError) { try write.commit() }
 
-    /// Any entry of a bytes tree whose name begins so and that `fits`.
+    /// A random entry that `fits`, in the bytes trees whose names begin with `prefix`; `nil` if there is none.
     mutating func entry(
         _ prefix: String, _ fits: ([UInt8], [UInt8]) -> Bool = { _, _ in true }
     ) throws(StorageError) -> Entry? {
@@ -93,7 +93,7 @@ extension [UInt8] {
     /// The number in the first eight bytes.
     var bigEndianNumber: UInt64 { prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 
-    /// The bytes with another number in the last eight.
+    /// The bytes with `number` in the last eight, big-endian.
     func ending(with number: UInt64) -> [UInt8] { dropLast(8) + number.bigEndianBytes }
 }
 
@@ -106,7 +106,7 @@ extension ObjectDamage {
         }
     }
 
-    /// An entry that leads from or to a row that there is not.
+    /// Damage that adds an entry from or to a row that does not exist.
     private static func addition(_ prefix: String, _ rules: Set<Int>) -> ObjectDamage {
         ObjectDamage("\(prefix) has an entry more", rules) { transaction throws(StorageError) in
             guard let entry = try transaction.entry(prefix) else { return false }
@@ -115,7 +115,7 @@ extension ObjectDamage {
         }
     }
 
-    /// An entry moved from one existing row to another one.
+    /// Damage that moves an entry from one existing row to another.
     private static func exchange(_ prefix: String, _ rules: Set<Int>) -> ObjectDamage {
         ObjectDamage("an entry of \(prefix) is another row's", rules) { transaction throws(StorageError) in
             guard let entry = try transaction.entry(prefix),
@@ -228,10 +228,10 @@ extension ObjectDamage {
         },
     ]
 
-    /// Where the null bits of a row begin whose layout has a number of one byte: behind widths, layout and version.
+    /// The offset of the null bits in a row whose layout number has one byte: after widths, layout and version.
     private static func nulls(_ row: [UInt8]) -> Int { 2 + 1 << Int(row[0] & 3) }
 
-    /// Where the only reference of a row of `Owner` begins: it has no fixed part and no whole numbers.
+    /// The offset of the only reference in a row of `Owner`, which has no fixed part and no whole numbers.
     private static func reference(_ row: [UInt8]) -> Int { nulls(row) + 1 }
 
     static let ofValues = [

@@ -10,13 +10,13 @@ import TestSupport
 
 /// The model of the samples.
 enum ObjectSampleModel {
-    /// A model; the order of its entities says nothing about rows.
+    /// The model, with its entities in either order, which must not matter for rows.
     static func make(isReversed: Bool = false) throws -> ManagedObjectModel {
         let entities = [thing, work, song, owner, label, note]
         return try ManagedObjectModel(entities: isReversed ? entities.reversed() : entities)
     }
 
-    /// Every type, indexed where there is an order.
+    /// An entity with every attribute type, indexed if the type has an order.
     private static let thing = EntityDescription(
         "Thing",
         attributes: [
@@ -86,7 +86,7 @@ final class ObjectSampleRun {
     private var model: ManagedObjectModel
     private var store: BTreeStore
     private var toOnes: [ObjectID: [ObjectID?]] = [:]
-    /// Those of `toOnes`, in the order of their names and keys.
+    /// The keys of `toOnes`, in the order of their entity names and keys.
     private var ids: [ObjectID] = []
     private static let concrete = ["Thing", "Song", "Note", "Owner", "Label"]
 
@@ -104,7 +104,7 @@ final class ObjectSampleRun {
         store = try BTreeStore.open(database, path: "store", model: model)
     }
 
-    /// The files after `count` saves, and after a change of the order of entities in the midst of them.
+    /// The files after `count` saves, with a change of the order of entities halfway.
     static func files(seed: UInt64, saves count: Int, pageSize: Int = 4096, closes: Bool = true) throws -> ForgedStore {
         let run = try ObjectSampleRun(seed: seed, pageSize: pageSize)
         for step in 0..<count {
@@ -180,7 +180,7 @@ final class ObjectSampleRun {
         }
     }
 
-    /// Deletes rows that nothing else leads to.
+    /// Adds deletions of rows to which no other row refers.
     private func addDeletions(to request: inout SaveRequest, _ touched: Set<ObjectID>) throws {
         var named = Set(toOnes.values.flatMap { $0.compactMap(\.self) })
         named.formUnion(request.insertions.flatMap { $0.destinations.compactMap(\.self) })
@@ -244,7 +244,7 @@ final class ObjectSampleRun {
     private func text() -> String {
         let pieces = ["a", "B", "é", "e\u{301}", "\u{0}", "\u{0}\u{FF}", "日本", "😀", "A\u{30A}", "\u{1100}\u{1161}"]
         let short = (0..<random.next() % 5).map { _ in pick(pieces) }.joined()
-        // Some are cut in keys, and differ only behind the cut.
+        // Some texts are cut in keys and differ only after the cut.
         return pick(["", "", "", String(repeating: pick(["x", "é"]), count: pick([250, 509, 510, 511, 900]))]) + short
             + "t\(random.next() % 1000)"
     }

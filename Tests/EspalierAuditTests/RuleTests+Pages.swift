@@ -71,7 +71,7 @@ extension RuleTests {
         Case(26, "a cell that ends behind the content") { $0.set(UInt16(900), $0.wordLeaf, 50) },
         Case(27, "fragments that are none") { $0.set(UInt16(1), $0.wordLeaf, 32) },
         Case(28, "two slots with one cell") { store in
-            // Two cells of one length: sum and keys, which are in the slots, stay right.
+            // Choose two cells of one length: the sum of lengths and the keys, which are in the slots, stay right.
             let (leaf, count) = (store.numberLeaf, store.u16(store.numberLeaf, 28))
             for left in 0..<count {
                 for right in left + 1..<count {

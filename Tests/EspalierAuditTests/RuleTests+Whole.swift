@@ -11,7 +11,7 @@ extension RuleTests {
         Case(60, "segments of an impossible size", isOpen: true) { $0.setLog(UInt32(70_000), 56) },
         Case(60, "a reserved byte of the log's header", isOpen: true) { $0.setLog(UInt8(1), 100) },
         Case(61, "the header of a segment, and acknowledged commits behind it", isOpen: true) { store in
-            // The first segment that is needed.
+            // Damage the first segment that recovery needs.
             let place = store.frames(1).first.map { ($0 - 4096) / (64 << 10) } ?? 0
             store.files.log?[4096 + place * (64 << 10) + 20] ^= 1
         },
@@ -54,7 +54,7 @@ extension RuleTests {
                 store.files.kind($0) == 3 && store.u16($0, 40) == 0 && store.u16($0, 42) == 8 && !store.isFree($0)
             }
             guard let leaf = last else { return }
-            // A root has no fence: what is left to find is the flag.
+            // Remove the fences, as in a root, so that only the flag is wrong.
             store.files.set(UInt16(0), page: leaf, at: 42)
             store.files.set(UInt64(0), page: leaf, at: store.files.pageSize - 8)
             store.set(UInt8(1), leaf, 13)

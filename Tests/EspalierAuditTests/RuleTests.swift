@@ -1,7 +1,7 @@
-// Every numbered rule of the format document, broken by hand in a store that is whole: both checkers name that rule.
+// Every numbered rule of the format document, broken by hand in a whole store: both checkers name that rule.
 //
 // Promises
-//   1. There is a case for each rule that the engine knows, so that none is there in name only.
+//   1. Each rule that the engine knows has a case, so that none exists in name only.
 
 import EspalierEngine
 import TestSupport
@@ -14,9 +14,9 @@ import Testing
     struct Case: Sendable, CustomTestStringConvertible {
         let rule: Int
         let name: String
-        /// Whether the store is one with a log.
+        /// Whether the case needs the store with a log.
         var isOpen = false
-        /// Whether the engine's check alone can see it; page 0 is compared by the tool.
+        /// Whether the engine's own check finds it; the tool compares page 0 in addition.
         var isForEngine = true
         let breakIt: @Sendable (inout RuleStore) -> Void
 
@@ -66,11 +66,11 @@ import Testing
     static let cases = pageCases + superblockCases + treePageCases + otherPageCases + logCases + treeCases + wholeCases
 }
 
-/// A store with the places that the cases need.
+/// A store, and the places in it that the cases need.
 struct RuleStore {
     var files: ForgedStore
 
-    /// The first page in use that fits.
+    /// The first page in use that `fits`.
     private func page(_ what: String, _ fits: (Int) -> Bool) -> Int {
         let free = Set((1..<files.pageCount).filter(isFree))
         guard let page = (1..<files.pageCount).first(where: { !free.contains($0) && fits($0) }) else {
@@ -88,7 +88,7 @@ struct RuleStore {
             files.kind($0) == 2 && files.tree($0) == 3 && u16($0, 34) > 0 && u16($0, 28) > 3 && u16($0, 40) > 0
         }
     }
-    /// A leaf of the integer tree between others.
+    /// A leaf of the integer tree that has fences on both sides.
     var numberLeaf: Int {
         page("leaf of integers") { files.kind($0) == 3 && u16($0, 28) > 3 && u16($0, 40) == 8 && u16($0, 42) == 8 }
     }
@@ -103,7 +103,7 @@ struct RuleStore {
         }
         return page
     }
-    /// A leaf with a reference to overflow pages, and where in it the cell is.
+    /// A leaf with a reference to overflow pages, and the offset of its cell in the leaf.
     var reference: (page: Int, cell: Int) {
         for page in 3..<files.pageCount where files.kind(page) == 3 && !isFree(page) {
             let count = u16(page, 28)
@@ -114,7 +114,7 @@ struct RuleStore {
         }
         preconditionFailure("the sample has no reference")
     }
-    /// Where the record of the tree `numbers` lies in the catalog's page.
+    /// The offset of the record of the tree `numbers` in the catalog's page.
     var record: Int {
         let page = Array(files.store[2 * files.pageSize..<3 * files.pageSize])
         for index in 0..<page.u16(28) {
@@ -148,7 +148,7 @@ struct RuleStore {
         files.sealLog()
     }
 
-    /// The frames that count, of a kind.
+    /// The offsets of the frames of type `kind` from the checkpoint on.
     func frames(_ kind: UInt8) -> [Int] {
         let lsn = files.store.u64(files.newestSlotOffset + 8)
         return files.frameOffsets.filter { files.log?.u8($0) == kind && (files.log?.u64($0 + 16) ?? 0) >= lsn }

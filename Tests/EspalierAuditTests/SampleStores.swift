@@ -1,4 +1,4 @@
-// Stores for the audit: made by the engine on a simulated machine, so that they are the same on every machine.
+// Stores for the audit: the engine makes them on a simulated machine, so they are the same on every machine.
 
 import EspalierEngine
 import TestSupport
@@ -16,7 +16,7 @@ enum SampleStores {
         return options
     }
 
-    /// A store that `body` has worked on.
+    /// A store that `body` has filled.
     static func make(
         closes: Bool = true, options: DatabaseOptions = options,
         _ body: (Database) throws(StorageError) -> Void
@@ -30,7 +30,7 @@ enum SampleStores {
         return files
     }
 
-    /// Both kinds of keys, prefixes, values on several overflow pages, two levels, free pages; 30 pages.
+    /// A store of 30 pages: both kinds of keys, prefixes, values on several overflow pages, two levels, free pages.
     static func closed() throws -> ForgedStore { try madeClosed.get() }
 
     private static let madeClosed = Result {
@@ -40,7 +40,7 @@ enum SampleStores {
         }
     }
 
-    /// The same, half of it in the log, behind a checkpoint in the midst of a segment.
+    /// The same with half of it in the log, after a checkpoint within a segment.
     static func open() throws -> ForgedStore { try madeOpen.get() }
 
     private static let madeOpen = Result {
@@ -69,7 +69,7 @@ enum SampleStores {
         try write.commit()
     }
 
-    /// Removes a part, and drops a tree: leaves free pages behind.
+    /// Removes some entries and drops a tree, which leaves free pages.
     static func thin(_ database: Database) throws(StorageError) {
         var write = try database.beginWrite()
         let gone = try write.createTree(named: "gone", keys: UInt64.self)

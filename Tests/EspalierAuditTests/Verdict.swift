@@ -1,11 +1,11 @@
-// What the two checkers say of the same bytes, in the same words.
+// The verdicts of the two checkers on the same bytes, in the same form.
 
 import EspalierEngine
 import TestSupport
 
 @testable import EspalierAudit
 
-/// What one checker says.
+/// The verdict of one checker.
 enum Verdict: CustomStringConvertible {
     case ok
     /// These rules are broken.
@@ -26,7 +26,7 @@ enum Verdict: CustomStringConvertible {
     /// The rules that a page can break by itself, in sections 3 to 6 of the format document.
     private static let rulesOfOnePage = 1...53
 
-    /// The pages that are broken by themselves, as the audit sees it.
+    /// The pages that are broken by themselves according to the audit.
     private static func brokenPagesOfAudit(_ files: ForgedStore) -> Set<UInt32> {
         let findings = (try? StoreAudit.run(store: files.store, log: files.log))?.findings.list ?? []
         return Set(
@@ -38,7 +38,7 @@ enum Verdict: CustomStringConvertible {
             })
     }
 
-    /// The same, as the engine's own check sees it.
+    /// The pages that are broken by themselves according to the engine's own check.
     private static func brokenPagesOfEngine(_ files: ForgedStore) -> Set<UInt32> {
         let findings = (try? check(files).findings) ?? []
         return Set(
@@ -47,13 +47,13 @@ enum Verdict: CustomStringConvertible {
             })
     }
 
-    /// Whether both name one page that is broken by itself: of several rules that it breaks each names the first it
-    /// meets, and the format does not say which that is.
+    /// Whether both checkers name one page that is broken by itself; if it breaks several rules, each checker names the
+    /// first that it meets, and the format does not say which that is.
     static func blameOnePage(_ files: ForgedStore) -> Bool {
         !brokenPagesOfAudit(files).isDisjoint(with: brokenPagesOfEngine(files))
     }
 
-    /// The pages that the audit names; `nil` for the log.
+    /// The pages of the audit's findings; `nil` for a finding in the log.
     static func placesOfAudit(_ files: ForgedStore) -> [UInt32?] {
         let findings = (try? StoreAudit.run(store: files.store, log: files.log))?.findings.list ?? []
         return findings.map { finding in
@@ -62,7 +62,7 @@ enum Verdict: CustomStringConvertible {
         }
     }
 
-    /// The engine's own check.
+    /// The report of the engine's own check.
     private static func check(_ files: ForgedStore) throws(StorageError) -> CheckReport {
         let system = SimulatedFileSystem(seed: 1)
         system.replaceContents(of: "store", with: files.store)
@@ -84,7 +84,7 @@ enum Verdict: CustomStringConvertible {
         } catch {
             switch error {
             case .corruption(let corruption): return .damaged([Int(corruption.rule.rawValue)])
-            // Which frame rule is broken is not told.
+            // The error does not say which frame rule is broken.
             case .opening(.logCorrupt): return .damaged([60, 61, 62, 63, 64])
             case .opening(.logMissing): return .damaged([60])
             case .opening(.notAStore(.damagedSuperblock)): return .damaged([10])
@@ -93,7 +93,7 @@ enum Verdict: CustomStringConvertible {
         }
     }
 
-    /// Whether both say the same: the same outcome, and at least one rule in common.
+    /// Whether two verdicts have the same outcome and, if it is damage, at least one rule in common.
     func agrees(with other: Verdict) -> Bool {
         switch (self, other) {
         case (.ok, .ok), (.refused, .refused): true

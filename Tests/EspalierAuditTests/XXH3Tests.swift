@@ -1,11 +1,11 @@
-// The audit's own hash against the reference implementation's values.
+// The audit's own hash, compared with values of the reference implementation.
 
 import Testing
 
 @testable import EspalierAudit
 
 @Suite struct XXH3Tests {
-    /// Byte i is 7 i + 3; hashes with seed 0 and with seed 0x9E3779B185EBCA87, from the reference implementation.
+    /// The hashes of the reference implementation with seed 0 and with seed 0x9E3779B185EBCA87; byte i is 7 i + 3.
     private static let references: [(count: Int, plain: UInt64, seeded: UInt64)] = [
         (0, 0x2d06_8005_38d3_94c2, 0x07f7_0f81_9703_314d), (1, 0x13e6_08bc_156d_efed, 0x14db_1e52_520a_6753),
         (3, 0xa908_8dda_485b_481c, 0x9dd5_0398_68f3_6558), (4, 0x6d92_53b1_6c8b_1ed3, 0x8e87_6c1f_4b33_5e09),

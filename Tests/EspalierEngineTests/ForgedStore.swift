@@ -1,4 +1,4 @@
-// The file of a closed store, which a test changes as a forger would: every checksum is right again afterwards.
+// The file of a closed store that a test changes as a forger would: afterwards every checksum is right again.
 
 import EspalierEngine
 import TestSupport
@@ -9,7 +9,7 @@ struct ForgedStore {
     private static let pageSize = 4096
     var bytes: [UInt8]
 
-    /// A new store after `fill`.
+    /// A new store with the content that `fill` writes.
     init(_ fill: (Database) throws -> Void) throws {
         let system = SimulatedFileSystem(seed: 2)
         let database = try Database.open("store", in: system, options: DatabaseOptions())
@@ -29,7 +29,7 @@ struct ForgedStore {
         try Database.open("store", in: machine, options: options)
     }
 
-    /// What the catalog says about the tree called `name`.
+    /// The catalog's summary of the tree called `name`.
     func tree(_ name: String) throws -> TreeSummary {
         try #require(try open().beginRead().trees().first { $0.tree.name == name })
     }
@@ -61,7 +61,7 @@ struct ForgedStore {
         bytes.replaceSubrange(slot.byteOffset..<slot.byteOffset + CheckpointSlotLayout.byteCount, with: slot.encoded())
     }
 
-    /// Calls page `number` free, and lets all counts agree.
+    /// Marks page `number` as free and adapts all counts.
     mutating func callFree(_ number: PageNumber) throws {
         try change(page: FixedPlace.firstBitmap) { bitmap in
             bitmap.setBitmap(Int(number), isFree: true)
@@ -75,7 +75,7 @@ struct ForgedStore {
     }
 }
 
-/// The error that `body` ends with, `nil` if it does not.
+/// The error that `body` throws; `nil` if it throws none.
 func thrown(_ body: () throws(StorageError) -> Void) -> StorageError? {
     do throws(StorageError) {
         try body()

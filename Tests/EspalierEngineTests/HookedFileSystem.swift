@@ -1,4 +1,4 @@
-// Files, in memory if not said otherwise, a call of which a test can hold up, count or make fail.
+// Files, in memory by default, whose calls a test can delay, count or make fail.
 
 import EspalierEngine
 import Synchronization
@@ -15,10 +15,10 @@ final class HookedFileSystem: FileSystem {
 
     init(over files: any FileSystem = MemoryFileSystem()) { self.files = files }
 
-    /// Calls `hook` before each call from now on; an error it throws is the call's.
+    /// Calls `hook` before each later call, which fails with the error that `hook` throws.
     func arm(_ hook: Hook?) { self.hook.withLock { $0 = hook } }
 
-    /// Answers from now on whether another process holds the lock for writing.
+    /// Makes `isLocked` answer from now on whether another process holds the lock for writing.
     func answerLock(_ isLocked: @escaping @Sendable () -> Bool) { self.isLocked.withLock { $0 = isLocked } }
 
     var isLockedByWriter: Bool? { isLocked.withLock { $0 }?() }

@@ -1,4 +1,5 @@
-// The mutex of this module's files: the engine's own where the thread sanitizer must see it, else the library's.
+// The mutex of this module: the engine's own in builds with the thread sanitizer, which must see it, else the
+// standard library's.
 
 #if ESPALIER_THREAD_SANITIZER
     import EspalierEngine

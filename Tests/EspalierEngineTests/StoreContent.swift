@@ -1,4 +1,4 @@
-// All that a store says, for comparing it with what another one says.
+// The whole content of a store, for comparison with another store's.
 
 import EspalierEngine
 
@@ -6,7 +6,7 @@ import EspalierEngine
 typealias StoreContent = [String: [[UInt8]: [UInt8]]]
 
 extension Database {
-    /// What the newest commit holds.
+    /// The content of the newest commit.
     func content() throws(StorageError) -> StoreContent {
         let read = try beginRead()
         var content: StoreContent = [:]

@@ -1,9 +1,9 @@
-// What the tests with threads share: a store in which every commit can be told from half of one, threads whose errors
-// reach the test, and a file system that is slow to sync or looks like that of another process.
+// The shared parts of tests with threads: a store whose content shows whether it is of one whole commit, threads whose
+// errors reach the test, and a file system that syncs slowly or appears as another process's.
 //
 // Invariants
-//   1. After transaction t every stamp is t, repeated, and the sum of the accounts is what it was in the beginning:
-//      parts of two commits are seen to be that.
+//   1. After transaction t every stamp is t, repeated, and the sum of the accounts is unchanged, so `verify` detects a
+//      mixture of two commits.
 
 import EspalierEngine
 import Foundation
@@ -34,14 +34,14 @@ struct Ledger: Sendable {
         try write.commit()
     }
 
-    /// Another database's view of the store of `ledger`.
+    /// The store of `ledger` as another database shows it.
     init(_ ledger: Ledger, in database: Database) {
         self.database = database
         accounts = ledger.accounts
         stamps = ledger.stamps
     }
 
-    /// The store that a ledger filled before, as `database` shows it.
+    /// A store that another ledger has filled, as `database` shows it.
     init(opening database: Database) throws {
         self.database = database
         let read = try database.beginRead()
@@ -68,7 +68,7 @@ struct Ledger: Sendable {
         }
     }
 
-    /// Moves money between accounts, and stamps; now and then gives up a transaction before.
+    /// Moves money between accounts and stamps the transaction; sometimes rolls back another transaction first.
     @discardableResult
     func commit(
         _ chance: inout SeededGenerator, _ durability: Durability = .ordered
@@ -93,7 +93,7 @@ struct Ledger: Sendable {
         return try write.commit(durability)
     }
 
-    /// Reads all that `read` sees, expects that it is one whole commit, and returns a digest of it.
+    /// Reads the whole snapshot, expects that it is one whole commit, and returns a digest of it.
     func verify(_ read: borrowing ReadTransaction) throws -> UInt64 {
         var (sum, count, digest): (UInt64, UInt64, UInt64) = (0, 0, 0)
         var cursor = try read.cursor(over: accounts)
@@ -122,7 +122,7 @@ struct Ledger: Sendable {
     }
 }
 
-/// Runs `body` on `count` threads at the same time, with the thread's number, and throws the first error.
+/// Runs `body` on `count` threads at the same time, each with its number, and throws the first error.
 func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
     let failures = Mutex<[any Error]>([])
     let shared = Shared(failures)
@@ -140,14 +140,15 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) t
     if let first = shared.value.withLock({ $0.first }) { throw first }
 }
 
-/// Something that threads share and that cannot be copied into their closures.
+/// A noncopyable value that several threads share.
 final class Shared<Value: ~Copyable & Sendable>: Sendable {
     let value: Value
 
     init(_ value: consuming Value) { self.value = value }
 }
 
-/// The operating system's files, slow to sync, or with identities of their own: as another process sees them.
+/// The operating system's files with slow syncs, or with other identities, so that the engine treats them as files
+/// that another process has opened.
 final class DisguisedFileSystem: FileSystem {
     private let system = PosixFileSystem.shared
     private let device: UInt64

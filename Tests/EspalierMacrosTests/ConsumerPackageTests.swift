@@ -1,10 +1,10 @@
-// An application's package that depends on this one, by path and by version: it builds, runs and sees the macros.
+// An application's package that depends on this one, by path and by version: it builds, runs and can use the macros.
 
 import Foundation
 import TestSupport
 import Testing
 
-/// Both packages are built one after the other: each compiles the library anew and keeps all cores busy.
+/// The two tests are serialized: each compiles the library from the start and uses all cores.
 @Suite(.serialized) struct ConsumerPackageTests {
     @Test func `a package that depends on the checkout by path builds and runs`() throws {
         let root = Checkout.root
@@ -67,7 +67,7 @@ import Testing
 
     private static let expectedOutput = "Kind of Blue: [\"Blue in Green\", \"So What\"]\n"
 
-    /// Builds and runs a package with the program above; what it prints.
+    /// Builds and runs a package with the program above; returns the program's output.
     private func run(_ name: String, in folder: URL, dependency: String, identity: String) throws -> String {
         let package = folder.appending(path: name)
         try write(
@@ -94,7 +94,7 @@ import Testing
         return build.output
     }
 
-    /// Makes a repository of the files that this checkout has now, tagged with `version`.
+    /// Makes a repository with the current files of this checkout, tagged with `version`.
     private func publish(version: String, at origin: URL) throws {
         try FileManager.default.createDirectory(at: origin, withIntermediateDirectories: true)
         let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]

@@ -1,4 +1,4 @@
-// Classes that `@Entity` made, at run time: the model that comes of them, and their properties in a context.
+// Classes with `@Entity` at run time: the model that is made from them, and their properties in a context.
 
 import Espalier
 import Foundation

@@ -1,9 +1,9 @@
-// What the macros find wrong, and where: each error stands in the line whose comment names it.
+// The errors of the macros and their places: each error is reported on the line whose comment names it.
 
 import Testing
 
 @Suite struct EntityDiagnosticTests {
-    /// Checks that the compiler finds what the comments of the members say, and nothing else.
+    /// Checks that the compiler reports exactly the errors that the comments of the members name.
     private func expectFaults(
         inTrack members: String, and others: String = "", sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -100,7 +100,7 @@ import Testing
             """#)
 
         #expect(snippet.faults.count == 2, "\(snippet.log)")
-        // The first stands in the expansion, behind the class.
+        // The compiler reports the first error in the expansion, which has the place of the class's last line.
         for (name, line) in [("frends", 4), ("pets", 5)] {
             #expect(snippet.faults.contains { $0.line == line && $0.text.contains("'\(name)'") }, "\(snippet.log)")
         }

@@ -1,4 +1,4 @@
-// What `@Entity` writes: the text of its expansions, and that both ends of a relationship may be marked.
+// The text of the expansions of `@Entity`, and that both ends of a relationship may be marked.
 
 import Testing
 

@@ -1,4 +1,5 @@
-// Live objects stay where their context is: what crosses does not compile in Swift 6 mode, IDs and snapshots do.
+// Live objects stay in the isolation of their context: code that sends one elsewhere does not compile in Swift 6 mode,
+// and code that sends IDs and snapshots does.
 
 import Testing
 

@@ -1,4 +1,4 @@
-// The walk of the article on migration: an application's second version opens what its first one has saved.
+// The example of the article on migration: an application's second version opens a store that its first one has saved.
 
 import Espalier
 import Foundation
@@ -20,8 +20,8 @@ private enum First {
     }
 }
 
-/// The classes of the second version: `Track` is `Song`, its `name` is `title`, lengths are texts, every song has a
-/// rating, and albums have an index.
+/// The classes of the second version: `Track` is renamed to `Song` and its `name` to `title`, lengths are texts, every
+/// song has a rating, and albums have an index.
 private enum Second {
     @Entity final class Album: ManagedObject {
         @Attribute(.indexed) var title: String = ""
@@ -40,7 +40,7 @@ private enum Second {
     private static let first: [ManagedObject.Type] = [First.Album.self, First.Track.self]
     private static let second: [ManagedObject.Type] = [Second.Album.self, Second.Song.self]
 
-    /// A file of the first version: an album with three tracks in order.
+    /// Makes a store of the first version: an album with three tracks in order.
     private func makeStore(at path: String) throws {
         let container = try PersistentContainer(for: Self.first, at: path)
         let context = ManagedObjectContext(container.persistentStoreCoordinator)
@@ -60,7 +60,7 @@ private enum Second {
             let path = folder.appending(path: "music.espalier").path
             try makeStore(at: path)
 
-            // 1. What would happen: every step with its rows, and what would be lost.
+            // 1. The plan: every step with the number of its rows, and every loss.
             let coordinator = PersistentStoreCoordinator(
                 managedObjectModel: try ManagedObjectModel(for: Self.second))
             let plan = try coordinator.migrationPlan(for: PersistentStoreDescription(path: path), checkingRows: true)
@@ -69,11 +69,11 @@ private enum Second {
             #expect(plan.steps.first { $0.change.subject == "Song" }?.change.kind == .entityRenamed(from: "Track"))
             #expect(plan.steps.first { $0.change.subject == "Song.rating" }?.rowCount == 3)
 
-            // 2. Nothing is lost unless it is allowed by its name.
+            // 2. No value is lost unless the options allow the loss by its name.
             #expect(throws: ContextError.self) { try PersistentContainer(for: Self.second, at: path) }
             try PersistentContainer(for: Self.first, at: path).close()
 
-            // 3. One transaction, with a backup of the file as it was.
+            // 3. One transaction migrates the store, after a backup of the old file.
             let migration = MigrationOptions(
                 allowing: [.removal(of: "Track.mood")], backupPath: path + ".backup")
             let container = try PersistentContainer(for: Self.second, at: path, migration: migration)

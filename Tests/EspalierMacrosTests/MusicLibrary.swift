@@ -1,4 +1,4 @@
-// Entity classes as an application writes them: every kind of property that `@Entity` knows.
+// Entity classes as an application writes them: every kind of property that `@Entity` supports.
 
 import Espalier
 import Foundation

@@ -1,12 +1,12 @@
-// A piece of Swift compiled against the modules of this very build: what the compiler says to it, and what macros make
-// of it.
+// A piece of Swift compiled against the modules of this build: the messages of the compiler, and the expansions of
+// macros.
 
 import Foundation
 import TestSupport
 
-/// A source text and what the compiler said to it.
+/// A source text and the messages of the compiler about it.
 struct Snippet {
-    /// One error, and the line of the source that it is about.
+    /// One error, and the line of the source that it is about; 0 if that is unknown.
     struct Fault: Hashable, CustomStringConvertible {
         let line: Int
         let text: String
@@ -16,14 +16,14 @@ struct Snippet {
 
     /// The lines of the source.
     let lines: [Substring]
-    /// What the compiler printed.
+    /// The output of the compiler.
     let log: String
-    /// Whether it was content.
+    /// Whether the source compiled without error.
     let isValid: Bool
 
-    /// Checks `source` as an application's file would be: Swift 6 mode, nothing imported but what it imports.
+    /// Compiles `source` as an application's file: in Swift 6 mode, with no import but its own.
     ///
-    /// The compiler goes on to its intermediate language: who may cross which isolation region is checked only there.
+    /// The compiler emits its intermediate language, because only that stage checks what crosses isolation regions.
     /// - Parameter options: More options of the compiler.
     init(_ source: String, options: [String] = []) throws {
         let products = Checkout.products
@@ -44,9 +44,9 @@ struct Snippet {
         (log, isValid) = (run.errors, run.code == 0)
     }
 
-    /// The errors, in the order of their lines.
+    /// The errors in the order of their lines.
     ///
-    /// One inside of an expansion counts where the macro stands.
+    /// An error inside an expansion has the line of the macro.
     var faults: [Fault] {
         var faults: [Fault] = []
         var pending: [String] = []
@@ -68,20 +68,20 @@ struct Snippet {
         return Set(faults + pending.map { Fault(line: 0, text: $0) }).sorted { ($0.line, $0.text) < ($1.line, $1.text) }
     }
 
-    /// What the source itself says that the compiler must say: `// error: part of the text` at the end of a line.
+    /// The errors that the source itself expects, by `// error: part of the text` at the end of a line.
     var expectedFaults: [Fault] {
         lines.enumerated().compactMap { index, line in
             line.firstRange(of: "// error: ").map { Fault(line: index + 1, text: String(line[$0.upperBound...])) }
         }
     }
 
-    /// Whether the compiler said what the source says that it must, and nothing else.
+    /// Whether the compiler reported exactly the errors that the source expects.
     var isAsExpected: Bool {
         faults.count == expectedFaults.count
             && zip(faults, expectedFaults).allSatisfy { $0.line == $1.line && $0.text.contains($1.text) }
     }
 
-    /// The line that a message of the compiler is about, if it is of the source itself.
+    /// The line of the source that a message is about; `nil` if the message is about another file.
     private static func lineNumber(_ message: Substring) -> Int? {
         message.firstRange(of: "Snippet.swift:").flatMap { Int(message[$0.upperBound...].prefix { $0.isNumber }) }
     }

@@ -1,10 +1,10 @@
-// Keyed archives and binary property lists made by hand, for models that no real archive here has.
+// Keyed archives and binary property lists made by hand, for models with features that no real archive here has.
 
 import Foundation
 
 /// Builds a binary property list of an archive, object by object.
 struct ArchiveBuilder {
-    /// A thing in the list.
+    /// A value in the list.
     indirect enum Item {
         case null
         case boolean(Bool)
@@ -17,17 +17,17 @@ struct ArchiveBuilder {
         case dictionary([(String, Item)])
     }
 
-    /// The archive's objects; the first one stands for nothing.
+    /// The archive's objects; the first one is the null object.
     private var objects: [Item] = [.text("$null")]
     private var classes: [String: Int] = [:]
 
-    /// Adds an object; a field that refers to it.
+    /// Adds an object; returns a reference to it.
     mutating func add(_ item: Item) -> Item {
         objects.append(item)
         return .reference(objects.count - 1)
     }
 
-    /// Adds an object of a class; a field that refers to it.
+    /// Adds an object of a class; returns a reference to it.
     mutating func add(_ className: String, _ fields: [(String, Item)]) -> Item {
         if classes[className] == nil {
             guard case .reference(let number) = add(.dictionary([("$classname", .text(className))])) else {
@@ -38,10 +38,10 @@ struct ArchiveBuilder {
         return add(.dictionary(fields + [("$class", .reference(classes[className] ?? 0))]))
     }
 
-    /// Adds an array; a field that refers to it.
+    /// Adds an array; returns a reference to it.
     mutating func list(_ items: [Item]) -> Item { add("NSArray", [("NS.objects", .array(items))]) }
 
-    /// Adds a dictionary with texts as keys; a field that refers to it.
+    /// Adds a dictionary with texts as keys; returns a reference to it.
     mutating func map(_ entries: [(String, Item)]) -> Item {
         let keys = entries.map { add(.text($0.0)) }
         return add("NSDictionary", [("NS.keys", .array(keys)), ("NS.objects", .array(entries.map(\.1)))])

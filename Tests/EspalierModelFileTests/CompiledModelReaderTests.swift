@@ -1,4 +1,5 @@
-// Compiled models: those that Core Data itself kept in stores, beside the files they were compiled of; and others.
+// Compiled models: those that Core Data itself kept in stores, compared with the files they were compiled from; and
+// others.
 
 import EspalierModel
 import EspalierModelFile
@@ -33,7 +34,8 @@ import Testing
         #expect(try ModelDocument(xml: document.xml()) == document)
     }
 
-    /// Descriptions in the order of names, without single indexes, which the compiler adds for its own purposes.
+    /// Descriptions in the order of names, without indexes on one property, which the compiler adds for its own
+    /// purposes.
     private static func plain(_ model: ManagedObjectModel) -> [EntityDescription] {
         model.descriptions.map(plain).sorted { $0.name < $1.name }
     }
@@ -47,7 +49,7 @@ import Testing
         return entity
     }
 
-    /// An archive of two entities with all that no real archive here has.
+    /// An archive of two entities with every feature that no real archive here has.
     private static func archive() -> Data {
         var builder = ArchiveBuilder()
         func attribute(
@@ -68,7 +70,7 @@ import Testing
                 ("NSProperties", builder.map([("born", attribute(900, [("NSDefaultValue", date)]))])),
             ])
         let properties = builder.map([
-            // A compiler may repeat what is inherited.
+            // A compiler may repeat inherited properties.
             ("born", attribute(900, [("NSDefaultValue", date)])),
             ("id", attribute(1100, [("NSDefaultValue", uuid), ("NSUserInfo", own)])),
             ("home", attribute(1200, [("NSDefaultValue", link), ("NSIsOptional", .boolean(true))])),
@@ -220,7 +222,7 @@ import Testing
     }
 
     @Test func `a property list whose objects share bytes is refused`() throws {
-        // Each of 1,000 objects is the same text of 400 bytes.
+        // The 1,000 objects all share one text of 400 bytes.
         let text = [0x5F, 0x11, 0x01, 0x90] + [UInt8](repeating: 0x61, count: 400)
         var bytes = Array("bplist00".utf8) + text
         let table = bytes.count
@@ -257,7 +259,7 @@ import Testing
             var random = SeededGenerator(seed: seed &+ number)
             var bytes = files.randomElement(using: &random) ?? []
             for _ in 0..<Int.random(in: 1...4, using: &random) {
-                // The end of the file says where everything lies.
+                // A quarter of the changes are in the last 200 bytes, which hold the offsets of the objects.
                 let first = Int.random(in: 0..<4, using: &random) == 0 ? bytes.count - 200 : 0
                 bytes[Int.random(in: first..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
             }

@@ -1,4 +1,4 @@
-// Classes of models as Swift source; that they compile is shown where whole programs are compiled (SchemaSwiftTests).
+// Classes of models as Swift source; SchemaSwiftTests compile whole programs with them.
 
 import EspalierModel
 import EspalierModelFile

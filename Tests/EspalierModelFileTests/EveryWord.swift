@@ -1,7 +1,7 @@
-// A model file with every element and every attribute that files were found to have, made up for these tests.
+// A model file, made for these tests, with every element and every attribute that has been found in files.
 
 enum EveryWord {
-    /// The file as the editor would have written it.
+    /// The file as the editor would write it.
     static let xml = """
         <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
         <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" lastSavedToolsVersion="22522" \

@@ -1,4 +1,5 @@
-// References to models by file, by name and at hand: the model that is meant, or an error that names the one there is.
+// References to models by file, by name and as values: the model that is found, or an error that names the version
+// found.
 
 import EspalierModel
 import EspalierModelFile

@@ -1,4 +1,4 @@
-// What documents mean to Espalier, in both directions, and what of it Espalier does not do.
+// The conversion of documents to models and back, and the features of documents that Espalier does not support.
 
 import EspalierModel
 import EspalierModelFile
@@ -44,7 +44,7 @@ import Testing
         uniquenessConstraints: [["memo", "runs"], ["tag"]],
         indexes: [
             .init("compoundIndex1", on: [.init("days"), .init("rows")]),
-            // Its superentity has one of the same name, and a model has each name once in a hierarchy.
+            // The superentity has an index of the same name, and a model has each name once in a hierarchy.
             .init("byKeyOfThing", on: [.init("cost"), .init("owner", isAscending: false)]),
         ], managedObjectClassName: "Thing")
 

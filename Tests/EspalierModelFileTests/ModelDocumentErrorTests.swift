@@ -1,4 +1,4 @@
-// What is wrong with a model file is said with line, element and what would be right; and nothing hangs or traps.
+// Errors of model files name the line, the element and the correction; no file makes the reader hang or trap.
 
 import EspalierModel
 import EspalierModelFile
@@ -239,7 +239,7 @@ import Testing
         let round = try error("<model><entity name='E'>\(part)</entity><composite name='C'>\(part)</composite></model>")
         #expect(round.description.contains("composites lie in each other more than 8 deep; does one contain itself?"))
 
-        // Each level has 30 times the parts of the one before.
+        // Each level has 30 times as many parts as the one before.
         let levels = (0..<4).map { level in
             let parts = (0..<30).map {
                 "<attribute name='a\($0)' attributeType='Composite' composite='C\(level + 1)'/>"

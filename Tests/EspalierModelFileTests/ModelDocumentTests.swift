@@ -1,4 +1,4 @@
-// Documents of model files: nothing that a file says is lost, and what was made in code is written as a file.
+// Documents of model files: reading loses nothing of a file, and a model made in code can be written as a file.
 
 import EspalierModel
 import EspalierModelFile
@@ -27,7 +27,7 @@ import Testing
         }
         visit(try document(EveryWord.xml).root)
 
-        // A fetched property has its own test: no model can be made of it.
+        // A fetched property has its own test, since no model can be made from it.
         #expect(kinds.union([.fetchedProperty]) == Set(ModelElement.Kind.allCases))
     }
 

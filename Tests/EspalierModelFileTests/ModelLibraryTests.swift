@@ -1,4 +1,4 @@
-// Models are found by name in folders, and merged.
+// Finding models by name in folders, and merging them.
 
 import EspalierModel
 import EspalierModelFile

@@ -1,4 +1,4 @@
-// Real model files, changed at random: each becomes a model or a typed error, and what is read can be written.
+// Real model files, changed at random: each becomes a model or a typed error, and a file that is read can be written.
 
 import EspalierModel
 import EspalierModelFile
@@ -22,7 +22,8 @@ import Testing
                 let again = try ModelDocument(xml: try document.xml())
                 #expect(again == document, "seed \(seed &+ number)")
                 let model = try ManagedObjectModel(document, ignoring: Set(ModelFeature.allCases))
-                // A name of a version may be empty, and no default is lost: what files said they can say again.
+                // A version may have an empty name, and no default is lost: a document can express every model that a
+                // file contained.
                 let made = try ManagedObjectModel(try ModelDocument(model))
                 #expect(made.descriptions == model.descriptions, "seed \(seed &+ number)")
                 models += 1
@@ -35,7 +36,7 @@ import Testing
             }
         }
 
-        // The mutations reach far: some files stay models, and others break in every way that the file itself can.
+        // The mutations have a wide effect: some files stay models, and others break in every way that one file can.
         #expect(models > count / 20)
         if count >= 3_000 {
             for kind in ["malformedXML", "unknownElement", "missingAttribute", "invalidValue", "invalidModel"] {
@@ -78,7 +79,7 @@ import Testing
             bytes.insert(
                 contentsOf: bytes[range(in: bytes, &random)], at: Int.random(in: bytes.indices, using: &random))
         case 4, 5:
-            // A line is an element, or an end of one.
+            // A line is an element or the end of one.
             var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             let (first, second) = (
                 Int.random(in: lines.indices, using: &random), Int.random(in: lines.indices, using: &random)
@@ -86,7 +87,7 @@ import Testing
             if Bool.random(using: &random) { lines.swapAt(first, second) } else { lines.remove(at: first) }
             bytes = Array(lines.joined(separator: [UInt8(ascii: "\n")]))
         default:
-            // Between quotes lie the values.
+            // The values are between quotes.
             var parts = bytes.split(separator: UInt8(ascii: "\""), omittingEmptySubsequences: false)
             let (first, second) = (
                 Int.random(in: parts.indices, using: &random), Int.random(in: parts.indices, using: &random)

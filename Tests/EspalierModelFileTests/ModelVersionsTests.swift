@@ -1,4 +1,4 @@
-// Folders of versions: which version is the current one, what is wrong with a folder, and folders that are written.
+// Folders of versions: the current version, the errors of a folder, and folders that are written.
 
 import EspalierModel
 import EspalierModelFile
@@ -12,7 +12,7 @@ import Testing
         try Data(text.utf8).write(to: url)
     }
 
-    /// The kind and the message of the error, with the folder left out.
+    /// The kind and the message of the error, without the path of the folder.
     private func failure(_ url: URL, in folder: URL) throws -> (ModelFileError.Kind?, String) {
         let error = try #require(throws: ModelFileError.self) { try ManagedObjectModel(contentsOf: url) }
         return (error.problems.first?.kind, error.description.replacing(folder.path + "/", with: ""))

@@ -1,4 +1,4 @@
-// Models at random that are valid and that files can say: what comes back from a file is compared with them.
+// Random models that are valid and that files can express; tests compare them with the models read from those files.
 
 import EspalierModel
 import Foundation
@@ -32,7 +32,7 @@ struct RandomModels {
 
     private mutating func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
 
-    /// Characters that XML writes in other ways among them.
+    /// A random text, whose characters may be some that XML escapes.
     private mutating func text() -> String {
         let parts = [
             "a", "<", ">", "&", "\"", "'", "\n", "\t", "\r", " ", "é", "日本", "👩‍👩‍👧", "]]>", "&amp;", "%", "\u{7F}",
@@ -48,7 +48,7 @@ struct RandomModels {
     }
 
     private mutating func entity(number: Int) -> EntityDescription {
-        // A superentity has a smaller number, so that nothing inherits from itself.
+        // A superentity has a smaller number, so no entity inherits from itself.
         let above = number > 0 && chance(2) ? "E\(Int.random(in: 0..<number, using: &random))" : nil
         var entity = EntityDescription(
             "E\(number)", superentity: above, isAbstract: chance(4),
@@ -131,7 +131,7 @@ struct RandomModels {
             versionHashModifier: chance(8) ? "m\(name)" : nil, userInfo: texts())
     }
 
-    /// Adds constraints and an index over what the entity itself stores.
+    /// Adds constraints and an index over the properties that the entity itself stores.
     private mutating func addRules(to entity: inout EntityDescription) {
         let keys =
             entity.attributes.filter { !$0.isTransient && ![.transformable, .composite].contains($0.type) }.map(\.name)

@@ -1,4 +1,4 @@
-// Model files of others, as they are: each is read, checked, written and read again, and nothing of it is lost.
+// Unchanged model files of other projects: each is read, checked, written and read again, without any loss.
 
 import EspalierModel
 import EspalierModelFile
@@ -9,7 +9,7 @@ import Testing
 @Suite struct RealModelTests {
     @Test func `there are 36 versions of 19 models`() {
         #expect(RealModels.paths.count == 36)
-        // One more lies in no folder of versions.
+        // One more model is in no folder of versions.
         #expect(RealModels.versionPaths.count == 18)
     }
 
@@ -20,7 +20,7 @@ import Testing
         let written = String(decoding: try document.xml(), as: UTF8.self)
         let read = String(decoding: try RealModels.bytes(path), as: UTF8.self)
 
-        // Some were saved with a line end behind the last element, which is no part of the document.
+        // Some files end with a line break after the last element, which is no part of the document.
         #expect(written == read.trimmingCharacters(in: .newlines))
         #expect(try ModelDocument(xml: Data(written.utf8)) == document)
     }
@@ -76,7 +76,7 @@ import Testing
                 "Moody.xcdatamodeld": "Moody 6", "SyncMetadata.xcdatamodeld": "SyncMetadata 4",
                 "BookmarksModel.xcdatamodeld": "BookmarksModel 6", "ExampleModel.xcdatamodeld": "Version 3",
                 "Advanced.EvolutionDemo.V1.xcdatamodeld": "Advanced.EvolutionDemo.V1",
-                // Its list names none: the version with the name of the folder is the current one.
+                // The folder's list names no version, so the current one is the version with the folder's name.
                 "Advanced.EvolutionDemo.xcdatamodeld": "Advanced.EvolutionDemo",
             ])
     }
@@ -88,7 +88,7 @@ import Testing
                 try ManagedObjectModel(try versions.document(named: $0)).versionChecksum
             }
 
-            // The second version differs from the first in a renamed attribute, each later one in more.
+            // The second version differs from the first in a renamed attribute, and each later one in more.
             #expect(Set(checksums).count == versions.names.count)
         }
     }

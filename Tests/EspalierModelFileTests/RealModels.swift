@@ -1,10 +1,10 @@
-// The model files of applications and libraries that lie beside these tests, each folder with its source and licence.
+// The model files of applications and libraries beside these tests, each folder with its source and license.
 
 import EspalierModelFile
 import Foundation
 
 enum RealModels {
-    /// The folder with all of them.
+    /// The folder with all of the files.
     static var folder: URL { URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Models") }
 
     /// Every version of every model, by its path within the folder.

@@ -1,4 +1,4 @@
-// Versions of models have equal hashes here exactly where Core Data gave them equal ones.
+// Two versions of an entity have equal hashes here exactly where Core Data gave them equal ones.
 
 import EspalierModel
 import EspalierModelFile
@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 @Suite struct RealVersionHashTests {
-    /// What the metadata of stores record, which Core Data wrote with these models: the first bytes of each hash.
+    /// The first bytes of each hash in the metadata of stores that Core Data wrote with these models.
     private static let recorded: [(file: String, version: String, entity: String, hash: UInt64)] = [
         ("Bookmarks_V1", "BookmarksModel/BookmarksModel", "BookmarkEntity", 0xC37A_D9B3_1A1C_E3FA),
         ("Bookmarks_V2", "BookmarksModel/BookmarksModel 2", "BookmarkEntity", 0x99D6_5093_0F7E_4844),

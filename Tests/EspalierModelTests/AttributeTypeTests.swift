@@ -1,4 +1,4 @@
-// Which values an attribute takes, and what becomes of others (Behaviour MD-18 to MD-26).
+// The values that an attribute accepts, and the conversion or refusal of others (Behaviour MD-18 to MD-26).
 
 import EspalierModel
 import Foundation

@@ -21,7 +21,8 @@ import Testing
             for (right, greater) in ascending.enumerated() {
                 let expected: ComparisonResult =
                     left < right ? .orderedAscending : left == right ? .orderedSame : .orderedDescending
-                // -0.1 as a double lies just below the decimal with 34 of its digits, and both below -0.1.
+                // The double -0.1 is just less than the decimal with 34 of its digits, and both are less than the
+                // decimal -0.1.
                 if [3, 4].contains(left), [3, 4].contains(right), left != right { continue }
                 #expect(smaller.compare(greater) == expected, "\(smaller) to \(greater)")
             }

@@ -1,4 +1,4 @@
-// Folding beside its definition: scalar by scalar over the whole text, as it was done before anything was looked up.
+// Folding against its definition: scalar by scalar over the whole text, without a table.
 
 import EspalierModel
 import Foundation
@@ -10,7 +10,7 @@ import Testing
 @Suite struct FoldingOracleTests {
     private typealias Options = FetchPredicate.Comparison.Options
 
-    /// The definition: no cutting, no table.
+    /// The definition: it neither cuts the text nor uses a table.
     private func slowlyFolded(_ text: String, _ options: Options) -> String {
         let (ignoresCase, ignoresMarks) = (options.contains(.caseInsensitive), options.contains(.diacriticInsensitive))
         var folded = String.UnicodeScalarView()
@@ -45,7 +45,7 @@ import Testing
     @Test func `every scalar folds as it is defined, alone and between letters and marks`() {
         for value in UInt32(0)...0x1_FFFF {
             guard let scalar = Unicode.Scalar(value), !scalar.isASCII else { continue }
-            // Blocks without letters take long and say nothing.
+            // Blocks without letters take long and test nothing.
             if (0x3500..<0x4D00).contains(value) || (0x4F00..<0x9F00).contains(value) { continue }
             if (0xAD00..<0xD700).contains(value) || (0xE100..<0xF800).contains(value) { continue }
             expectSame(String(scalar), "alone")
@@ -59,7 +59,7 @@ import Testing
     @Test func `random text folds as it is defined`() {
         let seed = testSeed(default: 70)
         var random = SeededGenerator(seed: seed)
-        // Letters of many scripts, marks of several classes, also in the wrong order, jamo, syllables, emoji.
+        // Letters of many scripts, marks of several classes, out of order as well, jamo, syllables, emoji.
         let ranges: [ClosedRange<UInt32>] = [
             0x20...0x7E, 0xA0...0x24F, 0x300...0x36F, 0x370...0x52F, 0x531...0x5F4, 0x600...0x6FF, 0x900...0x9FF,
             0xB00...0xBFF, 0xE01...0xE3A, 0xF40...0xFBC, 0x1025...0x1039, 0x10A0...0x10FF, 0x1100...0x11FF,
@@ -89,12 +89,12 @@ import Testing
         for value in UInt32(0x80)...0x2_FFFF {
             guard let scalar = Unicode.Scalar(value) else { continue }
             let parts = Array(String(scalar)._nfd)
-            // Each twentieth syllable: there are 11,172 of one kind.
+            // Only every twentieth syllable, since there are 11,172 of the same form.
             guard parts.count > 1, !(0xAC00...0xD7A3).contains(value) || value % 20 == 0 else { continue }
             var view = String.UnicodeScalarView()
             for part in parts { view.append(part) }
             expectSame(String(view), "decomposed")
-            // Between others, and with the last part twice: only the first one composes.
+            // Between other letters, and with the last part twice: only the first of the two composes.
             view.append(parts[parts.count - 1])
             expectSame("k\(String(view))ö", "decomposed, between")
             count += 1
@@ -139,7 +139,7 @@ import Testing
         let seed = testSeed(default: 71)
         var random = SeededGenerator(seed: seed)
         let library = try MusicLibrary()
-        // Few letters that share bytes, so that parts are found, nearly found, and found again within themselves.
+        // Few letters that share bytes, so that parts occur, nearly occur, and overlap with themselves.
         let letters: [Character] = ["a", "A", "α", "Α", "β", "ά", "ӱ", "日", "旦", "e", "é", "ß"]
         func text(_ lengths: ClosedRange<Int>) -> String {
             let length = Int.random(in: lengths, using: &random)
@@ -171,9 +171,9 @@ import Testing
     @Test(arguments: ["Straße ", "Привет ", "日本語 ", "e\u{301}a\u{323}", "नमस्ते ", "Tiếng Việt "])
     func `folding text of any script takes time in proportion to its length`(_ word: String) {
         func now() -> UInt64 {
-            // This thread's time on a processor: others use the machine too.
+            // The processor time of this thread, since other processes use the machine too.
             var time = timespec()
-            // SAFETY: the place lives as long as the call.
+            // SAFETY: `time` lives as long as the call.
             unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
             return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
         }
@@ -190,7 +190,7 @@ import Testing
 
         let (short, long) = (time(1_000), time(16_000))
 
-        // Sixteen times the text: quadratic would be 256 times.
+        // The text is sixteen times as long; quadratic time would be 256 times as much.
         #expect(long < short * 80, "\(short) ns and \(long) ns")
     }
 
@@ -206,7 +206,7 @@ import Testing
         }
 
         #expect(!isFound)
-        // Trying every place would take 7,500,000,000 comparisons.
+        // A comparison at every place would need 7,500,000,000 steps.
         #expect(elapsed < .seconds(10))
     }
 }

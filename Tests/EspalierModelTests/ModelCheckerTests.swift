@@ -1,4 +1,4 @@
-// Everything that can be wrong with a model, found together (Behaviour MD-01 to MD-33).
+// All faults that a model can have, each of them reported together with the others (Behaviour MD-01 to MD-33).
 
 import EspalierModel
 import Foundation

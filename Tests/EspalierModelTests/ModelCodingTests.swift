@@ -93,7 +93,7 @@ import Testing
             }
             do {
                 let decoded = try EncodedModel(bytes: bytes)
-                // What can be read can be written, and checking it is safe whatever it says.
+                // A model that can be read can be written, and checking it must not trap, whatever it contains.
                 #expect(try EncodedModel(bytes: decoded.bytes).bytes == decoded.bytes)
                 _ = try? ManagedObjectModel(entities: decoded.entities)
             } catch { refused += 1 }
@@ -109,7 +109,7 @@ import Testing
         return try ManagedObjectModel(entities: descriptions).entityVersionHashesByName
     }
 
-    /// The entities whose hash is another one after a change.
+    /// The names of the entities whose hash the change alters.
     private func changed(_ change: (inout [EntityDescription]) -> Void) throws -> Set<String> {
         let (before, after) = (try hashes(), try hashes(change))
         return Set(after.keys.filter { before[$0] != after[$0] })
@@ -148,7 +148,7 @@ import Testing
             try changed {
                 $0[4].relationships[1].inverse = nil; $0[5].relationships[0].inverse = nil
             } == ["Track", "Playlist"])
-        // Inherited properties count.
+        // A change of an inherited property changes the hashes of all heirs.
         #expect(try changed { $0[0].attributes[0].isOptional = true } == ["Named", "Artist", "Band"])
     }
 

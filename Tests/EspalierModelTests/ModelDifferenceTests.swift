@@ -1,4 +1,4 @@
-// What is said about the difference of two models: each change by name, its cost, its loss; and values of other types.
+// The report on the difference of two models: the name, cost and loss of each change; and values under other types.
 
 import EspalierModel
 import Foundation
@@ -121,7 +121,7 @@ import Testing
             $0[1].attributes.append(AttributeDescription("room", .integer16))
         }
         #expect(later.changes.map(\.kind) == [.attributeAdded(.integer16)] && later.losses.isEmpty)
-        // Going back to the old name loses nothing.
+        // A return to the old name loses nothing.
         let back = try difference(from: renamed) { $0[1].attributes = Self.base[1].attributes }
         #expect(back.changes.map(\.kind) == [.propertyRenamed(from: "desk")])
     }

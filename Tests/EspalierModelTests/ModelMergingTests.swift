@@ -1,4 +1,4 @@
-// One model of several (MD-02); configurations, requests, texts and modifiers of the hash that a model has.
+// One model merged from several (MD-02); the configurations, requests, texts and hash modifiers of a model.
 
 import EspalierModel
 import Testing

@@ -1,4 +1,4 @@
-// The model and the objects that the predicate tests ask about: a small music library in memory.
+// The model and the objects that the predicate tests use: a small music library in memory.
 
 import EspalierModel
 import Foundation
@@ -51,7 +51,7 @@ struct MusicLibrary {
 
     init() throws { model = try ManagedObjectModel(entities: MusicLibrary.descriptions) }
 
-    /// An object of `entity` with these values; unnamed attributes are null.
+    /// An object of `entity` with these values; attributes that are not named are null.
     func object(_ entity: String, _ values: [String: AttributeValue] = [:], key: UInt64 = 1) throws -> TableObject {
         let entity = try #require(model.entity(named: entity))
         return TableObject(
@@ -59,7 +59,7 @@ struct MusicLibrary {
             values: values)
     }
 
-    /// Whether `format` holds for `object`, asked of the entity called `entity` or else the object's own.
+    /// Whether `format` holds for `object`, resolved for `entity` or else for the object's own entity.
     func holds(
         _ format: String, _ arguments: (any PredicateArgument)?..., on object: TableObject, entity: String? = nil
     ) throws -> Bool {
@@ -68,7 +68,7 @@ struct MusicLibrary {
         return try ResolvedPredicate(predicate, for: entity, in: model).evaluate(on: object)
     }
 
-    /// Why `format` does not fit `entity`; `nil` if it does.
+    /// The error of resolving `format` for `entity`; `nil` if it fits.
     func problem(_ format: String, _ arguments: (any PredicateArgument)?..., for entity: String) throws
         -> FetchPredicateError?
     {
@@ -83,7 +83,7 @@ struct MusicLibrary {
     }
 }
 
-/// An object whose properties stand in dictionaries.
+/// An object whose properties are in dictionaries.
 final class TableObject: PredicateSubject {
     let entity: Entity
     let objectID: ObjectID

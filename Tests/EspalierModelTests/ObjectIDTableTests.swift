@@ -10,7 +10,8 @@ import Testing
         var random = SeededGenerator(seed: seed)
         var table = ObjectIDTable<Int>()
         var expected: [ObjectID: Int] = [:]
-        // Few IDs, and neighbours in three tables of two stores: they meet, and removals leave holes within runs.
+        // Few IDs, with neighbors in three tables of two stores: keys occur again, and removals leave holes within
+        // runs.
         func anyID() -> ObjectID {
             ObjectID(
                 storeTag: .random(in: 0...1, using: &random), entityTag: .random(in: 1...3, using: &random),
@@ -37,7 +38,7 @@ import Testing
         var random = SeededGenerator(seed: seed)
         var table = ObjectIDTable<UInt64>()
         var expected: [ObjectID: UInt64] = [:]
-        // Drawn from an array: the order of a dictionary's keys is no seed's.
+        // An array, because the order of a dictionary's keys does not depend on the seed.
         var ids: [ObjectID] = []
         for number in 1...20_000 as ClosedRange<UInt64> {
             let id = ObjectID(storeTag: 0, entityTag: 1, key: number)

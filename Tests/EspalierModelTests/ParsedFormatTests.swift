@@ -1,4 +1,4 @@
-// Texts of predicates are kept, and mean what they meant to the parser, whatever arguments come later.
+// The cache of parsed formats: a cached text keeps its meaning, whatever arguments a later call has.
 
 import EspalierModel
 import Foundation
@@ -29,7 +29,7 @@ import Testing
         ]
         for text in texts {
             for (position, argument) in arguments.enumerated() {
-                // A text with other spaces is read by the parser.
+                // A text with other spaces is not in the cache, so the parser reads it.
                 let fresh = text + String(repeating: " ", count: position + 1)
                 let kept = Result { try FetchPredicate(format: text, argumentArray: [argument]) }
                 let again = Result { try FetchPredicate(format: text, argumentArray: [argument]) }

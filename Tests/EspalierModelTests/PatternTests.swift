@@ -1,4 +1,4 @@
-// MATCHES: what patterns mean, and what they may cost (Behaviour PR-07).
+// MATCHES: the meaning of patterns, and the limits of their cost (Behaviour PR-07).
 
 import EspalierModel
 import Foundation
@@ -142,17 +142,17 @@ import Testing
                 let oracle = try? Regex(source).matchingSemantics(.unicodeScalar).anchorsMatchLineEndings()
                     .dotMatchesNewlines()
             else { continue }
-            // The other engine finds the edge of a word in no text at all.
+            // No empty text: the other engine finds no word boundary in one.
             let length = Int.random(in: 1...5, using: &random)
             let text = String((0..<length).map { _ in "aab\n".randomElement(using: &random) ?? "a" })
-            // At the very end of a text that ends with a line break engines differ about ^: ours does what ICU does.
+            // Engines differ about ^ at the end of a text that ends with a line break; ours agrees with ICU.
             guard !text.hasSuffix("\n") else { continue }
             let expected = try oracle.wholeMatch(in: text) != nil
             matchCount += expected ? 1 : 0
             #expect(
                 try matches(text, source) == expected,
                 "\(source.debugDescription) on \(text.debugDescription), seed \(seed)")
-            // With a back-reference to nothing that matters, ways are tried one after the other.
+            // An empty atomic group changes no result, but makes the engine try one way after the other.
             let tried = try matches(text, "(?:" + source + ")(?>)")
             #expect(
                 tried == expected, "\(source.debugDescription) on \(text.debugDescription) one by one, seed \(seed)")

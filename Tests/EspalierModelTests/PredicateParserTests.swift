@@ -1,4 +1,4 @@
-// The grammar: what text means, and what is said about text that means nothing (Behaviour PR-01 to PR-15).
+// The grammar: the meaning of valid formats, and the errors of invalid ones (Behaviour PR-01 to PR-15).
 
 import EspalierModel
 import Foundation

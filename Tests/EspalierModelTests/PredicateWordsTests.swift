@@ -1,4 +1,4 @@
-// What errors of predicates and sort keys say, and where they point.
+// The messages of errors of predicates and sort keys, and the places that they point to.
 
 import EspalierModel
 import Foundation

@@ -1,4 +1,4 @@
-// Random predicates over the music library's albums, for properties that must hold of all predicates.
+// Random predicates over the music library's albums, for properties that must hold for all predicates.
 
 import EspalierModel
 import Foundation
@@ -20,7 +20,7 @@ struct RandomPredicates {
 
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &generator) }
 
-    /// Any predicate that the grammar can spell; it need not fit an entity.
+    /// Any predicate that the grammar can express; it need not fit an entity.
     mutating func predicate(depth: Int) -> FetchPredicate {
         switch number(0...(depth > 0 ? 7 : 3)) {
         case 0: return .constant(pick([true, false]))

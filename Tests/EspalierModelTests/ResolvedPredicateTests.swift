@@ -1,4 +1,4 @@
-// What predicates mean: each row of the tables is a case, with the row of Behaviour that it belongs to.
+// The meaning of predicates: each row of the tables is a case, with the row of Behaviour that it belongs to.
 
 import EspalierModel
 import Foundation
@@ -122,7 +122,7 @@ import Testing
         ("artist.albums[SIZE] == 2", true, false), ("{1, 2, 3}[LAST] == 3", true, true),
         ("count({1, 2} UNION {2, 3}) == 3", true, true), ("2 IN ({1, 2} INTERSECT {2, 3})", true, true),
         ("2 IN ({1, 2} MINUS {2, 3})", false, false),
-        // SUBQUERY: the way around every limit on quantifiers.
+        // SUBQUERY, which can express every condition that quantifiers cannot.
         ("SUBQUERY(tracks, $t, $t.milliseconds > 150000 AND $t.name CONTAINS 'thing').@count == 1", true, false),
         ("SUBQUERY(tracks, $t, ANY $t.playlists.name == 'Favourites').@count == 1", true, false),
         ("SUBQUERY(tracks, $t, $t.milliseconds > year).@count == 3", true, false),
@@ -133,7 +133,7 @@ import Testing
             #expect(try library.problem(format, for: "Album") != nil)
             return
         }
-        // The empty album's inverse is not set: it has no artist and no tracks.
+        // The inverse relationships of the empty album are not set: it has no artist and no tracks.
         #expect(try library.holds(format, on: album) == full)
         #expect(try library.holds(format, on: empty) == null)
     }
@@ -221,7 +221,8 @@ import Testing
         #expect(flat.conjuncts.count == 3)
     }
 
-    /// Sides are exchanged on the way that leads to every form of comparison, so that way is taken by the second one.
+    /// A constant on the left is resolved by `resolve`, which exchanges the sides; the mirrored comparison may take the
+    /// shorter way of `plainEquality`.
     @Test func `an attribute that equals a constant is resolved the same as a constant that equals an attribute`()
         throws
     {
@@ -291,7 +292,7 @@ import Testing
                 truths[try holds(a), default: 0] += 1
             }
         }
-        // The campaign means something only if both answers occur often.
+        // The campaign has a value only if both answers occur often.
         #expect(truths.values.allSatisfy { $0 > 50 } && truths.count == 2)
     }
 
@@ -349,7 +350,7 @@ import Testing
         return try #require(outcome.value).get()
     }
 
-    // SAFETY: written by one thread before the semaphore is signalled, read by the other after.
+    // SAFETY: one thread writes before it signals the semaphore; the other reads after that.
     private final class Outcome<Value: Sendable>: @unchecked Sendable {
         var value: Result<Value, any Error>?
     }

@@ -63,7 +63,8 @@ import Testing
     @Test func `LIKE finds the parts between its stars in their order`() throws {
         let seed = testSeed(default: 62)
         var random = SeededGenerator(seed: seed)
-        // Whether the scalars of the text from each place on fit the rest of the pattern, which is taken from its end.
+        // Whether `text` matches `pattern`. `fits[i]`: whether the scalars from `i` match the rest of the pattern, read
+        // from its end.
         func oracle(_ text: [Unicode.Scalar], _ pattern: [Unicode.Scalar]) -> Bool {
             var fits = [Bool](repeating: false, count: text.count) + [true]
             for piece in pattern.reversed() {

@@ -1,9 +1,9 @@
-// The model that store tests work with: every kind of relationship, inheritance, indexes, constraints, every type.
+// The model of the store tests: every kind of relationship, inheritance, indexes, constraints, every attribute type.
 
 import EspalierModel
 
 enum MediaModel {
-    /// A fresh model; two calls give equal models.
+    /// A new model; two calls return equal models.
     static func make() throws -> ManagedObjectModel { try ManagedObjectModel(entities: entities) }
 
     static var entities: [EntityDescription] { [media, song, book, album, person, tag, playlist, note, sample] }

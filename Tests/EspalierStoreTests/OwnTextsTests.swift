@@ -1,4 +1,4 @@
-// The application's own texts in a model, names of classes and modifiers of hashes: no store keeps them.
+// The application's own texts in a model, such as names of classes and modifiers of hashes: no store keeps them.
 
 import EspalierModel
 import EspalierStore

@@ -1,4 +1,4 @@
-// Random attribute values, with the difficult ones often among them.
+// Random attribute values, among which difficult ones are frequent.
 
 import EspalierModel
 import Foundation
@@ -28,10 +28,10 @@ extension SeededGenerator {
         }
     }
 
-    /// One of `choices`.
+    /// A random element of `choices`.
     mutating func pick<Choice>(_ choices: [Choice]) -> Choice { choices[Int(next() % UInt64(choices.count))] }
 
-    /// True in one of `count` cases.
+    /// `true` in one of `count` cases.
     mutating func oneIn(_ count: UInt64) -> Bool { next() % count == 0 }
 
     private mutating func double() -> Double {

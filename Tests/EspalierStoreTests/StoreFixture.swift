@@ -1,4 +1,4 @@
-// Stores of every kind behind one face, for suites that run over all of them.
+// Stores of every kind behind one interface, for suites that run over all of them.
 
 import EspalierEngine
 import EspalierModel
@@ -7,7 +7,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The kinds of store that keep the contract.
+/// The kinds of store that must keep the contract.
 enum StoreKind: CaseIterable, CustomTestStringConvertible {
     case memory, treeInMemory, treeInFile
 
@@ -20,9 +20,9 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible {
     }
 }
 
-/// An open store of one kind with what tests need to talk to it.
+/// An open store of one kind, with short forms of requests for tests.
 ///
-/// A file and its folder go with the fixture.
+/// The fixture removes its file and folder in `deinit`.
 final class StoreFixture {
     let kind: StoreKind
     let model: ManagedObjectModel
@@ -48,7 +48,7 @@ final class StoreFixture {
     /// The path of the file of a `treeInFile`.
     var path: String { folder.appending(path: "store").path }
 
-    /// Closes and opens the store, if it is one that remembers.
+    /// Closes the store and opens it again, if it is in a file; else does nothing.
     func reopen() throws {
         guard kind == .treeInFile else { return }
         try store.close()
@@ -97,7 +97,7 @@ final class StoreFixture {
         return id
     }
 
-    /// An update of the row as it is now.
+    /// An update of the row that expects its present version.
     func update(
         _ id: ObjectID, _ values: [String: AttributeValue] = [:], to: KeyValuePairs<String, ObjectID?> = [:]
     ) throws -> SaveRequest.Update {
@@ -158,7 +158,7 @@ final class StoreFixture {
         return try store.snapshots(of: [id])[0]?.value(at: attribute.slot)
     }
 
-    /// A fetch by names.
+    /// A fetch that names its entity and key paths.
     func request(
         _ entityName: String, _ predicate: FetchPredicate? = nil, sort: [SortKey] = [], offset: Int = 0,
         limit: Int? = nil, subentities: Bool = true
@@ -170,7 +170,7 @@ final class StoreFixture {
             sort: try sort.map { try ResolvedSortKey($0, for: entity, in: model) }, offset: offset, limit: limit)
     }
 
-    /// The IDs a predicate in text finds.
+    /// The IDs of the rows that a predicate in text form finds.
     func find(_ entityName: String, _ format: String, _ arguments: (any PredicateArgument)?...) throws -> [ObjectID] {
         let predicate = try FetchPredicate(format: format, argumentArray: arguments)
         return try store.fetchIDs(request(entityName, predicate))

@@ -1,6 +1,6 @@
-// Beads that relate to one another in every way, under delete rules that each board draws, and a store of them.
+// Beads with relationships of every kind, under the delete rules of their board, and a store of them.
 //
-// A bead is a number here, and its values are lists of numbers, so that what walks compare is cheap to compare.
+// A bead is a number here, and its values are lists of numbers, so that walks can compare states at a low cost.
 
 import Espalier
 import EspalierEngine
@@ -9,9 +9,9 @@ import EspalierStore
 import TestSupport
 import Testing
 
-/// A thing with relationships of every kind, to things.
+/// An object with relationships of every kind, all of them to other beads.
 final class Bead: ManagedObject {
-    /// What its next `willSave` does, once.
+    /// The action of the bead's next `willSave`, which runs once.
     var onSave: ((Bead) -> Void)?
 
     override func willSave() {
@@ -36,9 +36,9 @@ enum BeadProperty: Int, CaseIterable, Comparable {
         default: false
         }
     }
-    /// Whether it has one value at most, which both sides may change to different ones.
+    /// Whether the property has at most one value, which two contexts may change to different values.
     var isSingle: Bool { !isRelationship || isToOne }
-    /// Whether a change of it makes a new version of the row.
+    /// Whether a change of the property makes a new version of the row.
     var isInRow: Bool { !isRelationship || isToOne || isOrdered }
     var isOrdered: Bool { self == .queue || self == .list }
     var inverse: BeadProperty? {
@@ -72,8 +72,8 @@ struct BeadCell: Hashable, CustomStringConvertible {
     var description: String { "\(bead).\(property)" }
 }
 
-/// For each bead the values of its properties: a number or none for attributes, else the numbers of destinations, in
-/// their order for ordered relationships, else sorted.
+/// The values of each bead's properties: a number or none for an attribute, otherwise the numbers of the destinations,
+/// in their order for an ordered relationship and sorted for any other.
 typealias BeadState = [Int: [[Int]]]
 
 extension [[Int]] {
@@ -85,19 +85,19 @@ extension [[Int]] {
 
 /// A store of beads.
 final class BeadBoard {
-    /// Where the rows are.
+    /// The place of the rows.
     enum Place: CaseIterable {
         /// In dictionaries.
         case plain
-        /// In trees that are nowhere else than in memory.
+        /// In trees that are in memory only.
         case memory
-        /// In a file of a simulated machine, which can be opened anew.
+        /// In a file of a simulated machine, which the board can reopen.
         case file
     }
 
     private(set) var coordinator: PersistentStoreCoordinator
     private(set) var store: any PersistentStore
-    /// By property.
+    /// The delete rule of each property, by its raw value.
     let rules: [DeleteRule]
     /// The rules that are not `nullify`.
     var rulesText: String {
@@ -107,13 +107,13 @@ final class BeadBoard {
     }
     private let system: SimulatedFileSystem?
     private var isIndexed = false
-    /// The beads that were ever seen.
+    /// The numbers of all beads that the board has seen.
     private(set) var numbers: [ObjectID: Int] = [:]
     private(set) var ids: [Int: ObjectID] = [:]
     private var seen = 0
     private let startCount: Int
 
-    /// Mostly `nullify`.
+    /// Random delete rules; on average five of eight relationships keep `nullify`.
     static func someRules(_ random: inout SeededGenerator) -> [BeadProperty: DeleteRule] {
         var rules: [BeadProperty: DeleteRule] = [:]
         for property in BeadProperty.relationships where Int.random(in: 0..<8, using: &random) < 3 {
@@ -173,10 +173,10 @@ final class BeadBoard {
 
     // MARK: Beads
 
-    /// Keeps the number of a bead whose ID has changed.
+    /// Records the new ID of a bead that keeps its number.
     func rename(_ bead: Bead, _ number: Int) { (numbers[bead.objectID], ids[number]) = (number, bead.objectID) }
 
-    /// The number of a bead, which it gets when it is first seen.
+    /// The number of a bead; the first call for an ID assigns it.
     @discardableResult
     func number(of id: ObjectID) -> Int {
         if let number = numbers[id] { return number }
@@ -192,7 +192,7 @@ final class BeadBoard {
         return try #require(try context.existingObject(with: id) as? Bead)
     }
 
-    /// What a property of an object shows; -1 for a destination that nobody knows.
+    /// The values that an object shows for a property; -1 for a destination without a number.
     func shown(_ bead: Bead, _ property: BeadProperty) throws -> [Int] {
         guard property.isRelationship else {
             if case .integer(let value) = bead[attribute: property.name] { return [Int(value)] }
@@ -202,7 +202,7 @@ final class BeadBoard {
         return property.isOrdered || found.count < 2 ? found : found.sorted()
     }
 
-    /// What the store holds.
+    /// The state that the store holds.
     func stored() throws -> BeadState {
         guard let entity = store.model.entity(named: "Bead") else { return [:] }
         let ids = try store.fetchIDs(StoreFetch(entity: entity))
@@ -229,14 +229,14 @@ final class BeadBoard {
         return state
     }
 
-    /// What the store's own check finds, dangling references included.
+    /// The findings of the store's own check, dangling references included.
     func findings() throws -> [String] {
         guard let store = store as? BTreeStore else { return [] }
         let report = try store.check()
         return (report.findings + report.dangling).map { "\($0)" }
     }
 
-    /// What is wrong between two sides, or with what they lead to; one text at most.
+    /// The first fault of a state: a destination that is missing, or a relationship whose two sides differ; or `nil`.
     static func fault(in state: BeadState) -> String? {
         for (name, values) in state {
             for property in BeadProperty.relationships {
@@ -253,11 +253,11 @@ final class BeadBoard {
         return nil
     }
 
-    // MARK: Opening anew
+    // MARK: Reopening
 
     var canReopen: Bool { system != nil }
 
-    /// Closes the file and opens it again, below contexts that go on.
+    /// Closes the file and opens it again, under contexts that stay in use.
     func reopen() throws {
         let model = coordinator.managedObjectModel
         try coordinator.remove(store)
@@ -265,10 +265,10 @@ final class BeadBoard {
         coordinator.add(store)
     }
 
-    /// Closes the file and opens it with another index, for new contexts.
+    /// Closes the file and opens it with another index, for new contexts only.
     ///
-    /// - Parameter state: what is stored.
-    /// - Returns: what is wrong about that.
+    /// - Parameter state: the state that is stored.
+    /// - Returns: the fault if the store accepts a model that `state` violates, or refuses one that it meets; or `nil`.
     func reopenWithOtherModel(_ state: BeadState) throws -> String? {
         try coordinator.remove(store)
         let isRefused: Bool

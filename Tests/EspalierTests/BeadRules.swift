@@ -1,4 +1,4 @@
-// What delete rules say about beads: which rows go with others, and which ones must not be left.
+// The delete rules of beads: the rows that a deletion removes as well, and the rows that must not be left without it.
 
 import EspalierModel
 
@@ -17,7 +17,7 @@ struct BeadRules {
 
     func rule(_ property: BeadProperty) -> DeleteRule { rules[property.rawValue] }
 
-    /// The beads, and those that go with them by cascades, in what any of the states says.
+    /// The beads, and those that cascades delete with them, along the relationships of any of the states.
     func reach(of beads: Set<Int>, in states: [BeadState]) -> Set<Int> {
         var (gone, next) = (beads, Array(beads))
         while let bead = next.popLast() {
@@ -30,7 +30,8 @@ struct BeadRules {
         return gone
     }
 
-    /// Why the rules forbid that these beads go and others stay, as far as they are related by what no one has touched.
+    /// The reason why the rules forbid deleting these beads while others stay, or `nil`; only untouched relationships
+    /// count.
     func objection(
         to gone: Set<Int>, in state: BeadState, staying: (Int) -> Bool, untouched: (BeadCell, BeadCell?) -> Bool
     ) -> String? {

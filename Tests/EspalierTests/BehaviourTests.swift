@@ -1,4 +1,4 @@
-// Rows of the article Behaviour that no other suite shows in whole: one small test each.
+// The rows of the article Behaviour that no other suite tests completely: one small test for each.
 
 import Espalier
 import EspalierModel
@@ -403,7 +403,7 @@ import Testing
     }
 }
 
-/// An object whose hooks are told of.
+/// An object that reports the hooks that are called.
 private final class Shelf: ManagedObject {
     var onHook: (String) -> Void = { _ in }
 

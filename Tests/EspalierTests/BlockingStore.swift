@@ -1,4 +1,4 @@
-// A store in memory whose fetches wait: what a slow disk does to a context.
+// A store in memory whose fetches wait, as on a slow disk.
 
 import Dispatch
 import EspalierModel
@@ -6,7 +6,7 @@ import EspalierStore
 import Foundation
 import Synchronization
 
-/// Fetches wait until `release` was called for each of them, or until the time is over.
+/// A store whose fetches each wait for one `release`, or until the time limit has passed.
 final class BlockingStore: PersistentStore {
     private let base: InMemoryStore
     private let gate = DispatchSemaphore(value: 0)
@@ -18,9 +18,9 @@ final class BlockingStore: PersistentStore {
         self.seconds = seconds
     }
 
-    /// Fetches that wait now.
+    /// The number of fetches that are waiting.
     var waitingCount: Int { counts.withLock(\.waiting) }
-    /// Fetches that were not released in time.
+    /// The number of fetches that were not released in time.
     var timedOutCount: Int { counts.withLock(\.timedOut) }
 
     func release(_ count: Int) { for _ in 0..<count { gate.signal() } }
@@ -50,7 +50,7 @@ final class BlockingStore: PersistentStore {
     func close() throws(StoreError) { try base.close() }
 }
 
-/// What a `BlockingStore` holds; its fetches wait.
+/// A snapshot of a `BlockingStore`, whose fetches wait.
 private final class BlockingSnapshot: StoreSnapshot {
     private let base: any StoreSnapshot
     private let wait: @Sendable () -> Void

@@ -1,6 +1,6 @@
-// Nothing grows faster than it must: steps and rows that debug builds count, with 1,000 objects and with 10,000.
+// No operation grows faster than it must: debug builds count steps and rows, with 1,000 objects and with 10,000.
 //
-// What is measured by time, and more of it: `bench --growth` (Benchmarks/Growth.md).
+// `bench --growth` measures time, and more workloads (Benchmarks/Growth.md).
 
 import Espalier
 import EspalierModel
@@ -255,9 +255,9 @@ import Testing
         }
     }
 
-    // MARK: How it is measured
+    // MARK: Measuring
 
-    /// Expects what `measure` counts to grow no faster than the objects to the power of `power`.
+    /// Expects the count of `measure` to grow no faster than the number of objects to the power of `power`.
     private func expectGrowth(
         _ power: Double, _ fewCount: Int = 1000, _ manyCount: Int = 10_000, _ measure: (Stack) throws -> Int
     ) throws {
@@ -269,7 +269,7 @@ import Testing
             "\(few) steps with \(fewCount) objects, \(many) with \(manyCount): exponent \(exponent)")
     }
 
-    /// The steps of `body` and what it has asked of the store.
+    /// The steps of `body`, plus its reads from the store: 16 for each trip and 1 for each row.
     private func work(_ context: ManagedObjectContext, _ body: () throws -> Void) throws -> Int {
         let (trips, rows) = (context.faultTrips, context.rowsFetched)
         let (steps, _) = try StepCount.count(of: body)

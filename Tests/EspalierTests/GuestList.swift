@@ -94,7 +94,7 @@ final class GuestList {
         return object.objectID
     }
 
-    /// Saves, compares each object in memory with what a fresh context reads, and checks the file.
+    /// Saves, compares each object in memory with the values that a fresh context reads, and checks the file.
     func save(_ other: ManagedObjectContext? = nil, sourceLocation: SourceLocation = #_sourceLocation) throws {
         try (other ?? context).saveAndCompare(sourceLocation: sourceLocation)
         try check(sourceLocation: sourceLocation)
@@ -111,7 +111,7 @@ extension ManagedObject {
     /// Makes `object` the destination of a to-one relationship.
     func relate(_ name: String, to object: ManagedObject?) throws { try setValue(.toOne(object), forKey: name) }
 
-    /// The one destination, or all in their order.
+    /// The IDs of the destinations: one at most, or all of them in their order.
     func ids(_ name: String) throws -> [ObjectID] { try objectIDs(forRelationshipNamed: name) }
 
     /// Name, code, note and rank of a guest.

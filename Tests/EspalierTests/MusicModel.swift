@@ -1,4 +1,4 @@
-// Typed classes written by hand: exactly what `@Entity` expands to, so that this suite tests the runtime alone.
+// Typed classes written by hand, exactly as `@Entity` expands, so that this suite tests the runtime alone.
 
 import Espalier
 

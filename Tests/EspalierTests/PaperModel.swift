@@ -1,4 +1,4 @@
-// Drawers of papers, with attributes that are indexed in all ways: what tests of growth are about.
+// Drawers of papers, with attributes that are indexed in all ways: the model of the tests of growth.
 
 import Espalier
 
@@ -85,8 +85,8 @@ let paperClasses: [ManagedObject.Type] = [Drawer.self, Paper.self, Author.self]
 extension Stack {
     /// A store of `count` drawers with one paper each.
     ///
-    /// Paper i has code `c` and i with six digits, kind i mod 10 and
-    /// note `n` and i with six digits, but for the two of the middle, whose notes begin with the same 1,000 letters.
+    /// Paper i has `code` "c" and i with six digits, `kind` i mod 10 and `note` "n" and i with six digits. The notes of
+    /// the two papers in the middle are longer and share more than their first 1,000 letters.
     ///
     /// - Parameter haveAuthors: whether each paper has an author of its own.
     static func ofPapers(_ count: Int, haveAuthors: Bool = false) throws -> Stack {

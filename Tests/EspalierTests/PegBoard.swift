@@ -1,4 +1,4 @@
-// Pegs that relate to one another in every way, a store of them, and two contexts that have read all of them.
+// Pegs with relationships of every kind, a store of them, and two contexts that have read all of them.
 
 import Espalier
 import EspalierModel
@@ -6,7 +6,7 @@ import EspalierStore
 import Foundation
 import Testing
 
-/// A thing with relationships of every kind, to things.
+/// An object with relationships of every kind, all of them to other pegs.
 final class Peg: ManagedObject {
     override class var entityDescription: EntityDescription {
         EntityDescription(
@@ -41,12 +41,12 @@ final class Peg: ManagedObject {
     }
 }
 
-/// What a context or a store shows: for each peg, by its name, the values of its properties as texts.
+/// The state that a context or a store shows: for each peg, by its name, the values of its properties as texts.
 ///
-/// Destinations are names: in their order for ordered relationships, else sorted.
+/// Destinations are names, in their order for ordered relationships and sorted for all others.
 typealias PegState = [String: [String: [String]]]
 
-/// A store with pegs "0" and on.
+/// A store with pegs "0", "1" and so on.
 final class PegBoard {
     static let attributes = ["a", "b"]
     /// Relationships, and which of them are to-one and which ordered.
@@ -95,7 +95,7 @@ final class PegBoard {
         try #require(try pegs(context)[name], "peg \(name)")
     }
 
-    /// Gives a property of a peg a number, or destinations.
+    /// Sets a property of a peg to a number, or to the destinations of these names.
     func set(_ peg: String, _ property: String, _ values: [String], in context: ManagedObjectContext) throws {
         let pegs = try pegs(context)
         let object = try #require(pegs[peg])
@@ -123,10 +123,10 @@ final class PegBoard {
         return state
     }
 
-    /// What a fresh context reads.
+    /// The state that a fresh context reads.
     func stored() throws -> PegState { try state(of: ManagedObjectContext(coordinator)) }
 
-    /// What is wrong between the two sides of relationships: where one is missing, comes twice or is gone.
+    /// The relationships whose other side lacks the peg, has it twice, or is deleted.
     static func oneSided(_ state: PegState) -> [String] {
         var wrong: [String] = []
         for (name, values) in state {
@@ -140,7 +140,7 @@ final class PegBoard {
         return wrong
     }
 
-    /// What the store's own check finds, dangling references included.
+    /// The findings of the store's own check, dangling references included.
     func findings() throws -> [String] {
         guard let store = coordinator.persistentStores[0] as? BTreeStore else { return [] }
         let report = try store.check()

@@ -1,4 +1,4 @@
-// Stores that were written once and are kept: every later version must read their rows, or bring them up to its own
+// Stores that were written once and are kept: every later version must read their rows, or upgrade them to its own
 // format without loss.
 //
 // Invariants
@@ -13,7 +13,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What is in every golden store.
+/// The rows of every golden store.
 enum GoldenRows {
     static func model() throws -> ManagedObjectModel {
         try ManagedObjectModel(entities: [
@@ -37,7 +37,7 @@ enum GoldenRows {
         ])
     }
 
-    /// The values of the row at `position`: the ends of what numbers of each width hold, texts of all lengths, nulls.
+    /// The values of the row at `position`: the limits of each width of number, texts of all lengths, nulls.
     static func values(at position: Int) -> [String: AttributeValue] {
         let power = UInt64(1) << UInt64(position * 3 % 63)
         guard position % 7 != 6 else { return ["text": .string("only text \(position)")] }
@@ -77,13 +77,14 @@ enum GoldenRows {
             for (name, value) in values(at: position) { try object.setValue(value, forKey: name) }
             if let parent = parent(of: position) { try object.setValue(.toOne(objects[parent]), forKey: "parent") }
             objects.append(object)
-            // One by one: the first rows are older than the last, and some get more than one version.
+            // Saves each row by itself, so that the first rows are older than the last, and some get more than one
+            // version.
             try context.saveAndCompare()
         }
         try store.close()
     }
 
-    /// Reads everything back.
+    /// Reads all rows and compares them with `values(at:)` and `parent(of:)`.
     static func expect(in store: BTreeStore) throws {
         #expect(try store.check().isOK)
         let coordinator = PersistentStoreCoordinator(managedObjectModel: store.model)
@@ -105,7 +106,7 @@ enum GoldenRows {
     }
 }
 
-// One after the other: they may write the same file.
+// Serialized: two tests may write the same file.
 @Suite(.serialized) struct RowGoldenTests {
     private let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden")
     private var isWriting: Bool { ProcessInfo.processInfo.environment["ESPALIER_WRITE_GOLDEN"] == "1" }
@@ -184,7 +185,8 @@ enum GoldenRows {
             let path = try copy(1, to: folder)
             let untouched = try Data(contentsOf: URL(filePath: path))
             let row = try rows(path)[7]
-            // Each time a whole store is upgraded: a few prefixes and bits, those of the head and the ends among them.
+            // Each attempt upgrades a whole store, so only a few prefixes and bits are tried, those of the head and the
+            // ends among them.
             var damaged = stride(from: 0, to: row.count, by: 17).map { Array(row.prefix($0)) }
             let prefixCount = damaged.count
             for offset in Array(0..<14) + Array(stride(from: 14, to: row.count, by: 13)) {
@@ -209,7 +211,7 @@ enum GoldenRows {
         }
     }
 
-    /// Puts a row behind the store's back.
+    /// Writes a row without the store's knowledge.
     private func put(_ row: [UInt8], at key: UInt64, _ path: String) throws {
         let database = try Database.open(path)
         defer { try? database.close() }

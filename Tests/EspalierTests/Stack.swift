@@ -40,13 +40,13 @@ final class Stack {
 
     func newContext() -> ManagedObjectContext { ManagedObjectContext(coordinator) }
 
-    /// What the store holds, seen by a fresh context, which lives as long as the stack.
+    /// The objects in the store, in a fresh context that lives as long as the stack.
     func stored<Object: ManagedObject>(_ type: Object.Type) throws -> [Object] {
         readers.append(newContext())
         return try readers[readers.count - 1].fetch(FetchRequest<Object>())
     }
 
-    /// An artist with albums of tracks, all saved: artist i has i + 1 albums of `tracks` tracks.
+    /// Saves artists with albums of tracks: artist i has i + 1 albums of `tracks` tracks.
     func makeMusic(artists: Int, tracks: Int) throws {
         let context = newContext()
         for number in 0..<artists {
@@ -69,7 +69,7 @@ final class Stack {
     }
 }
 
-/// What `body` throws, as a `ContextError`.
+/// The `ContextError` that `body` throws, or `nil`.
 func contextError(_ body: () throws -> Void) -> ContextError? {
     do {
         try body()
@@ -79,7 +79,7 @@ func contextError(_ body: () throws -> Void) -> ContextError? {
     }
 }
 
-/// The violations that `body` is refused for.
+/// The violations for which `body` is refused.
 func violations(_ body: () throws -> Void) -> [Violation] {
     if case .violations(let violations)? = contextError(body) { violations } else { [] }
 }

@@ -1,5 +1,5 @@
-// A model with every kind of to-many relationship, all of them as live collections: written by hand, as `@Entity`
-// writes it.
+// A model with every kind of to-many relationship, all of them as live collections: written by hand, exactly as
+// `@Entity` expands.
 
 import Espalier
 

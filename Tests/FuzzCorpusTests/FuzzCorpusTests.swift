@@ -1,4 +1,4 @@
-// Replays seeds, corpus and past crashes through the fuzz bodies, without libFuzzer.
+// Runs the fuzz bodies on seeds, corpus and past crashes, without libFuzzer.
 
 import Foundation
 import FuzzBodies

@@ -1,5 +1,5 @@
-// The power goes off, and calls fail, at every write and sync of a save through a context. Its one deletion takes rows,
-// index entries and links of several trees along: afterwards all of it is done or nothing.
+// Power losses and failing calls at every write and sync of a save through a context. Its one deletion cascades to
+// rows, index entries and links of several trees: afterwards the file has all of the save or nothing of it.
 
 import Espalier
 import EspalierEngine
@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct CascadeCrashTests {
     private static let path = "store"
-    /// Every how many calls one fails; 1 = each of them.
+    /// One call in this many fails; 1: each call.
     private static let step = campaignCount("ESPALIER_CASCADE_STEP", default: 5)
     private static let (albums, artists, tags) = (240, 6, 4)
 
@@ -48,7 +48,7 @@ import Testing
         return try BTreeStore.open(try Database.open(path, in: system, options: options), path: nil, model: try model())
     }
 
-    /// A store with two labels, of which only the first has artists.
+    /// A closed store with two labels; only the first has artists.
     private static func make(seed: UInt64) throws -> SimulatedFileSystem {
         let system = SimulatedFileSystem(seed: seed)
         let store = try open(system)
@@ -73,7 +73,7 @@ import Testing
         return system
     }
 
-    /// Deletes the label that has everything, of which the context holds nothing else.
+    /// Deletes the label that has the artists; the context holds no other object that the cascade reaches.
     private static func deleteLabel(_ system: SimulatedFileSystem) throws {
         let store = try open(system)
         let coordinator = PersistentStoreCoordinator(managedObjectModel: store.model)
@@ -87,7 +87,7 @@ import Testing
         try store.close()
     }
 
-    /// Whether everything is gone that the label had; `nil` if the store is neither that nor as it was.
+    /// Whether the label and everything below it is deleted; `nil` if the store is neither in that state nor unchanged.
     private static func isDeleted(_ image: SimulatedFileSystem) throws -> Bool? {
         let store = try open(image)
         let report = try store.check()

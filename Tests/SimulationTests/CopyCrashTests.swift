@@ -1,12 +1,12 @@
-// The power goes off, and calls fail, at every step of a backup and of a compaction: the store is whole, and what has
-// the copy's name is whole or not there.
+// Power losses and failing calls at every step of a backup and of a compaction: the store is whole, and the file with
+// the copy's name is whole or does not exist.
 
 import EspalierEngine
 import Synchronization
 import TestSupport
 import Testing
 
-/// A store on a simulated disk, closed, and what it contains.
+/// A closed store on a simulated disk, and its content.
 struct CopySource {
     let system: SimulatedFileSystem
     let options: DatabaseOptions
@@ -22,7 +22,7 @@ struct CopySource {
         content = workload.content
     }
 
-    /// What is wrong with the store called `path`.
+    /// The faults of the store called `path`: other content than expected, findings of the check, or a thrown error.
     func problems(of path: String, in system: SimulatedFileSystem) -> [String] {
         do throws(StorageError) {
             let database = try Database.open(path, in: system, options: options)
@@ -37,8 +37,8 @@ struct CopySource {
         }
     }
 
-    /// Runs `work`, and calls `examine` with what a power loss before each of its changes would leave, or before one of
-    /// `changes`.
+    /// Runs `work`, and calls `examine` with the disk that a power loss leaves before every change of a file, or before
+    /// one change in `changes`.
     func crashEverywhere(
         imagesPerPoint: Int, oneOf changes: Int = 1, _ work: () throws -> Void,
         examine: @escaping @Sendable (SimulatedFileSystem) -> [String]
@@ -122,7 +122,7 @@ struct CopySource {
         try write.commit(.ordered)
         try database.backUp(to: "copy")
 
-        // Otherwise another commit would get the log position that the backup says it holds.
+        // If the commit were lost, another commit would get the log position that the backup claims to hold.
         for seed in UInt64(0)..<10 {
             let image = system.afterPowerLoss(seed: seed)
             let restarted = try Database.open("store", in: image, options: DatabaseOptions())

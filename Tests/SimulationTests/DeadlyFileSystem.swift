@@ -1,8 +1,8 @@
-// The operating system's files, one call of which ends the process by a signal: before it, after it, or when half of
-// its bytes are written.
+// The operating system's files, of whose calls one kills the process: before the call, after it, or with half of its
+// bytes written.
 //
 // Invariants
-//   1. Every call of a directory or a file counts, reads included, so any moment of an operation can be the last.
+//   1. Every call of a directory or a file counts, reads included, so an operation can end at any moment.
 //   2. Calls outside `deadly` neither count nor kill.
 
 import EspalierEngine
@@ -11,7 +11,7 @@ import Synchronization
 
 /// Files that kill the process.
 final class DeadlyFileSystem: FileSystem {
-    /// Where in the call the process ends.
+    /// The moment of the call at which the process ends.
     enum Moment: CaseIterable { case before, within, after }
 
     private let system = PosixFileSystem.shared
@@ -19,13 +19,13 @@ final class DeadlyFileSystem: FileSystem {
     private let isDeadly = Atomic(false)
     private let moment: Moment
 
-    /// - Parameter calls: how many calls are made before the last one; `nil`: none is the last.
+    /// - Parameter calls: the number of calls before the one that kills the process; `nil`: no call does.
     init(after calls: Int? = nil, _ moment: Moment = .before) {
         self.moment = moment
         if let calls { callsLeft.store(calls, ordering: .relaxed) }
     }
 
-    /// Runs `body`, whose calls count.
+    /// Runs `body` and counts its calls.
     @discardableResult
     func deadly<R>(_ body: () throws -> R) rethrows -> R {
         isDeadly.store(true, ordering: .relaxed)
@@ -33,7 +33,7 @@ final class DeadlyFileSystem: FileSystem {
         return try body()
     }
 
-    /// Makes a call; `half` is what is done of it if the process ends within it.
+    /// Makes the call `body`; `half` is the part of it that is done if the process ends within it.
     fileprivate func call<R>(
         half: () throws(StorageError) -> Void = {}, _ body: () throws(StorageError) -> R
     ) throws(StorageError) -> R {
@@ -46,7 +46,7 @@ final class DeadlyFileSystem: FileSystem {
         case .after: _ = try body()
         }
         kill(getpid(), SIGKILL)
-        // The signal may reach another thread first.
+        // Do not return: the signal may reach another thread first.
         while true { usleep(1000) }
     }
 

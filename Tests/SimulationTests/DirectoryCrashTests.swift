@@ -1,18 +1,18 @@
-// The power goes off around every call of backups, increments, restorations, shrinks, compactions and recoveries, and
-// what happened to names since the directory was synced survives in any part and order: what was acknowledged is
-// there, a store is the old one or the new one, and a copy is whole or not there.
+// Power losses around the calls of backups, increments, restorations, shrinks, compactions and recoveries. Changes of
+// names since the last sync of the directory survive in any subset and order: acknowledged content is there, a store
+// is the old one or the new one, and a copy is whole or does not exist.
 
 import EspalierEngine
 import Synchronization
 import TestSupport
 import Testing
 
-/// What each file may hold at this moment, and an examiner of what a power loss leaves of it.
+/// The contents that each file may have at this moment, and an examiner of the files that a power loss leaves.
 private final class DirectoryRecorder: Sendable {
     struct Expectation: Sendable {
         /// The contents that a store of this name may have.
         var contents: [StoreContent]
-        /// Whether it must be there.
+        /// Whether the file must exist.
         var isAcknowledged: Bool
     }
 
@@ -28,19 +28,19 @@ private final class DirectoryRecorder: Sendable {
 
     init(options: DatabaseOptions) { self.options = options }
 
-    /// From now on `name` may become a store of `content`.
+    /// Records that `name` may be a store of `content` from now on.
     func mayBecome(_ content: StoreContent, _ name: String) {
         state.withLock {
             $0.expected[name, default: Expectation(contents: [], isAcknowledged: false)].contents.append(content)
         }
     }
 
-    /// From now on `name` is a store of `content`, whatever happens.
+    /// Records that `name` is a store of `content` from now on, also after a power loss.
     func isNow(_ content: StoreContent, _ name: String) {
         state.withLock { $0.expected[name] = Expectation(contents: [content], isAcknowledged: true) }
     }
 
-    /// Examines every store of an image, and images of the recoveries that this takes.
+    /// Examines every store of an image, and images of the disk during the recoveries that opening them runs.
     func examine(_ image: SimulatedFileSystem, seed: UInt64, depth: Int, label: String) {
         let expected = state.withLock { state in
             state.images += 1
@@ -73,7 +73,7 @@ private final class DirectoryRecorder: Sendable {
             do throws(StorageError) {
                 database = try Database.open(name, in: image, options: options)
             } catch .backup(.unfinished) {
-                // A copy that is being brought forward says so, and can be finished.
+                // A copy whose update was interrupted reports it, and the increment can finish it.
                 guard expectation.contents.count > 1 else { return "\(name) is unfinished" }
                 try Database.bringForward(name, by: "increment", in: image)
                 database = try Database.open(name, in: image, options: options)
@@ -89,7 +89,7 @@ private final class DirectoryRecorder: Sendable {
     }
 }
 
-/// One run: all kinds of copies of one store.
+/// One run: makes every kind of copy of one store.
 private struct DirectoryRun {
     static let store = "store"
 
@@ -133,7 +133,7 @@ private struct DirectoryRun {
         try commit(database)
         try acknowledged("compact") { () throws(StorageError) in try database.compact(to: "compact") }
         try commit(database)
-        // The process is killed, and the next one recovers.
+        // The process is killed, and the next process recovers the store.
         database = try recovered()
         try commit(database)
         try database.close()
@@ -145,7 +145,8 @@ private struct DirectoryRun {
         recorder.isNow(content, name)
     }
 
-    /// A second handle would be the same engine, so the store is opened in what a kill leaves.
+    /// The store, opened in the file system that a kill leaves: a second handle in this one would share the engine and
+    /// recover nothing.
     private mutating func recovered() throws(StorageError) -> Database {
         let next = system.afterKill()
         DirectoryCrashTests.record(next, recorder)
@@ -159,7 +160,7 @@ private struct DirectoryRun {
         (self.system, options, recorder, chance, content) = (system, run.options, run.recorder, run.chance, run.content)
     }
 
-    /// A durable transaction of some entries.
+    /// Commits a durable transaction that writes or removes some entries.
     private mutating func commit(_ database: Database, removing: Bool = false) throws(StorageError) {
         var write = try database.beginWrite()
         let tree = try write.tree(named: "t", orCreate: UInt64.self)
@@ -185,10 +186,11 @@ private struct DirectoryRun {
 
 @Suite struct DirectoryCrashTests {
     private static let seeds = 0..<UInt64(campaignCount("ESPALIER_DIRECTORY_SEEDS", default: 1))
-    /// One of so many changes is followed by a power loss.
+    /// A power loss hits one change in this many.
     private static let points = UInt64(max(campaignCount("ESPALIER_DIRECTORY_POINTS", default: 4), 1))
 
-    /// Examines what a power loss before changes of `system` leaves.
+    /// Examines the images that power losses before changes of `system` leave: before every change while the directory
+    /// has unsynced names, else before one change in `points`.
     fileprivate static func record(_ system: SimulatedFileSystem, _ recorder: DirectoryRecorder) {
         system.beforeEachChange { [weak system] operation in
             var drawn = SeededGenerator(seed: UInt64(operation))
@@ -269,7 +271,7 @@ private struct DirectoryRun {
         for seed in UInt64(0)..<400 { seen.insert(system.afterPowerLoss(seed: seed).paths) }
 
         #expect(identities.0 != nil && identities.1 != nil)
-        // "b" is one file or the other in all of them; "c" and "d" are there in any combination.
+        // Each image has "b", as one file or the other; "a", "c" and "d" exist in any combination.
         for paths in [["a", "b"], ["b"], ["b", "d"], ["b", "c"], ["a", "b", "d"], ["b", "c", "d"]] {
             #expect(seen.contains(paths), "\(paths)")
         }

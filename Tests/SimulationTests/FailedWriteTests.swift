@@ -1,4 +1,4 @@
-// Writes and syncs that fail while the process goes on: what it does next must not rest on what failed.
+// Writes and syncs that fail while the process continues: its next steps must not rely on the failed ones.
 
 import EspalierEngine
 import Synchronization
@@ -15,7 +15,7 @@ import Testing
         return options
     }
 
-    /// Commits `byteCount` bytes under `key`; the error, if it fails.
+    /// Commits `byteCount` bytes under `key`; returns the error if that fails.
     @discardableResult
     private func commit(
         _ database: Database, _ key: UInt64, _ byteCount: Int, _ durability: Durability = .durable
@@ -31,7 +31,7 @@ import Testing
         return nil
     }
 
-    /// The keys that a store holds, whose values must be whole.
+    /// The keys of a store, after a check that their values are whole.
     private func keys(_ system: SimulatedFileSystem) throws -> [UInt64] {
         let database = try Database.open("store", in: system, options: options)
         let read = try database.beginRead()
@@ -67,7 +67,7 @@ import Testing
             system.arm(SimulatedFault(operation: system.operationCount + call, kind: .inputOutput))
             let failure = commit(database, 2, byteCount)
             system.arm(nil)
-            // A sync that failed is another matter.
+            // Skip failed syncs: other tests cover them.
             guard failure != .transaction(.commitOutcomeUnknown),
                 failure != .database(.poisoned(errno: Platform.ioError)), failure != nil
             else {
@@ -84,7 +84,8 @@ import Testing
     @Test func `a commit that needs more segments than are vacant gets them`() throws {
         let system = SimulatedFileSystem(seed: 1)
         var options = options
-        // All pages wait in memory for the commit: what is written to the log before needs little room at a time.
+        // All pages wait in memory for the commit, so that it needs several segments at once; evictions before it would
+        // need them one by one.
         options.cacheByteCount = 4 << 20
         let database = try Database.open("store", in: system, options: options)
         #expect(commit(database, 1, 200_000) == nil)
@@ -100,7 +101,7 @@ import Testing
             let system = SimulatedFileSystem(seed: UInt64(call))
             let database = try Database.open("store", in: system, options: options)
             for key in UInt64(1)..<6 { #expect(commit(database, key, 30_000) == nil) }
-            // Of the calls of a checkpoint one fails: the pages', the slot's, or (0) none.
+            // One call of the checkpoint fails, of those for the pages and for the slot; 0: none.
             if call > 0 { system.arm(SimulatedFault(operation: system.operationCount + call, kind: .inputOutput)) }
             do throws(StorageError) { try database.checkpoint() } catch {}
             system.arm(nil)
@@ -139,23 +140,23 @@ import Testing
 
     @Test
     func `a power loss while commits of a failed sync are recovered loses nothing that was acknowledged`() throws {
-        // Frames whose sync failed are in the system's memory only, and marked as clean there. The next process finds
-        // them, and the power goes off at any moment of its recovery.
+        // The system has the frames whose sync failed in memory only, marked as clean. The next process finds them
+        // there, and the power fails at any moment of its recovery.
         for round in UInt64(0)..<4 {
             let system = SimulatedFileSystem(seed: round)
             let database = try Database.open("store", in: system, options: options)
             for key in UInt64(1)..<4 { #expect(commit(database, key, 3000) == nil) }
             var isUnknown = false
             for call in 1..<8 where !isUnknown {
-                // Then no frame but the lost ones would make a torn page whole again.
+                // After a checkpoint only the lost frames could repair a torn page.
                 if round % 2 == 1 { try database.checkpoint() }
                 system.arm(SimulatedFault(operation: system.operationCount + call, kind: .syncForgets))
-                // The same keys again: recovery overwrites pages that hold what was acknowledged.
+                // Write the same keys again, so that recovery overwrites pages with acknowledged content.
                 isUnknown = commit(database, 3, 4000) == .transaction(.commitOutcomeUnknown)
                 system.arm(nil)
             }
             #expect(isUnknown)
-            // Another process: this one's engine would go on with what it knows, and recover nothing.
+            // Continue in another process: this one's engine would keep its state and recover nothing.
             let next = system.afterKill()
             let images = Mutex<[SimulatedFileSystem]>([])
             next.beforeEachChange { number in
@@ -176,7 +177,7 @@ import Testing
         let system = SimulatedFileSystem(seed: 1)
         let database = try Database.open("store", in: system, options: options)
         #expect(commit(database, 1, 3000) == nil)
-        // Pages at the end that no frame of the log holds: taken and given back by one transaction.
+        // Lengthen the store by pages that no frame of the log holds: one transaction allocates and frees them.
         var write = try database.beginWrite()
         let tree = try write.tree(named: "t", orCreate: UInt64.self)
         try write.put([UInt8](repeating: 2, count: 100_000), for: 2, in: tree)
@@ -200,12 +201,12 @@ import Testing
         let database = try Database.open("store", in: system, options: options)
         for key in UInt64(1)..<8 { #expect(commit(database, key, 30_000) == nil) }
         let read = try database.beginRead()
-        // The checkpoint goes no further than the snapshot; nothing later says that this commit was durable.
+        // The checkpoint stops at the snapshot, and no later record says that this commit was durable.
         #expect(commit(database, 8, 30_000) == nil)
         let syncs = Mutex(0)
         system.beforeEachCall { operation, role in
             guard operation == .sync, role == .store else { return }
-            // The first is that of the pages, the second that of the slot.
+            // The first sync is for the pages, the second for the slot.
             if syncs.withLock({ count in
                 count += 1; return count == 2
             }) {
@@ -252,7 +253,7 @@ import Testing
         let system = SimulatedFileSystem(seed: 10)
         let database = try Database.open("store", in: system, options: options)
         #expect(commit(database, 1, 100) == nil)
-        // What `commit` documents of `io`: nothing was committed for this process, and the next one may find it.
+        // `commit` documents for the error `io`: this process does not see the commit, and the next one may find it.
         system.arm(SimulatedFault(operation: system.operationCount + 1, kind: .doneButFailed))
         let error = commit(database, 2, 100)
         system.arm(nil)
@@ -262,7 +263,7 @@ import Testing
         }
         #expect(try database.beginRead().count(of: try #require(try database.beginRead().tree(named: "t"))) == 1)
         #expect(try keys(system.afterKill()) == [1, 2])
-        // As soon as this process has committed again, its word holds.
+        // After this process has committed again, the next one does not find it.
         #expect(commit(database, 3, 100) == nil)
         #expect(try keys(system.afterKill()) == [1, 3])
         for seed in UInt64(0)..<10 { #expect(try keys(system.afterPowerLoss(seed: seed)) == [1, 3], "seed \(seed)") }

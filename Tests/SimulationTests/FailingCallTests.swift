@@ -1,5 +1,5 @@
-// The n-th call of a workload fails, once or from then on: every error is reported, the store can be read on, and after
-// opening it again it is whole and has what was acknowledged, also after a power loss.
+// The n-th call of a workload fails, alone or with all later ones: every error is reported, the open store remains
+// readable, and after a reopening or a power loss the store is whole and has every acknowledged commit.
 
 import EspalierEngine
 import Synchronization
@@ -9,7 +9,7 @@ import Testing
 @Suite struct FailingCallTests {
     private static let transactions = 8
 
-    /// The numbers of the calls of a workload, without faults, that a fault of this kind can hit.
+    /// The numbers of those calls of a workload without faults that a fault of this kind can hit.
     private func calls(
         seed: UInt64, profile: Workload.Profile = .mixed, transactions: Int = Self.transactions,
         hitBy kind: SimulatedFault.Kind
@@ -27,7 +27,7 @@ import Testing
         return found.withLock { $0.calls }
     }
 
-    /// Runs a workload with one fault and looks at what is left; returns whether the workload was told.
+    /// Runs a workload with one fault and examines the files afterwards; returns whether the workload threw an error.
     @discardableResult
     private func run(
         seed: UInt64, profile: Workload.Profile = .mixed, transactions: Int = Self.transactions, fault: SimulatedFault
@@ -45,7 +45,7 @@ import Testing
         }
         system.arm(nil)
         let trace = system.traceHash
-        // The process is gone, the machine is not: what was not synced is still in the system's memory.
+        // The process has ended but the machine still runs: the system's memory has the unsynced changes.
         let durable = workload.oracle.durable
         examiner.examine(
             system.afterPowerLoss(seed: seed &+ 77), durable: durable, seed: seed, depth: 3,
@@ -58,7 +58,7 @@ import Testing
         return failure != nil
     }
 
-    /// Opens the store again on the same machine: what it then shows is durable.
+    /// Opens the store again on the same machine: the content that it then shows must be durable.
     private func reopen(
         _ system: SimulatedFileSystem, _ examiner: CrashExaminer, durable: UInt64, label: String
     ) {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Opens the store and says what it shows.
+    /// Opens the store; returns the number of its newest transaction.
     private func show(_ system: SimulatedFileSystem, _ examiner: CrashExaminer) throws(StorageError) -> UInt64 {
         let database = try Database.open(Workload.path, in: system, options: examiner.options)
         return try Workload.content(of: database).transaction
@@ -93,7 +93,7 @@ import Testing
         for number in 0..<budget {
             let seed = seeds[number % seeds.count]
             let calls = try calls(seed: seed, hitBy: kind)
-            // All calls in turn if the budget allows, else a sample.
+            // Take every call in turn if the budget allows it, else a sample.
             let operation = try #require(
                 budget >= calls.count * seeds.count
                     ? calls[number / seeds.count % calls.count] : calls.randomElement(using: &chance))
@@ -162,7 +162,7 @@ import Testing
         try write.commit()
         var second = try database.beginWrite()
         try second.put([2], for: 2, in: tree)
-        // The next call is the write of the commit, the one after it the sync.
+        // The next call is the commit's write, the one after it the commit's sync.
         system.arm(SimulatedFault(operation: system.operationCount + 2, kind: .syncForgets))
         var failure: StorageError?
         do throws(StorageError) { try second.commit() } catch { failure = error }

@@ -1,5 +1,5 @@
-// The power goes off while increments are made and applied: the chain never breaks, and a copy is at one end of an
-// increment or the other, or says that it is unfinished and can be finished.
+// Power losses while increments are made and applied: the chain never breaks, and a copy has the content before or
+// after an increment, or reports that it is unfinished and can be finished.
 
 import EspalierEngine
 import Synchronization
@@ -9,7 +9,7 @@ import Testing
 @Suite struct IncrementCrashTests {
     private static let seeds = 0..<UInt64(campaignCount("ESPALIER_COPY_SEEDS", default: 3))
 
-    /// The content of the copy, which is finished first if it has to be.
+    /// The content of the copy; an unfinished copy is finished first.
     private func finishedContent(
         in image: SimulatedFileSystem, _ options: DatabaseOptions, finish: () throws(StorageError) -> Void
     ) throws(StorageError) -> (content: StoreContent, wasUnfinished: Bool) {
@@ -43,7 +43,7 @@ import Testing
         let feed = try database.changes(after: point)
         for _ in 0..<3 { try workload.transaction(database, commits: true) }
         try database.backUpChanges(since: point, to: "increment")
-        // Empty if more was written than the log keeps for a feed: then only the increment finishes a copy.
+        // Empty if more was written than the log keeps for a feed: then only the increment can finish a copy.
         let changes = (try? feed.next()) ?? []
         let after = workload.content
         let found = Mutex((images: 0, unfinished: 0, problems: [String]()))
@@ -98,7 +98,7 @@ import Testing
             }.content
         }
         let images = Mutex<[SimulatedFileSystem]>([])
-        // Each is as large as the copy.
+        // Each image is as large as the copy.
         let imageCountMax = campaignCount("ESPALIER_CRASH_IMAGES", default: 1) * 3
         system.beforeEachChange { operation in
             guard operation % 3 == 0 else { return }
@@ -136,7 +136,7 @@ import Testing
         system.beforeEachChange { _ in images.withLock { $0.append(system.afterKill()) } }
         try Database.bringForward("copy", by: "long", in: system)
         system.beforeEachChange(nil)
-        // As it is when all pages were written, and when none was.
+        // The unfinished copies, from the one without a written page to the one with all pages written.
         let unfinished = images.withLock { $0 }.filter {
             do throws(StorageError) { try Database.open("copy", in: $0, options: options).close() } catch {
                 return error == .backup(.unfinished)
@@ -174,7 +174,7 @@ import Testing
             #expect(try Workload.content(of: restored).content == content)
             #expect(try restored.check().isOK)
             try restored.close()
-            // What is written behind the increment may be lost.
+            // A power loss may drop these commits, which no increment has.
             for _ in 0..<Int.random(in: 0..<3, using: &chance) { try scribble(database, &chance) }
             let image = system.afterPowerLoss(seed: chance.next())
             try database.close()

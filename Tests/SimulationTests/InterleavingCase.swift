@@ -1,18 +1,18 @@
-// A few threads with a few steps each over a small store, and what must be true in whatever order the steps come.
+// A few threads with a few steps each over a small store, and the conditions that hold for every order of the steps.
 //
-// Transaction t writes its number to every key, in values that fill pages of their own; so whoever sees two numbers saw
-// parts of two commits. Cache, segments and log cap are as small as can be: within two commits pages are evicted and
-// read again from store and log, and segments are used again.
+// Transaction t writes its number to every key, so a reader that sees two numbers has seen parts of two commits. Cache,
+// segments and log cap have their minimum: within two commits pages are evicted and read again from store and log, and
+// segments are recycled.
 
 import EspalierEngine
 import Synchronization
 import TestSupport
 
-/// What one thread of a case does.
+/// The work of one thread of a case.
 enum Part: Equatable, Sendable, CustomStringConvertible {
-    /// Begins a snapshot, reads everything twice and ends it; so often.
+    /// Begins a snapshot, reads everything twice and ends the snapshot; does so this many times.
     case reader(Int)
-    /// Commits, one transaction for each durability; `nil` stands for one that is given up.
+    /// Runs one transaction for each element: commits it with that durability, or rolls it back for `nil`.
     case writer([Durability?])
     /// Makes checkpoints of these kinds.
     case checkpointer([CheckpointMode])
@@ -26,26 +26,26 @@ enum Part: Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A small case of threads that meet.
+/// A small case of concurrent threads.
 struct InterleavingCase: Sendable {
-    /// How much of what threads do asks who goes on.
+    /// The set of actions before which a decision says which thread continues.
     enum Grain: Sendable {
-        /// What changes files, and the beginning of every transaction and read.
+        /// Changes of files, and the beginning of every transaction and read.
         case changes
-        /// In addition where locks are taken and given back.
+        /// In addition, every acquisition and release of a lock.
         case locks
-        /// In addition every read of a file.
+        /// In addition, every read of a file.
         case everything
     }
 
     var parts: [Part]
     var grain = Grain.changes
-    /// Values of one key fill so many pages.
+    /// The number of overflow pages that each value fills; 1: the value is in the leaf.
     var valuePageCount = 1
     var keyCount: UInt64 = 2
-    /// Commits before the threads begin; the last of them is not synced.
+    /// The number of commits before the threads begin; the last of them is not synced.
     var commitsBefore = 1
-    /// Whether the log may hold two segments only, so that snapshots that stay are given up.
+    /// Whether the log may have only two segments, so that old snapshots expire.
     var isLogCapped = false
 
     var options: DatabaseOptions {
@@ -58,7 +58,7 @@ struct InterleavingCase: Sendable {
         return options
     }
 
-    /// Threads that do what another does, with the number of that.
+    /// The number of the other thread, for each thread that does the same work as an earlier one.
     var twins: [Int: Int] {
         var twins: [Int: Int] = [:]
         for (number, part) in parts.enumerated() {
@@ -77,7 +77,7 @@ struct InterleavingCase: Sendable {
     }
 }
 
-/// What a run of a case came to know.
+/// The facts and problems that a run of a case recorded.
 final class InterleavingLedger: Sendable {
     struct State: Sendable {
         var acknowledged: UInt64 = 0
@@ -91,17 +91,17 @@ final class InterleavingLedger: Sendable {
 
     func report(_ problem: String) { state.withLock { $0.problems.append(problem) } }
 
-    /// Takes note that a transaction must be durable before it is visible.
+    /// Records that a transaction must be durable before it is visible.
     func promise(_ transaction: UInt64) { state.withLock { _ = $0.promised.insert(transaction) } }
 
-    /// Takes note that a snapshot showed a transaction.
+    /// Records that a snapshot showed a transaction.
     func show(_ transaction: UInt64) {
         state.withLock { state in
             if state.promised.contains(transaction) { state.durable = max(state.durable, transaction) }
         }
     }
 
-    /// Takes note that a commit returned.
+    /// Records that a commit returned.
     func acknowledge(_ transaction: UInt64, isDurable: Bool) {
         state.withLock { state in
             state.acknowledged = max(state.acknowledged, transaction)
@@ -114,7 +114,7 @@ final class InterleavingLedger: Sendable {
     var problems: [String] { state.withLock { $0.problems } }
 }
 
-/// The threads' work on one open store.
+/// The work of the threads on one open store.
 struct InterleavingRun: Sendable {
     static let path = "store"
 
@@ -138,7 +138,7 @@ struct InterleavingRun: Sendable {
         }
     }
 
-    /// Commits once, or gives the transaction up.
+    /// Runs one transaction: commits it, or rolls it back if `durability` is `nil`.
     func write(_ durability: Durability?) throws(StorageError) {
         step("begin write")
         var write = try database.beginWrite()
@@ -156,7 +156,7 @@ struct InterleavingRun: Sendable {
         ledger.acknowledge(number, isDurable: durability == .durable)
     }
 
-    /// One snapshot, looked at twice.
+    /// Begins one snapshot and reads it twice.
     private func read() throws(StorageError) {
         step("begin read")
         let acknowledged = ledger.acknowledged
@@ -178,7 +178,7 @@ struct InterleavingRun: Sendable {
         step("end read")
     }
 
-    /// Expects that a snapshot shows its commit, and nothing else.
+    /// Expects that a snapshot shows its own commit and no other.
     func compare(_ read: borrowing ReadTransaction) throws(StorageError) {
         guard let tree = try read.tree(named: "t", keys: UInt64.self) else {
             if read.transactionID > 0 { ledger.report("the tree is gone") }
@@ -199,7 +199,7 @@ struct InterleavingRun: Sendable {
             let result = try database.checkpoint(mode)
             if mode != .passive, !result.isComplete { ledger.report("a \(mode) checkpoint is not complete") }
         } catch .transaction(.logFull) where mode != .passive {
-            // A snapshot holds it back.
+            // A snapshot prevents the completion.
         }
     }
 
@@ -215,6 +215,6 @@ struct InterleavingRun: Sendable {
 }
 
 extension InterleavingCase {
-    /// Bytes of a value: three quarters of a page in place, or pages of its own.
+    /// The length of a value in bytes: 900 in the leaf, or 4,000 for each overflow page.
     var valueByteCount: Int { valuePageCount == 1 ? 900 : valuePageCount * 4000 }
 }

@@ -1,17 +1,18 @@
 // Runs an interleaving case under one schedule after another, and judges each.
 //
-// After each schedule: every snapshot showed its commit alone; the live store, the store as a killed process leaves
-// it, what a power loss leaves at the end and at one moment of the run, and the store after closing hold the newest
-// commit (at least the newest durable one), whole and clean; and the order of writes broke none of the rules F1 to F4.
+// After each schedule these hold: Every snapshot showed its own commit alone. The live store, the closed store and the
+// stores that a kill leaves hold the newest commit, those that a power loss leaves at least the newest durable one;
+// kills and power losses hit moments of the run and its end, and every store passes its check. The order of writes
+// broke none of the rules F1 to F4.
 
 import EspalierEngine
 import Synchronization
 import TestSupport
 
-// SAFETY: @unchecked Sendable, because it is used by one thread, and by the stepped ones, of which one runs at a time.
+// SAFETY: @unchecked Sendable, because one thread uses it, and the stepped threads, of which one runs at a time.
 /// Explores the schedules of one case.
 final class InterleavingExplorer: @unchecked Sendable {
-    /// What a kill and a power loss leave of files in the midst of a run.
+    /// The files that a kill and a power loss leave at one moment of a run.
     private struct Image {
         let killed: SimulatedFileSystem
         let powerless: SimulatedFileSystem
@@ -32,19 +33,20 @@ final class InterleavingExplorer: @unchecked Sendable {
     private(set) var schedule = ""
     /// A hash over every call of every run.
     private(set) var traceHash: UInt64 = 0
-    /// What was found: the decisions that lead there, and what is wrong then.
+    /// The findings, each with the schedule that leads to it.
     private(set) var findings: [String] = []
 
-    /// - Parameter imageShare: one of so many states of the files on the way is judged after a kill and a power loss.
+    /// - Parameter imageShare: one state of the files in this many is judged after a kill and a power loss.
     init(_ test: InterleavingCase, imageShare: Int = 1) {
         self.test = test
         self.imageShare = imageShare
         threads = SteppedThreads { test.isStep($0) }
     }
 
-    /// Runs every schedule with at most `preemptionMax` preemptions, as long as `scheduleMax` allows.
+    /// Runs every schedule with at most `preemptionMax` preemptions, but stops after `scheduleMax` schedules or three
+    /// findings.
     ///
-    /// - Returns: Whether these were all.
+    /// - Returns: Whether it ran all schedules.
     func exploreAll(preemptionMax: Int, scheduleMax: Int = .max) throws -> Bool {
         let search = ScheduleSearch(preemptionMax: preemptionMax, twins: test.twins)
         var left = scheduleMax
@@ -65,7 +67,7 @@ final class InterleavingExplorer: @unchecked Sendable {
     /// Runs the schedule that a finding names.
     func explore(schedule: String) throws { try explore(ScheduleSearch(text: schedule)) }
 
-    /// Runs one schedule, and judges it.
+    /// Runs one schedule and judges it.
     private func explore(_ search: ScheduleSearch) throws {
         scheduleCount += 1
         let system = SimulatedFileSystem(seed: 1)
@@ -99,9 +101,9 @@ final class InterleavingExplorer: @unchecked Sendable {
         if !problems.isEmpty { findings.append("schedule \"\(schedule)\": \(problems.prefix(3))") }
     }
 
-    /// The files as they are, if no schedule has led to them before.
+    /// An image of the current files; `nil` if an earlier state equals them or the share leaves them out.
     ///
-    /// - Parameter share: one of so many.
+    /// - Parameter share: one state in this many gives an image.
     private func image(of system: SimulatedFileSystem, _ ledger: InterleavingLedger, share: Int) -> Image? {
         let (acknowledged, durable) = ledger.state.withLock { ($0.acknowledged, $0.durable) }
         let hash = (system.changeHash ^ acknowledged &* 31 ^ durable) &* 0x9E37_79B9_7F4A_7C15
@@ -113,14 +115,14 @@ final class InterleavingExplorer: @unchecked Sendable {
 
     // MARK: Judging
 
-    /// Looks at the store while it is open, and closes it if no schedule has led to the same files before.
+    /// Judges the open store; closes it and judges it again if no earlier schedule has led to the same files.
     private func judgeEnd(of run: InterleavingRun, _ system: SimulatedFileSystem) throws {
         let ledger = run.ledger
         let newest = ledger.acknowledged
         let isNew = seenEnds.insert(system.changeHash).inserted
         look(at: run.database, ledger, newest...newest, "at the end", checks: isNew)
         if run.database.statistics.snapshotCount != 0 { ledger.report("a snapshot is left on the board") }
-        // Without power, closing costs nothing.
+        // Cut the power first: then closing costs no time.
         guard isNew else { return system.cutPower() }
         if let image = image(of: system, ledger, share: 1) { judge(image, ledger) }
         try run.database.close()
@@ -133,7 +135,7 @@ final class InterleavingExplorer: @unchecked Sendable {
         judge(image.powerless, ledger, durable: image.durable, "after a power loss")
     }
 
-    /// Opens what is there, and expects `durable` or a later transaction.
+    /// Opens the store and expects transaction `durable` or a later one.
     private func judge(
         _ system: SimulatedFileSystem, _ ledger: InterleavingLedger, durable: UInt64, _ when: String
     ) {

@@ -1,8 +1,8 @@
-// Interleavings of begin-read, page read, commit, checkpoint step, slot write, recycling, ousting and end-read.
+// Interleavings of begin-read, page read, commit, checkpoint step, slot write, recycling, snapshot expiry and end-read.
 //
-// Each case is explored exhaustively up to a number of preemptions (`ESPALIER_PREEMPTIONS` raises it by as many), and
-// then by random schedules of finer grain (`ESPALIER_SCHEDULES` says how many). A finding names the schedule that leads
-// there.
+// Each case runs under all schedules up to a number of preemptions, to which `ESPALIER_PREEMPTIONS` adds, and then
+// under random schedules of finer grain (`ESPALIER_SCHEDULES` says how many). A finding names the schedule that leads
+// to it.
 
 import EspalierEngine
 import Foundation
@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 @Suite struct InterleavingTests {
-    /// A case by the name under which it is reported.
+    /// A case with the name under which it is reported.
     struct Named: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let test: InterleavingCase
@@ -115,7 +115,7 @@ import Testing
             let bodies: [@Sendable () -> Void] = [
                 { one.withLock { two.withLock {} } }, { two.withLock { one.withLock {} } },
             ]
-            // The first takes one lock; then the second takes the other, and both are stuck.
+            // The first thread acquires one lock, then the second acquires the other; after that neither can continue.
             return threads.run(bodies, by: ScheduleSearch(text: "0*2 1*9"))
         }
 

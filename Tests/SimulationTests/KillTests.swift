@@ -1,7 +1,8 @@
-// A writing process is killed at a random moment, many times: every commit it acknowledged is there, and nothing half.
+// A writing process is killed at a random moment, many times: the store has every commit that the process
+// acknowledged, and no part of another.
 //
-// The child is this test runner again (an exit test). It commits batches of 20 entries, says so in a file of its own
-// after each commit, and is killed by SIGKILL from a thread that waits for a random time.
+// The child is this test runner again (an exit test). It commits batches of 20 entries, appends a byte to a file of its
+// own after each commit, and is killed by SIGKILL from a thread that waits for a random time.
 
 import EspalierEngine
 import Foundation
@@ -9,7 +10,8 @@ import TestSupport
 import Testing
 
 @Suite struct KillTests {
-    /// Commits batches for ever; entry k of batch b has key 20 b + k and says b in its value.
+    /// Commits batches until the process ends; entry k of batch b has key 20 b + k and a value whose bytes and length
+    /// follow from b.
     static func writeForEver(_ path: String) throws {
         let database = try Database.open(path)
         let acknowledged = try #require(FileHandle(forWritingAtPath: path + ".acknowledged"))
@@ -60,7 +62,7 @@ import Testing
                 for entry in 0..<UInt64(20) { #expect(try read.get(batch * 20 + entry, from: tree) == value) }
             }
             #expect(try database.check().isOK)
-            // Commits that were there but not acknowledged are from now on.
+            // Acknowledge commits that the store has but the killed process did not acknowledge.
             let missing = count / 20 - commits
             if missing > 0 {
                 let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path + ".acknowledged"))

@@ -1,5 +1,5 @@
-// The power goes off, and calls fail, at every write and sync of a save through a context whose new objects go into
-// stored rows, with their relationships: afterwards all of it is done or nothing.
+// Power losses and failing calls at every write and sync of a save through a context whose new objects merge into
+// stored rows, with their relationships: afterwards the file has all of the save or nothing of it.
 
 import Espalier
 import EspalierEngine
@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct MergedInsertionCrashTests {
     private static let path = "store"
-    /// Every how many calls one fails; 1 = each of them.
+    /// One call in this many fails; 1: each call.
     private static let step = campaignCount("ESPALIER_MERGE_STEP", default: 4)
     private static let count = 120
 
@@ -37,7 +37,7 @@ import Testing
         return try BTreeStore.open(try Database.open(path, in: system, options: options), path: nil, model: try model())
     }
 
-    /// Saves places, each with a note and one tag of all; those whose names are stored go into their rows.
+    /// Saves places, each with its own note and one common tag; a place whose name is stored merges into its row.
     private static func save(_ numbers: Range<Int>, _ visits: Int64, _ system: SimulatedFileSystem) throws {
         let store = try open(system)
         let coordinator = PersistentStoreCoordinator(managedObjectModel: store.model)
@@ -56,17 +56,17 @@ import Testing
         try store.close()
     }
 
-    /// A store with the first half of the places.
+    /// A closed store with the first half of the places.
     private static func make(seed: UInt64) throws -> SimulatedFileSystem {
         let system = SimulatedFileSystem(seed: seed)
         try save(0..<count / 2, 1, system)
         return system
     }
 
-    /// Merges that half, and inserts the other one.
+    /// Merges that half and inserts the other.
     private static func merge(_ system: SimulatedFileSystem) throws { try save(0..<count, 2, system) }
 
-    /// Whether all places were merged; `nil` if the store is neither that nor as it was.
+    /// Whether all places were saved again; `nil` if the store is neither in that state nor unchanged.
     private static func isMerged(_ image: SimulatedFileSystem) throws -> Bool? {
         let store = try open(image)
         defer { try? store.close() }

@@ -1,5 +1,5 @@
-// The power goes off, and calls fail, at every write and sync of a migration: the file has the old model with its rows,
-// or the new one with all of its own; never some of each.
+// Power losses and failing calls at every write and sync of a migration: the file has the old model with all of its
+// rows, or the new model with all of its rows; never some of each.
 
 import EspalierEngine
 import EspalierModel
@@ -9,11 +9,12 @@ import Testing
 
 @Suite struct MigrationCrashTests {
     private static let path = "store"
-    /// Every how many calls one fails; 1 = each of them.
+    /// One call in this many fails; 1: each call.
     private static let step = campaignCount("ESPALIER_MIGRATION_STEP", default: 15)
     private static let albumCount = 300
 
-    /// The new model renames, retypes, unites two hierarchies, turns to-one into to-many, and drops an attribute.
+    /// The old or the new model; the new one renames and retypes properties, unites two hierarchies, turns a to-one
+    /// relationship into a to-many one, and drops an attribute.
     private static func model(isNew: Bool) throws -> ManagedObjectModel {
         guard isNew else {
             return try ManagedObjectModel(entities: [
@@ -46,7 +47,7 @@ import Testing
 
     private static let migration = MigrationOptions(allowing: [.removal(of: "Album.mood")])
 
-    /// A closed store of the old model, with more in it than its cache has room for.
+    /// A closed store of the old model that is larger than its cache.
     private func makeStore(seed: UInt64) throws -> SimulatedFileSystem {
         let system = SimulatedFileSystem(seed: seed)
         let store = try open(system, isNew: false)
@@ -74,7 +75,7 @@ import Testing
             model: try isNew.map { try Self.model(isNew: $0) }, migration: Self.migration)
     }
 
-    /// Whether the file has the new model; `nil` if it has neither with all that belongs to it.
+    /// Whether the file has the new model; `nil` if it has neither model with all of its rows.
     private func isNew(_ image: SimulatedFileSystem) throws -> Bool? {
         let store = try open(image, isNew: nil)
         defer { try? store.close() }
@@ -97,7 +98,7 @@ import Testing
         return isNew
     }
 
-    /// Opening a store of the old model with the new one.
+    /// The change under test: a store of the old model is opened with the new one.
     private var change: OldOrNew {
         OldOrNew(work: { try open($0, isNew: true).close() }, isDone: isNew)
     }

@@ -1,5 +1,5 @@
-// The power goes off, and calls fail, while a file takes a model of other indexes and constraints: it has the old model
-// with all its trees, or the new one with all of its own; never one of each.
+// Power losses and failing calls while a file adopts a model with other indexes and constraints: the file has the old
+// model with all of its trees, or the new model with all of its trees; never some of each.
 
 import EspalierEngine
 import EspalierModel
@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct ModelAdoptionCrashTests {
     private static let path = "store"
-    /// Every how many calls one fails; 1 = each of them.
+    /// One call in this many fails; 1: each call.
     private static let step = campaignCount("ESPALIER_ADOPTION_STEP", default: 15)
 
     private static func model(isNew: Bool) throws -> ManagedObjectModel {
@@ -24,7 +24,7 @@ import Testing
         ])
     }
 
-    /// A closed store of the old model, with more index entries than its cache has room for.
+    /// A closed store of the old model whose index entries do not fit into its cache.
     private func makeStore(seed: UInt64) throws -> SimulatedFileSystem {
         let system = SimulatedFileSystem(seed: seed)
         let store = try open(system, isNew: false)
@@ -49,7 +49,7 @@ import Testing
             model: try isNew.map { try Self.model(isNew: $0) })
     }
 
-    /// Whether the file has the new model; `nil` if it has neither with all that belongs to it.
+    /// Whether the file has the new model; `nil` if it has neither model with all of its trees.
     private func isNew(_ image: SimulatedFileSystem) throws -> Bool? {
         let store = try open(image, isNew: nil)
         let (pages, report) = (try store.database.check(), try store.check())
@@ -62,7 +62,7 @@ import Testing
         return isNew
     }
 
-    /// Opening a store of the old model with the new one.
+    /// The change under test: a store of the old model is opened with the new one.
     private var change: OldOrNew {
         OldOrNew(work: { try open($0, isNew: true).close() }, isDone: isNew)
     }

@@ -1,17 +1,17 @@
-// Work on a store file that a power loss or a failing call leaves undone or done, and never half done.
+// Work on a store file that a power loss or a failing call leaves either undone or done.
 
 import Synchronization
 import TestSupport
 import Testing
 
-/// A change of a store file as a whole.
+/// A change of a store file that must be atomic.
 struct OldOrNew {
     /// Does the work.
     let work: (SimulatedFileSystem) throws -> Void
-    /// Whether the work is done in a file; `nil` if it is neither undone nor done.
+    /// Whether a file shows the work done; `nil` if it shows only a part.
     let isDone: (SimulatedFileSystem) throws -> Bool?
 
-    /// Does the work, and loses power before each change that it makes.
+    /// Does the work, and expects a whole store after a power loss before each change of a file.
     func expectWholeAfterPowerLoss(on system: SimulatedFileSystem, seed: UInt64) throws {
         let images = Mutex<[SimulatedFileSystem]>([])
         system.beforeEachChange { operation in
@@ -29,7 +29,7 @@ struct OldOrNew {
         #expect(try isDone(system.afterPowerLoss(seed: seed)) == true)
     }
 
-    /// Does the work on copies of `original`, in each of which another call fails: every `step`th one, in every way.
+    /// Does the work on copies of `original`, in each of which another call fails: every `step`th call, in four ways.
     func expectWholeAfterFailures(on original: SimulatedFileSystem, step: Int) throws {
         for kind in [SimulatedFault.Kind.inputOutput, .noSpace, .short, .syncForgets] {
             var (distance, isBeyond) = (1, false)

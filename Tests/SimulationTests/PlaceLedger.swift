@@ -1,15 +1,16 @@
-// What a walk over names and places knows: folders, stores, what was committed to each, and where its log must be.
+// The knowledge of a walk over names and places: folders, stores, the commits to each, and the place of its log.
 //
 // Invariants
-//   1. The ledger is written before each call of the engine, with what the call may do, so the process that follows one
-//      that was killed within the call knows every acknowledged commit, and the one that may be there without a word.
-//   2. Names are never used twice, but for those of stores that were renamed away: there new stores may be made.
+//   1. The walk writes the ledger before each call of the engine, with the possible effects of the call. If the process
+//      is killed within the call, the next one knows every acknowledged commit, and the unacknowledged one that the
+//      store may have.
+//   2. A name is used once, except that a new store may get the name from which another store was renamed.
 
 import Foundation
 
-/// Folders and stores as they must be.
+/// The expected folders and stores.
 struct PlaceLedger: Codable {
-    /// A name in a folder, by the folder's number.
+    /// A name in a folder; `folder` is the folder's number.
     struct Place: Codable, Hashable {
         var folder: Int
         var name: String
@@ -21,23 +22,23 @@ struct PlaceLedger: Codable {
     }
 
     struct Store: Codable {
-        /// The file, wherever it was moved.
+        /// The present place of the file.
         var place: Place
-        /// The log file, if a crash now would leave one that counts.
+        /// The log file, if recovery after a crash at this moment would need one.
         var log: Place?
-        /// What was acknowledged.
+        /// The acknowledged commits.
         var numbers: [UInt64] = []
-        /// What a process was killed over: it may be there, and if so last.
+        /// The commit within which a process was killed: the store may have it, and then as its last.
         var unsure: UInt64?
         var isRemoved = false
     }
 
-    /// What the call of the engine that is being made may have done when the process is killed within it.
+    /// The possible effects of the present call of the engine, for the case that the process is killed within it.
     struct Pending: Codable {
         var store: Int
         /// Commits this number.
         var number: UInt64?
-        /// Moves everything into the store file and does without the log.
+        /// Writes all commits to the store file and removes the log.
         var putsLogAway = false
         /// Writes a copy of the store here.
         var copy: Place?
@@ -50,7 +51,7 @@ struct PlaceLedger: Codable {
     var nextName = 0
     var nextNumber: UInt64 = 1
 
-    /// Two folders with a store `x` in each, and a store `y` in the first; none of them is made yet.
+    /// Two folders with a store `x` in each, and a store `y` in the first; none of them exists yet.
     init(root: String) {
         self.root = root
         folders = [Folder(path: root + "/a"), Folder(path: root + "/b")]
@@ -68,7 +69,7 @@ struct PlaceLedger: Codable {
 
     func path(_ place: Place) -> String { folders[place.folder].path + "/" + place.name }
 
-    /// The place of the log beside a store file.
+    /// The place of the log that belongs beside a store file.
     func logPlace(_ place: Place) -> Place { Place(folder: place.folder, name: place.name + "-wal") }
 
     mutating func newName(_ prefix: String) -> String {
@@ -76,9 +77,9 @@ struct PlaceLedger: Codable {
         return prefix + String(nextName)
     }
 
-    /// Numbers of the stores that are there.
+    /// The numbers of the stores that still exist.
     var liveStores: [Int] { stores.indices.filter { !stores[$0].isRemoved } }
-    /// Numbers of the folders that are there.
+    /// The numbers of the folders that still exist.
     var liveFolders: [Int] { folders.indices.filter { !folders[$0].isRemoved } }
 
     /// Whether a store file has this place.

@@ -1,8 +1,8 @@
-// Names and places: whatever happens to paths, every acknowledged commit is in the store that it was made to, and no
-// other store changes.
+// Names and places: while files and folders are renamed, moved and removed, every acknowledged commit stays in its own
+// store, and no other store changes.
 //
-// Each walk is a row of processes (exit tests), since the working directory belongs to a whole process; each of them is
-// killed within a random call of the system, some only in the end, and the next one finds what it left.
+// Each walk is a sequence of processes (exit tests), because the working directory belongs to a whole process. Each of
+// them is killed within a random call of the system, some only at the end, and the next one continues with its files.
 // `ESPALIER_PLACE_SEEDS` says how many walks there are.
 
 import EspalierEngine
@@ -27,7 +27,7 @@ import Testing
             var chance = SeededGenerator(seed: seed &+ number)
             for _ in 0..<4 {
                 let part = chance.next()
-                // A walk of 100 steps makes some thousands of calls, the recovery before it some hundreds.
+                // A walk of 100 steps makes thousands of calls, the recovery before it hundreds.
                 let calls = Int.random(in: 0..<(part % 4 == 0 ? 300 : 8000), using: &chance)
                 await #expect(processExitsWith: .signal(SIGKILL), "seed \(seed &+ number)") {
                     [root = root as String, part = part as UInt64, calls = calls as Int] in

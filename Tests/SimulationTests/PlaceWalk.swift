@@ -1,6 +1,6 @@
-// A random walk over names and places: stores opened by paths of every kind, with `chdir` between any two calls, while
-// files and folders are renamed, moved, linked and removed. Runs in a process of its own, which is killed within one of
-// the engine's calls of the system, or in the end.
+// A random walk over names and places: it opens stores by paths of every kind, calls `chdir` between operations, and
+// renames, moves, links and removes files and folders. A walk runs in its own process, which is killed within one of
+// the engine's calls of the system, or at the end.
 
 import EspalierEngine
 import Foundation
@@ -9,7 +9,7 @@ import Testing
 
 /// One process of a walk.
 struct PlaceWalk {
-    /// An open store, and what the engine knows of its place.
+    /// An open store, and the place at which the engine opened it.
     private struct Handle {
         let database: Database
         let entry: PlaceLedger.Place
@@ -19,14 +19,15 @@ struct PlaceWalk {
     private var ledger: PlaceLedger
     private var chance: SeededGenerator
     private var handles: [Int: Handle] = [:]
-    /// The folder the process works in; `nil`: the root.
+    /// The number of the process's working folder; `nil`: the root.
     private var workingFolder: Int?
     private let label: String
     private let system: DeadlyFileSystem
 
-    /// Goes on where the process before was killed, which left `root` and a ledger beside it.
+    /// Continues where the process before was killed, which left `root` and a ledger beside it.
     ///
-    /// - Parameter calls: within which of the engine's calls of the system this process is killed; `nil`: none.
+    /// - Parameter calls: the number of the engine's calls of the system before the one that kills this process;
+    ///   `nil`: no call does.
     init(root: String, seed: UInt64, killedAfter calls: Int? = nil) throws {
         ledger = try PlaceLedger(of: root)
         chance = SeededGenerator(seed: seed)
@@ -38,7 +39,7 @@ struct PlaceWalk {
 
     // MARK: The walk
 
-    /// Does `count` steps, and ends the process by a signal if it lives as long.
+    /// Takes `count` steps; if the process is still alive, it then kills itself with SIGKILL.
     mutating func runUntilKilled(steps count: Int) throws {
         try settle()
         for _ in 0..<count { try step() }
@@ -48,7 +49,7 @@ struct PlaceWalk {
         kill(getpid(), SIGKILL)
     }
 
-    /// Takes note of what the next call of the engine may do, before the process may be killed within it.
+    /// Writes the possible effects of the engine's next call to the ledger, before the process may be killed in it.
     private mutating func announce(
         _ store: Int, number: UInt64? = nil, putsLogAway: Bool = false, copy: PlaceLedger.Place? = nil
     ) throws {
@@ -60,7 +61,8 @@ struct PlaceWalk {
         try Database.open(path, in: system, options: DatabaseOptions())
     }
 
-    /// What a crash left: logs go where their stores are by now, as an error text told, and every store is whole.
+    /// Settles the files that a crash left: moves logs to the present places of their stores, as the error text
+    /// advises, and requires that every store is whole and has its commits.
     mutating func settle() throws {
         let pending = ledger.pending
         if let pending {
@@ -84,7 +86,7 @@ struct PlaceWalk {
         }
     }
 
-    /// A backup that was interrupted left a whole copy or none.
+    /// Requires that an interrupted backup left a whole copy or none, and removes it.
     private func settle(copy path: String, of number: Int) throws {
         guard FileManager.default.fileExists(atPath: path) else { return }
         let copy = try open(path)
@@ -94,7 +96,7 @@ struct PlaceWalk {
         try FileManager.default.removeItem(atPath: path)
     }
 
-    /// Moves logs to their stores.
+    /// Moves each log to the folder and name of its store.
     private mutating func settleLogs(_ pending: PlaceLedger.Pending?) throws {
         var displaced: [Int] = []
         for number in ledger.liveStores {
@@ -102,17 +104,17 @@ struct PlaceWalk {
             guard store.log != nil, store.log != ledger.logPlace(store.place) else { continue }
             let opened = Result { () throws(StorageError) in try open(ledger.path(store.place)).close() }
             if pending?.store == number, pending?.putsLogAway == true, opened.failure == nil {
-                // Killed when everything was in the store file.
+                // The process was killed when all commits were in the store file.
                 ledger.stores[number].log = nil
                 continue
             }
-            // Nothing, or the log of another store that was renamed.
+            // There must be no log beside the store, or the log of another store that was renamed.
             try #require(
                 [.opening(.logMissing), .corrupt(.logForeign, page: 0, file: .log)].contains(opened.failure), "\(label)"
             )
             displaced.append(number)
         }
-        // All away first: one may have the name that another is to get.
+        // Move all logs away first: one may have the name that another is to get.
         for number in displaced {
             guard let log = ledger.stores[number].log else { continue }
             try FileManager.default.moveItem(atPath: ledger.path(log), toPath: ledger.root + "/log-\(number)")
@@ -151,7 +153,7 @@ struct PlaceWalk {
         try #require(FileManager.default.changeCurrentDirectoryPath(path), "\(label)")
     }
 
-    /// A path to a place, spelled in one of many ways.
+    /// A path to a place, in one of many spellings.
     private mutating func spelling(of place: PlaceLedger.Place) throws -> String {
         let path = ledger.path(place)
         let files = FileManager.default
@@ -159,7 +161,7 @@ struct PlaceWalk {
         case 0: return path
         case 1:
             let link = ledger.root + "/" + ledger.newName("link")
-            // Relative links begin at the link's own folder.
+            // The target of a relative link is relative to the folder of the link.
             let target = Bool.random(using: &chance) ? path : "." + path.dropFirst(ledger.root.utf8.count)
             try files.createSymbolicLink(atPath: link, withDestinationPath: target)
             return relative(link) ?? link
@@ -171,7 +173,7 @@ struct PlaceWalk {
         }
     }
 
-    /// A path below the root as seen from the working folder; `nil` in one that was removed.
+    /// A path below the root, relative to the working folder; `nil` if that folder was removed.
     private func relative(_ path: String) -> String? {
         let rest = path.dropFirst(ledger.root.utf8.count + 1)
         guard let workingFolder else { return String(rest) }
@@ -189,12 +191,12 @@ struct PlaceWalk {
         try announce(number)
         let database = try system.deadly { try open(path) }
         try #require(try database.numbers() == store.numbers, "\(label), store \(number)")
-        // A second handle is of the same engine, by whatever name.
+        // A second handle shares the engine of the first, also if it was opened by another name.
         if handles[number] != nil { return try database.close() }
         handles[number] = Handle(database: database, entry: store.place)
     }
 
-    /// The error with which a write must fail now, if it must.
+    /// The error with which a write must fail at this moment; `nil` if it must succeed.
     private func refusal(of number: Int, _ handle: Handle) -> StorageError? {
         let log = ledger.logPlace(handle.entry)
         if handle.hasLog { return nil }
@@ -203,7 +205,7 @@ struct PlaceWalk {
         return isInUse ? .path(.logInUse) : nil
     }
 
-    /// Runs a write transaction, which must succeed or fail as the places say.
+    /// Runs a write transaction, which must succeed, or fail with the error that the places demand.
     private mutating func write(
         _ value: UInt64?, to number: Int, _ body: (Database) throws(StorageError) -> Void
     ) throws {
@@ -281,7 +283,7 @@ struct PlaceWalk {
         try FileManager.default.removeItem(atPath: ledger.path(place))
     }
 
-    /// All stores hold what they must: open ones by their handles, others by a reader.
+    /// Requires the expected content of all stores: reads open ones through their handles, others through a new reader.
     private mutating func verifyAll() throws {
         var options = DatabaseOptions()
         options.access = .readOnly
@@ -304,7 +306,7 @@ struct PlaceWalk {
         guard let folder = pick(ledger.liveFolders) else { return }
         let store = ledger.stores[number]
         let isHome = handles[number].map { $0.entry != store.place && !ledger.isTaken($0.entry) } ?? false
-        // Now and then back to where it was opened.
+        // Sometimes move it back to the place where it was opened.
         let target =
             isHome && Bool.random(using: &chance)
             ? handles[number]?.entry : PlaceLedger.Place(folder: folder, name: ledger.newName("m"))
@@ -325,13 +327,13 @@ struct PlaceWalk {
         try FileManager.default.moveItem(atPath: old, toPath: new)
         ledger.folders[folder].path = new
         guard Bool.random(using: &chance) else { return }
-        // Another folder takes the name, with a store of a name that the first one may have, too.
+        // Create another folder with the old name, and a store whose name the first folder may have, too.
         try FileManager.default.createDirectory(atPath: old, withIntermediateDirectories: true)
         ledger.folders.append(PlaceLedger.Folder(path: old))
         try addStore(at: PlaceLedger.Place(folder: ledger.folders.count - 1, name: "x"))
     }
 
-    /// Makes a store at the old place of one that was renamed, or anywhere.
+    /// Creates a store at the old place of one that was renamed, or at a new place.
     private mutating func makeStore() throws {
         guard ledger.liveStores.count < 12, let folder = pick(ledger.liveFolders) else { return }
         let left = handles.values.map(\.entry).filter {
@@ -348,9 +350,9 @@ struct PlaceWalk {
         handles[number] = Handle(database: try system.deadly { try open(path) }, entry: place)
     }
 
-    /// Removes a folder with all that is in it, and sees that the stores whose files are gone say so.
+    /// Removes a folder with its content, and requires that the stores whose files are gone report it.
     ///
-    /// The process is not killed meanwhile: what lies in a log whose folder is gone is lost with the process.
+    /// The process is not killed meanwhile: with it the commits in a removed log would be lost.
     private mutating func removeFolder() throws {
         guard ledger.liveFolders.count > 1, let folder = pick(ledger.liveFolders) else { return }
         try FileManager.default.removeItem(atPath: ledger.folders[folder].path)
@@ -371,7 +373,7 @@ struct PlaceWalk {
                 }
                 handles[number] = nil
             } else {
-                // Saves what was committed.
+                // Closing writes all commits to the store file.
                 try handle.database.close()
                 forgetLog(of: number)
                 handles[number] = nil
@@ -385,7 +387,7 @@ struct PlaceWalk {
 }
 
 extension Result {
-    /// The error, if it is one.
+    /// The error of a failure; `nil` for a success.
     fileprivate var failure: Failure? {
         if case .failure(let error) = self { error } else { nil }
     }

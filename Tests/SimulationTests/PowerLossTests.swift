@@ -1,12 +1,12 @@
-// The power goes off at every write, sync, resize, rename and removal of scripted workloads, and again while the store
-// recovers: what was acknowledged is there, nothing is there in part, and the store is whole.
+// Power losses at every write, sync, resize, rename and removal of scripted workloads, and again while the store
+// recovers: the store has every acknowledged commit and no part of another, and it is whole.
 
 import EspalierEngine
 import Synchronization
 import TestSupport
 import Testing
 
-/// Looks at what a power loss leaves behind.
+/// Examines the images that power losses leave.
 final class CrashExaminer: Sendable {
     struct Counts: Sendable {
         var images = 0
@@ -25,9 +25,9 @@ final class CrashExaminer: Sendable {
 
     func report(_ problem: String) { counts.withLock { $0.problems.append(problem) } }
 
-    /// Opens an image, letting the power go off again while it recovers, and compares what is there.
+    /// Opens an image and compares its content; during the recovery further power losses make more images to examine.
     ///
-    /// - Parameter durable: the newest transaction that must be there.
+    /// - Parameter durable: the newest transaction that the store must have.
     func examine(_ image: SimulatedFileSystem, durable: UInt64, seed: UInt64, depth: Int, label: String) {
         counts.withLock { $0.images += 1 }
         let hasStore = image.contents(of: Workload.path) != nil
@@ -38,7 +38,7 @@ final class CrashExaminer: Sendable {
         if depth < 3 {
             let chance = Mutex(SeededGenerator(seed: seed))
             image.beforeEachChange { [self] operation in
-                // Deeper levels are many: a few of them are drawn.
+                // The images of recoveries are many: examine one in twelve.
                 guard let next = chance.withLock({ $0.next() % 12 == 0 ? $0.next() : nil }) else { return }
                 counts.withLock { $0.nested += 1 }
                 let again = image.afterPowerLoss(seed: next)
@@ -69,7 +69,7 @@ final class CrashExaminer: Sendable {
         if !check.isOK { report("\(label): \(check.findings)") }
     }
 
-    /// The recovered store can be written, closed and opened again.
+    /// Requires that the recovered store can be written, checked and closed.
     private func goOn(_ database: Database, label: String) throws(StorageError) {
         var write = try database.beginWrite()
         let tree = try write.tree(named: "after", orCreate: UInt64.self)
@@ -82,7 +82,7 @@ final class CrashExaminer: Sendable {
 }
 
 @Suite struct PowerLossTests {
-    /// Runs a workload and examines an image at every change, or at one of so many; returns the number of images.
+    /// Runs a workload and examines images at every change, or at one change in `changes`; returns the counts.
     private func crashEverywhere(
         seed: UInt64, profile: Workload.Profile = .mixed, transactions: Int, imagesPerPoint: Int,
         oneOf changes: Int = 1

@@ -1,5 +1,5 @@
-// The power goes off, and calls fail, at every write and sync of a rebuild of derived trees: the store is as it was, or
-// rebuilt; never in between.
+// Power losses and failing calls at every write and sync of a rebuild of derived trees: the store is unchanged or
+// rebuilt, never in between.
 
 import EspalierEngine
 import EspalierModel
@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct RebuildCrashTests {
     private static let path = "store"
-    /// Every how many calls one fails; 1 = each of them, which takes minutes.
+    /// One call in this many fails; 1: each call, which takes minutes.
     private static let step = campaignCount("ESPALIER_REBUILD_STEP", default: 15)
 
     private static func model() throws -> ManagedObjectModel {
@@ -31,7 +31,7 @@ import Testing
         ])
     }
 
-    /// Takes index entries, unique entries, links and counters away.
+    /// Removes index entries, unique entries, links and counters.
     private func dropDerived(_ write: inout WriteTransaction) throws {
         for name in ["index:Album.title", "unique:Album.number", "links:Artist.albums", "links:Label.albums"] {
             let tree = try #require(try write.tree(named: name))
@@ -48,12 +48,12 @@ import Testing
         var cursor = try write.cursor(over: tree)
         while try cursor.next() { entries.append((try cursor.key, try cursor.value())) }
         for (key, value) in entries {
-            // The owner, and a position beyond all others.
+            // Keep the owner, with a position after all others.
             try write.put(value, for: Array(key[..<8] + [1] + key[9...]), in: tree)
         }
     }
 
-    /// A store whose derived trees were damaged in more entries than its cache has room for.
+    /// A store with more damaged entries in its derived trees than its cache has room for.
     private func makeDamaged(
         seed: UInt64, _ damage: (inout WriteTransaction) throws -> Void
     ) throws -> SimulatedFileSystem {
@@ -90,7 +90,7 @@ import Testing
             of: try Database.open(Self.path, in: system, options: .small), path: nil)
     }
 
-    /// Whether the store is rebuilt; `nil` if it is neither that nor as it was.
+    /// Whether the store is rebuilt; `nil` if it is neither rebuilt nor unchanged.
     private func isRebuilt(_ image: SimulatedFileSystem, before: Int) throws -> Bool? {
         let database = try Database.open(Self.path, in: image, options: .small)
         let pages = try database.check()
@@ -146,7 +146,7 @@ import Testing
         _ = try rebuild(system)
         let store = try BTreeStore.open(
             try Database.open(Self.path, in: system, options: .small), path: nil, model: nil)
-        // So little that no checkpoint comes after it, which would make it durable.
+        // Change so little that no checkpoint follows, which would make it durable.
         var write = try store.database.beginWrite()
         let tree = try #require(try write.tree(named: "index:Album.title", keys: [UInt8].self))
         var cursor = try write.cursor(over: tree)

@@ -1,5 +1,5 @@
-// The power goes off, and calls fail, at every step of a shrink and of the checkpoint that cuts the file: nothing of
-// the content is lost, and the file is cut only behind a durable slot (`OrderMonitor`).
+// Power losses and failing calls at every step of a shrink and of the checkpoint that truncates the file: no content is
+// lost, and the file is truncated only after a slot is durable (`OrderMonitor`).
 
 import EspalierEngine
 import Synchronization
@@ -9,7 +9,7 @@ import Testing
 @Suite struct ShrinkCrashTests {
     private static let seeds = 0..<UInt64(campaignCount("ESPALIER_COPY_SEEDS", default: 3))
 
-    /// A store of which most is free, with long values at its end; and what it contains.
+    /// A store whose pages are mostly free, with long values at its end; and its content.
     private func makeSparse(_ source: CopySource) throws(StorageError) -> (Database, StoreContent) {
         let database = try Database.open(Workload.path, in: source.system, options: source.options)
         var write = try database.beginWrite()
@@ -30,7 +30,7 @@ import Testing
         try write.commit(.durable)
     }
 
-    /// Takes the power away while `work` goes on: nothing of the content is lost, and the file becomes shorter.
+    /// Runs `work` with power losses: expects that no content is lost and that the file becomes shorter.
     private func expectNothingLost(
         of content: StoreContent, in source: CopySource, imagesPerPoint: Int, oneOf changes: Int = 1, imagesMin: Int,
         _ work: () throws -> Void
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// A store with two large values behind the room of one that was removed, and what it contains.
+    /// A store with two large values after the free pages of a removed one; and its content.
     private func makeLarge(seed: UInt64) throws -> (CopySource, Database, StoreContent) {
         let source = try CopySource(seed: testSeed(default: 3550) + seed, profile: .large, transactions: 0)
         let database = try Database.open(Workload.path, in: source.system, options: source.options)
@@ -88,7 +88,7 @@ import Testing
         let count = Atomic(0)
     }
 
-    /// How many changes of files a shrink of that store makes.
+    /// The number of changes of files that a shrink of that store makes.
     private func countChanges(seed: UInt64) throws -> Int {
         let (source, database, _) = try makeLarge(seed: seed)
         let counter = Counter()
@@ -99,7 +99,7 @@ import Testing
 
     @Test(arguments: LargeValues.seeds)
     func `a power loss while values of 1 to 64 MiB move to the front takes nothing from them`(seed: UInt64) throws {
-        // With large pages there are few changes: one of them is taken at least.
+        // Large pages mean few changes: examine at least one of them.
         let changes = min(campaignCount("ESPALIER_LARGE_POINTS", default: 3), try countChanges(seed: seed))
         let (source, database, content) = try makeLarge(seed: seed)
 

@@ -7,12 +7,14 @@ import Testing
 @Suite struct TraceTests {
     private static let transactions = 8
 
-    /// Runs the workload of a seed, with a fault if there is one, then the recovery of what a power loss leaves.
+    /// Runs the workload of a seed, with a fault if one is given, then the recovery after a power loss.
+    ///
+    /// - Returns: A hash of all calls.
     static func trace(_ seed: UInt64, _ fault: SimulatedFault?, _ profile: Workload.Profile = .mixed) -> UInt64 {
         let system = SimulatedFileSystem(seed: seed)
         var workload = Workload(seed: seed, profile: profile)
         system.arm(fault)
-        // What the workload is told is part of the trace: it decides which calls follow.
+        // An error that the workload gets is part of the trace: it decides which calls follow.
         do throws(StorageError) { try workload.run(transactions, in: system) } catch {}
         let image = system.afterPowerLoss(seed: seed)
         do throws(StorageError) {
@@ -52,7 +54,8 @@ import Testing
 
     @Test func `a log that is searched for durable commits is read in the same order by every run`() {
         let fault = SimulatedFault(operation: 68, kind: .doneButFailed, isSticky: true)
-        // What is kept moves what later runs allocate: the order of an unordered collection follows its address.
+        // The dictionaries that are kept move the allocations of later runs: the order of an unordered collection
+        // follows its address.
         var kept: [[UInt64: Int]] = []
         let hashes = (0..<16).map { run in
             kept += (0..<8).map { Dictionary(uniqueKeysWithValues: (0...UInt64(run + $0)).map { ($0, run) }) }
@@ -65,7 +68,7 @@ import Testing
     @Test func `other seeds and other faults make other traces`() {
         let traces = [1000, 1001].flatMap { seed in Self.faults.map { Self.trace(seed, $0) } }
 
-        // Faults of different kinds may hit a call that treats them alike.
+        // Faults of different kinds may hit a call that handles them alike.
         #expect(Set(traces).count > traces.count / 2)
     }
 

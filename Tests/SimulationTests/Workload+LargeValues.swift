@@ -1,11 +1,11 @@
-// The workload of large values: few entries of a megabyte and more come and go, and the store shrinks under them.
+// The workload of large values: it puts and removes a few entries of 1 MiB and more, and shrinks the store between.
 
 import EspalierEngine
 import TestSupport
 
 extension Workload {
-    /// One large value behind another, the first is removed, and the second moves to its place: all in the cache that
-    /// the seed says.
+    /// Puts two large values one after the other, removes the first, and shrinks the store, which moves the second one
+    /// to the front; the seed decides the size of the cache.
     mutating func moveLargeValue(_ database: Database) throws(StorageError) {
         try commit(database) { workload, write throws(StorageError) in
             try workload.putLarge(LargeValues.largest(1), for: 0, &write)
@@ -17,7 +17,7 @@ extension Workload {
         }
     }
 
-    /// A large value comes or goes, or the store shrinks.
+    /// Puts or removes a large value, or shrinks the store.
     mutating func changeLarge(_ write: inout WriteTransaction) throws(StorageError) {
         let number = UInt64.random(in: 0..<3, using: &chance)
         switch Int.random(in: 0..<6, using: &chance) {

@@ -1,10 +1,10 @@
-// The part of a workload that goes back within a transaction, and removes many entries at once.
+// The part of a workload that rolls back to savepoints and removes ranges of entries.
 
 import EspalierEngine
 import TestSupport
 
 extension Workload {
-    /// Changes with savepoints among them: some are gone back to, once or again, some released.
+    /// Makes changes and savepoints; rolls back to some savepoints, once or repeatedly, and releases others.
     mutating func goBackAndForth(_ write: inout WriteTransaction, _ size: Int) throws(StorageError) {
         var stack: [(savepoint: Savepoint, content: StoreContent)] = []
         for _ in 0..<4 {
@@ -24,7 +24,7 @@ extension Workload {
         }
     }
 
-    /// Removes the entries from key `number` on, a few or many.
+    /// Removes the entries of a range of 3, 30 or 300 numbers from `number` on.
     mutating func removeRange(_ number: UInt64, _ tree: AnyTree, _ write: inout WriteTransaction) throws(StorageError) {
         let count = UInt64([3, 30, 300].randomElement(using: &chance) ?? 3)
         let name = tree.name

@@ -1,8 +1,8 @@
-// Scripted workloads over a simulated file system, with the oracle that knows what every commit contained.
+// Scripted workloads over a simulated file system, with the oracle that knows the content of every commit.
 //
 // Invariants
 //   1. A workload is one seed: the same seed makes the same calls.
-//   2. The oracle holds the content after each transaction number, and which number is certainly durable.
+//   2. The oracle holds the content after each transaction, and the number of the newest certainly durable one.
 
 import EspalierEngine
 import Synchronization
@@ -10,10 +10,10 @@ import TestSupport
 
 /// The content of a store: name of the tree -> key -> value.
 ///
-/// Integer keys are given as 8 big-endian bytes.
+/// Integer keys are 8 big-endian bytes.
 typealias StoreContent = [String: [[UInt8]: [UInt8]]]
 
-/// What a store may contain.
+/// The contents that a store may have.
 final class Oracle: Sendable {
     struct State: Sendable {
         var contents: [UInt64: StoreContent] = [0: [:]]
@@ -22,17 +22,17 @@ final class Oracle: Sendable {
 
     let state = Mutex(State())
 
-    /// Takes note of what a transaction will contain if it is committed.
+    /// Records the content of the store after a transaction, in case it is committed.
     func willCommit(_ transaction: UInt64, _ content: StoreContent) {
         state.withLock { $0.contents[transaction] = content }
     }
 
-    /// Takes note that a transaction, and all before it, will survive.
+    /// Records that a transaction and all before it will survive.
     func isDurable(_ transaction: UInt64) { state.withLock { $0.durable = max($0.durable, transaction) } }
 
-    /// The content after a transaction.
+    /// The content after a transaction; `nil` if no such transaction was announced.
     func content(_ transaction: UInt64) -> StoreContent? { state.withLock { $0.contents[transaction] } }
-    /// The newest transaction that must be there.
+    /// The newest transaction that must survive.
     var durable: UInt64 { state.withLock { $0.durable } }
 }
 
@@ -40,11 +40,11 @@ final class Oracle: Sendable {
 struct Workload {
     static let path = "store"
 
-    /// What the transactions are like.
+    /// The kind of a workload's transactions.
     enum Profile {
-        /// Of all sizes, now and then with savepoints.
+        /// Transactions of all sizes, some with savepoints.
         case mixed
-        /// Several times the cache, each with savepoints that are gone back to.
+        /// Transactions of several times the cache, each with rollbacks to savepoints.
         case spilling
         /// Values of 1 to 64 MiB in small caches, and pages of all sizes.
         case large
@@ -63,7 +63,7 @@ struct Workload {
         chance = SeededGenerator(seed: seed)
     }
 
-    /// Small everything, so that segments, cache and free space turn over within a few transactions.
+    /// Small sizes throughout, so that a few transactions recycle segments, evict pages and reuse free space.
     static func options(seed: UInt64) -> DatabaseOptions {
         var options = DatabaseOptions()
         options.pageSize = seed % 4 == 3 ? 8192 : 4096
@@ -75,7 +75,7 @@ struct Workload {
         return options
     }
 
-    /// As seed and profile say, with the smallest cache for transactions that are to spill.
+    /// The options of seed and profile, with the smallest cache for the profile `spilling`.
     var options: DatabaseOptions {
         if profile == .large { return LargeValues.options(seed: seed) }
         var options = Self.options(seed: seed)
@@ -97,7 +97,7 @@ struct Workload {
                 try database.close()
                 database = try Database.open(Self.path, in: system, options: options)
             case 3: try transaction(database, commits: false)
-            // The log that was given back is written again by what follows.
+            // Later transactions write again to the log space that a rollback frees.
             case 4...6 where profile == .spilling: try transaction(database, commits: false)
             default: try transaction(database, commits: true)
             }
@@ -163,7 +163,7 @@ struct Workload {
     /// An integer key as 8 big-endian bytes.
     static func bytes(of key: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: key >> (56 - 8 * $0)) } }
 
-    /// Everything a store contains, read by cursors.
+    /// The whole content of a store, read by cursors, with the number of its newest transaction.
     static func content(of database: Database) throws(StorageError) -> (transaction: UInt64, content: StoreContent) {
         let read = try database.beginRead()
         var content: StoreContent = [:]

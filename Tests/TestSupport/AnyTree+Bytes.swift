@@ -1,4 +1,4 @@
-// Entries of trees of either kind by keys of bytes: those of integer trees are eight bytes, big-endian.
+// Entries of trees of either kind under byte keys: a key of an integer tree is its eight bytes, big-endian.
 
 package import EspalierEngine
 
@@ -32,7 +32,7 @@ extension ReadTransaction {
 }
 
 extension WriteTransaction {
-    /// The tree called `name`, made if it does not exist.
+    /// The tree called `name`; this method creates the tree if it does not exist.
     package mutating func tree(named name: String, orCreate kind: KeyKind) throws(StorageError) -> AnyTree {
         if let tree = try tree(named: name) { return tree }
         return try createTree(named: name, kind: kind)
@@ -77,7 +77,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Removes the entries whose keys are in `keys`; returns how many there were.
+    /// Removes the entries whose keys are in `keys`; returns how many it removed.
     @discardableResult
     package mutating func removeAll(
         _ keys: KeyRange<[UInt8]>, from tree: AnyTree
@@ -88,7 +88,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Fills an empty tree with entries whose keys ascend; returns how many there were.
+    /// Fills an empty tree with entries whose keys ascend; returns how many it wrote.
     @discardableResult
     package mutating func load(
         _ entries: [([UInt8], [UInt8])], into tree: AnyTree

@@ -1,4 +1,4 @@
-// Where the tests were built from and built to.
+// The source folder and the build folder of the running tests.
 
 package import Foundation
 
@@ -9,7 +9,7 @@ package enum Checkout {
         URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     }
 
-    /// The folder of the products of this build: where the running test bundle lies.
+    /// The folder with the products of this build, the running test bundle among them.
     package static var products: URL {
         let program = URL(filePath: CommandLine.arguments.first ?? "").resolvingSymlinksInPath()
         return program.deletingLastPathComponent()

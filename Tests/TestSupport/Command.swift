@@ -1,23 +1,23 @@
 // Runs of other programs: git, the compiler, built executables.
 //
 // Invariants
-//   1. A program never waits for its reader: output goes to files and is read when it has ended.
+//   1. A program never waits for its reader: it writes to files, which are read after it has ended.
 //   2. No program gets input.
 
 package import Foundation
 
 /// A program that ran to its end.
 package struct Command: Sendable {
-    /// What it wrote to standard output.
+    /// The text that it wrote to standard output.
     package let output: String
-    /// What it wrote to standard error.
+    /// The text that it wrote to standard error.
     package let errors: String
-    /// The exit code; that of a signal is negative.
+    /// The exit code; negative for a program that a signal ended.
     package let code: Int32
 
     /// Runs a program found on PATH, or given by its whole path, and waits for it.
     ///
-    /// - Parameter environment: What is added to this process's own environment.
+    /// - Parameter environment: Variables that are added to this process's own environment.
     /// - Throws: The error of the system if the program cannot be started.
     package init(
         _ program: String, _ arguments: [String], in folder: URL? = nil, environment: [String: String] = [:]

@@ -1,4 +1,4 @@
-// The simplest content a store can have: numbers, one in each transaction.
+// The simplest content of a store: numbers, one in each transaction.
 
 package import EspalierEngine
 
@@ -11,7 +11,7 @@ extension Database {
         try write.commit(durability)
     }
 
-    /// The numbers that were committed, in ascending order.
+    /// The committed numbers, in ascending order.
     package func numbers() throws(StorageError) -> [UInt64] {
         let read = try beginRead()
         guard let tree = try read.tree(named: "numbers", keys: UInt64.self) else { return [] }

@@ -1,14 +1,14 @@
-// One of so many: which calls of a long row a campaign looks at, so that none of its seeds looks at nothing.
+// One call in n: the calls of a long sequence that a campaign examines, so that each of its seeds examines some.
 
 import Synchronization
 
-/// Takes every n-th call, from a random one of the first n on.
+/// Takes every n-th call, starting at a random one of the first n.
 package final class EveryNth: Sendable {
     private let period: Int
     private let first: Int
     private let count = Atomic(0)
 
-    /// One call of `period`; `seed` decides which is the first.
+    /// Takes one call in `period`; `seed` decides which of the first `period` calls it is.
     package init(_ period: Int, seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
         self.period = max(period, 1)

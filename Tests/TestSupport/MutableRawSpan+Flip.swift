@@ -1,7 +1,7 @@
-// A change that every test of changes in place makes, and that made twice is none.
+// The change that all tests of changes in place make; applied twice, it restores the bytes.
 
 extension MutableRawSpan {
-    /// Turns every bit over.
+    /// Inverts every bit.
     package mutating func flip() {
         for offset in 0..<byteCount {
             // SAFETY: below the byte count.

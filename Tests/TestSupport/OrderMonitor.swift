@@ -1,16 +1,17 @@
-// Watches the order of writes and syncs, and notes every breach of the rules F1 to F4, whatever the dice say.
+// Watches the order of writes and syncs, and records every breach of rules F1 to F4, even one that no crash exposes.
 //
-// What it knows is the file format only: frames in log writes, LSNs in page headers, slots in the superblock.
-//   F1  A page goes to the store only when the log is durable up to the page's LSN.
-//   F2  A checkpoint slot is written only when all page writes before it are durable; the store is cut only when the
-//       slot is durable.
-//   F3  A log segment is taken into use again only when a durable slot lies at or behind its end.
-//   F4  A commit is synced only when the names of its files are durable.
-// And that slots never go back: the log that an older checkpoint needs may have been used again.
+// The monitor knows the file format only: frames in log writes, LSNs in page headers, slots in the superblock.
+//   F1  A page is written to the store only after the log is durable up to the page's LSN.
+//   F2  A checkpoint slot is written only after all page writes before it are durable; the store is truncated only
+//       after the slot is durable.
+//   F3  A log segment is recycled only after the checkpoint LSN of a durable slot has reached the segment's end.
+//   F4  A commit is synced only after the names of its files are durable.
+// The monitor also checks that checkpoint LSNs never decrease: segments that an older checkpoint needs may have been
+// recycled.
 
 import EspalierEngine
 
-/// Judges what reaches a simulated disk.
+/// Judges the writes and syncs that reach a simulated disk.
 struct OrderMonitor {
     private(set) var violations: [String] = []
     private var pageSize = 4096
@@ -45,7 +46,7 @@ struct OrderMonitor {
     }
 
     mutating func didResize(_ role: FileRole, to byteCount: Int, isShorter: Bool) {
-        // A log that begins anew has no frames: those of the one before it, never synced, are gone with it.
+        // A new log has no frames: truncation has discarded the unsynced frames of the log before it.
         if role == .log, byteCount == 0 { unsyncedFrames.removeAll() }
         guard role == .store, isShorter else { return }
         let counted = Int(durableSlot?.pageCount ?? 0) * pageSize
@@ -109,7 +110,7 @@ struct OrderMonitor {
             let index = bytes.u32(at: SegmentHeaderLayout.index)
             let sequence = bytes.u64(at: SegmentHeaderLayout.sequence)
             if bytes.u32(at: SegmentHeaderLayout.magic) != 0 {
-                // An append that failed writes its segment again: nothing in it counts.
+                // After a failed append the log writes its segment again; a frame there does not count before that.
                 if let older = sequences[index], older != sequence, isNeeded(older) {
                     violations.append("F3: segment \(older) was recycled before a durable checkpoint lay behind it")
                 }
@@ -129,7 +130,7 @@ struct OrderMonitor {
 }
 
 extension Sequence<UInt8> {
-    /// Gives `body` the bytes as the engine's decoders want them.
+    /// Gives `body` the bytes as a `RawSpan`, which the engine's decoders take.
     fileprivate func withSpan<R>(_ body: (RawSpan) -> R) -> R {
         // SAFETY: the span does not leave the closure.
         unsafe [UInt8](self).withUnsafeBytes { unsafe body($0.bytes) }

@@ -22,12 +22,12 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 }
 
-/// The seed of this run: `ESPALIER_SEED` if it is set, else `fallback`.
+/// The seed of this run: the value of `ESPALIER_SEED` if it is set, else `fallback`.
 package func testSeed(default fallback: UInt64) -> UInt64 {
     ProcessInfo.processInfo.environment["ESPALIER_SEED"].flatMap { UInt64($0) } ?? fallback
 }
 
-/// How often a campaign repeats: the number in environment variable `name` if it is set, else `fallback`.
+/// The repetitions of a campaign: the number in the environment variable `name` if it is set, else `fallback`.
 package func campaignCount(_ name: String, default fallback: Int) -> Int {
     ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? fallback
 }

@@ -1,13 +1,15 @@
-// What is on a simulated disk: files as they would be after a power loss, and what was written since the last sync.
+// The content of a simulated disk: the bytes of each file that a power loss spares, and the writes since its last sync.
 //
-// The model is ALICE's (Pillai et al., OSDI 2014): every write that no sync covers may be kept, lost, torn at any byte
-// or replaced by garbage within its own range, in any order; sizes and names survive independently of data.
+// The model is ALICE's (Pillai et al., OSDI 2014): a power loss may keep, lose or tear at any byte every write that no
+// sync covers, or replace it by garbage within its own range, in any order. Sizes and names survive independently of
+// data.
 //
 // Invariants
-//   1. `durable` is what certainly survives; `current` is what a process reads.
-//   2. Of names that no sync of the directory covers, changes survive in any part and order: each name is what it was,
-//      or what any of its changes made of it. Renaming is two such changes, as where it is done by link and unlink.
-//   3. A disk is a value: a crash makes another disk of it and leaves this one as it was.
+//   1. `durable` holds the bytes that certainly survive; `current` holds the bytes that a process reads.
+//   2. Changes of names that no sync of the directory covers survive in any subset and order: each name refers to the
+//      file that it had, or to the file that any one of its changes gave it. A rename is two such changes, as on
+//      systems that implement it by link and unlink.
+//   3. A disk is a value: a crash makes another disk from it and leaves this one unchanged.
 
 /// A simulated disk: names and files.
 struct SimulatedDisk: Sendable {
@@ -23,7 +25,7 @@ struct SimulatedDisk: Sendable {
         case rename(String, to: String, file: Int)
         case remove(String)
 
-        /// What becomes of which names.
+        /// The names that this change affects, each with its file after the change; `nil`: the name is removed.
         var entries: [(name: String, file: Int?)] {
             switch self {
             case .add(let name, let file): [(name, file)]
@@ -44,7 +46,7 @@ struct SimulatedDisk: Sendable {
     var durableNames: [String: Int] = [:]
     var nameChanges: [NameChange] = []
 
-    // MARK: What a process does
+    // MARK: Calls of a process
 
     mutating func create(_ name: String) -> Int {
         files.append(File())
@@ -55,7 +57,7 @@ struct SimulatedDisk: Sendable {
 
     mutating func rename(_ name: String, to newName: String) -> Bool {
         guard let file = names[name] else { return false }
-        // Two names of one file both stay, as POSIX has it.
+        // If both names refer to one file, a rename leaves both, as POSIX requires.
         if names[newName] == file { return true }
         names[name] = nil
         names[newName] = file
@@ -80,13 +82,13 @@ struct SimulatedDisk: Sendable {
     }
 
     mutating func sync(_ file: Int) {
-        // Not simply what the process reads: changes that a failed sync forgot stay lost.
+        // Do not copy `current`: it has changes that a failed sync forgot, and those stay lost.
         for change in files[file].changes { Self.apply(change, to: &files[file].durable) }
         files[file].changes.removeAll()
     }
 
-    /// What Linux does when a sync fails: the changes are forgotten as if they were clean, the process still reads
-    /// them.
+    /// Fails a sync as Linux does: the kernel marks the changed pages as clean and never writes them, but the process
+    /// still reads them.
     mutating func failSync(_ file: Int) { files[file].changes.removeAll() }
 
     mutating func syncNames() {
@@ -96,7 +98,7 @@ struct SimulatedDisk: Sendable {
 
     // MARK: Power loss
 
-    /// The disk after a power loss; `chance` decides what survives of the changes that were not synced.
+    /// The disk after a power loss; `chance` decides which changes that were not synced survive.
     func afterPowerLoss(_ chance: inout SeededGenerator) -> SimulatedDisk {
         var disk = SimulatedDisk()
         let names = survivingNames(&chance)
@@ -111,7 +113,7 @@ struct SimulatedDisk: Sendable {
     private func survivingNames(_ chance: inout SeededGenerator) -> [String: Int] {
         var names = durableNames
         guard !nameChanges.isEmpty else { return names }
-        // Half of the time what survives does so in order, and renames as one step.
+        // In half of the power losses the surviving changes keep their order, and a rename is one step.
         if Bool.random(using: &chance) {
             for change in nameChanges where Bool.random(using: &chance) {
                 for (name, file) in change.entries { names[name] = file }
@@ -128,7 +130,7 @@ struct SimulatedDisk: Sendable {
 
     private static func survivor(of file: File, _ chance: inout SeededGenerator) -> [UInt8] {
         guard !file.changes.isEmpty else { return file.durable }
-        // Nothing, everything, or a mixture: the extremes are rare among mixtures, and common in life.
+        // Keep nothing, everything, or a mixture: real disks often show the extremes, which random mixtures rarely are.
         let mood = Int.random(in: 0..<8, using: &chance)
         if mood == 0 { return file.durable }
         if mood == 1 { return file.current }

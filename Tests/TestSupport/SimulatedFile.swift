@@ -3,7 +3,7 @@
 import EspalierEngine
 import Synchronization
 
-/// An open file: a number of a file on the simulated disk.
+/// An open file: refers to a file of the simulated disk by its number.
 final class SimulatedFile: StorageFile {
     let role: FileRole
     private let system: SimulatedFileSystem

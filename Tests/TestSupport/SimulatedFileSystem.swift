@@ -1,32 +1,33 @@
-// A file system in memory that can lose power, fail and be watched: every run is one seed.
+// A file system in memory that loses power and fails on demand and that a test can watch: one seed is one run.
 //
 // Invariants
-//   1. Nothing but the seed decides: clock, random numbers, faults and what survives a power loss follow from it.
+//   1. The seed alone decides clock, random numbers, faults and the changes that survive a power loss.
 //   2. `operationCount` numbers every call that a fault or a power loss can hit, reads included.
-//   3. After a power loss (`cutPower`) every call fails, so that a process that goes on has no effect.
-//   4. The monitor judges the order of writes and syncs whatever the dice say.
+//   3. After a power loss (`cutPower`) every call fails, so a process that continues has no effect.
+//   4. The monitor judges the order of all writes and syncs, independently of the seed.
 
 package import EspalierEngine
 import Synchronization
 
-/// A call that goes wrong.
+/// A call that fails, and the way in which it fails.
 package struct SimulatedFault: Sendable {
-    /// How it goes wrong.
+    /// The ways in which a call fails.
     package enum Kind: String, Sendable, CaseIterable {
         /// The call fails with EIO.
         case inputOutput
-        /// The call fails for want of space (calls that take no space fail with EIO).
+        /// A write, allocation or truncation fails because the disk is full; other calls are not affected.
         case noSpace
         /// A read or write does only half of its work; other calls are not affected.
         case short
-        /// A sync fails, and the system forgets the changes although the process still reads them.
+        /// A sync fails, and the system forgets the changes although the process still reads them; other calls are not
+        /// affected.
         case syncForgets
-        /// A call does all of its work, and reports a failure.
+        /// A call that changes something does all of its work and then fails with EIO; other calls are not affected.
         case doneButFailed
     }
     /// The number of the call, from 1.
     package var operation: Int
-    /// How it fails.
+    /// The way in which it fails.
     package var kind: Kind
     /// Whether all later calls fail in the same way.
     package var isSticky: Bool
@@ -59,7 +60,7 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
     private let device: UInt64
     private let state: Mutex<State>
 
-    /// An empty file system whose chance is `seed`.
+    /// An empty file system whose random decisions follow from `seed`.
     package convenience init(seed: UInt64) { self.init(disk: SimulatedDisk(), seed: seed) }
 
     init(disk: SimulatedDisk, seed: UInt64) {
@@ -69,44 +70,44 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
         self.state = Mutex(state)
     }
 
-    // MARK: What tests do
+    // MARK: Calls of tests
 
-    /// How many calls were made.
+    /// The number of calls so far.
     package var operationCount: Int { state.withLock { $0.operationCount } }
-    /// A hash over every call with its arguments: two runs of the same seed have the same.
+    /// A hash over every call with its arguments: two runs of one seed have equal hashes.
     package var traceHash: UInt64 { state.withLock { $0.traceHash } }
     /// A hash over every change with its arguments, in the order of their effects.
     ///
-    /// If it is equal, the files are too.
+    /// Two runs with equal hashes have equal files.
     package var changeHash: UInt64 { state.withLock { $0.changeHash } }
-    /// The broken rules of order, F1 to F4, as sentences.
+    /// The breaches of the order rules F1 to F4, one sentence each.
     package var violations: [String] { state.withLock { $0.monitor.violations } }
 
-    /// Whether names were changed since the directory was synced.
+    /// Whether a name has changed since the last sync of the directory.
     package var hasUnsyncedNames: Bool { state.withLock { !$0.disk.nameChanges.isEmpty } }
 
-    /// Makes a call fail.
+    /// Makes a later call fail as `fault` says; `nil`: no call fails.
     package func arm(_ fault: SimulatedFault?) { state.withLock { $0.fault = fault } }
-    /// Calls `hook` before every write, sync, resize, rename and removal, with its number; no lock is held.
+    /// Calls `hook` before every write, sync, resize, rename and removal, with the number of the call; no lock is held.
     package func beforeEachChange(_ hook: (@Sendable (Int) -> Void)?) { state.withLock { $0.hook = hook } }
-    /// Calls `hook` before every call, reads included, with what is called; no lock is held.
+    /// Calls `hook` before every call, reads included, with the operation and the role of its file; no lock is held.
     package func beforeEachCall(_ hook: (@Sendable (IOOperation, FileRole) -> Void)?) {
         state.withLock { $0.callHook = hook }
     }
-    /// Limits the bytes by which files may still grow; `nil`: no limit.
+    /// Limits the number of bytes by which all files together may still grow; `nil`: no limit.
     package func limitSpace(to byteCount: Int?) { state.withLock { $0.spaceLeft = byteCount } }
-    /// From now on every call fails.
+    /// Makes every later call fail.
     package func cutPower() { state.withLock { $0.hasPower = false } }
 
-    /// The file system that a machine finds after losing power now; this one goes on undisturbed.
+    /// The file system that the machine finds after a power loss at this moment; this one is not affected.
     ///
-    /// - Parameter seed: decides what survives of what no sync covers.
+    /// - Parameter seed: decides which changes that no sync covers survive.
     package func afterPowerLoss(seed: UInt64) -> SimulatedFileSystem {
         var chance = SeededGenerator(seed: seed)
         return SimulatedFileSystem(disk: state.withLock { $0.disk.afterPowerLoss(&chance) }, seed: chance.next())
     }
 
-    /// The file system that the next process finds if this one is killed now; this one goes on undisturbed.
+    /// The file system that the next process finds if this one is killed at this moment; this one is not affected.
     package func afterKill() -> SimulatedFileSystem {
         state.withLock { SimulatedFileSystem(disk: $0.disk, seed: $0.clock) }
     }
@@ -119,7 +120,7 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
     /// The names of all files, sorted.
     package var paths: [String] { state.withLock { $0.disk.names.keys.sorted() } }
 
-    /// Replaces a file's bytes, durably: what a damaged disk does.
+    /// Replaces the bytes of a file durably, as a damaged disk would; creates the file if it does not exist.
     package func replaceContents(of path: String, with bytes: [UInt8]) {
         state.withLock { state in
             let file = state.disk.names[path] ?? state.disk.create(path)
@@ -130,7 +131,7 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
 
     // MARK: FileSystem
 
-    /// There is one directory, and a path is a name in it.
+    /// The entry at `path`: there is one directory, and every path is a name in it.
     package func entry(at path: String) throws(StorageError) -> DirectoryEntry { DirectoryEntry(self, path) }
 
     package func open(_ path: String, role: FileRole, mode: OpenMode) throws(StorageError) -> any StorageFile {
@@ -223,7 +224,7 @@ package final class SimulatedFileSystem: FileSystem, StorageDirectory {
 
     // MARK: Every call
 
-    /// Numbers a call, runs the hook, lets it fail if its time has come, and does it otherwise.
+    /// Numbers a call, runs the hooks, and then either makes the call fail, if the fault is for it, or runs `body`.
     func perform<R>(
         _ operation: IOOperation, _ role: FileRole, _ detail: Int, changes: Bool,
         _ body: (inout State) throws(StorageError) -> R
@@ -274,7 +275,7 @@ extension SimulatedFileSystem.State {
         return fault
     }
 
-    /// Takes the content of a write into the hashes.
+    /// Mixes the content of a write into both hashes.
     mutating func note(_ bytes: [UInt8]) {
         // SAFETY: the bytes are used only within the closure.
         let content = unsafe bytes.withUnsafeBytes { unsafe Checksum.of($0, seed: 0) }
@@ -282,7 +283,7 @@ extension SimulatedFileSystem.State {
         changeHash = (changeHash ^ content) &* 0x0000_0100_0000_01B3
     }
 
-    /// Uses space up.
+    /// Takes `byteCount` bytes from the space that is left; throws `diskFull` if there is less.
     mutating func useSpace(_ byteCount: Int) throws(StorageError) {
         guard let left = spaceLeft, byteCount > 0 else { return }
         guard byteCount <= left else { throw .diskFull }
@@ -291,7 +292,7 @@ extension SimulatedFileSystem.State {
 }
 
 extension IOOperation {
-    /// The position in the declaration: part of the trace hash.
+    /// The position of the case in its declaration: part of the trace hash.
     fileprivate var ordinal: Int {
         switch self {
         case .open: 0

@@ -1,9 +1,9 @@
-// Options of a store in which few bytes reach much code.
+// Options of a store in which a few kilobytes exercise eviction, recycling and checkpoints.
 
 package import EspalierEngine
 
 extension DatabaseOptions {
-    /// A small cache, small segments and a log that is soon full.
+    /// A small cache, small segments and a small log cap.
     package static var small: DatabaseOptions {
         var options = DatabaseOptions()
         options.cacheByteCount = 32 * options.pageSize

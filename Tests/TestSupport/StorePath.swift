@@ -1,8 +1,8 @@
-// Paths of stores in temporary folders that go away with the test.
+// Paths of stores in temporary folders that are removed after the test.
 
 import Foundation
 
-/// Calls `body` with the path of a store that does not exist yet, in a folder of its own that is removed afterwards.
+/// Calls `body` with the path of a store that does not exist yet, then removes the folder made for it.
 package func withStorePath<R>(_ body: (String) throws -> R) throws -> R {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("espalier-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -2,7 +2,7 @@
 
 package import Foundation
 
-/// Runs `body` with an empty folder that is removed with its content afterwards.
+/// Calls `body` with an empty folder, then removes the folder and its content.
 package func withTemporaryFolder<R>(_ body: (URL) throws -> R) throws -> R {
     let folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

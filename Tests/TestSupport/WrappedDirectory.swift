@@ -1,8 +1,9 @@
-// A directory of another file system whose files a test wraps.
+// A directory of another file system, each of whose files a test can wrap.
 
 package import EspalierEngine
 
-/// A directory that hands everything on, but for what it opens and the identities it tells.
+/// A directory that forwards every call, but passes the files that it opens and the identities that it reports
+/// through closures of the test.
 package final class WrappedDirectory: StorageDirectory {
     package typealias Opening =
         @Sendable (_ name: String, any StorageFile) throws(StorageError) -> any StorageFile
@@ -12,7 +13,7 @@ package final class WrappedDirectory: StorageDirectory {
     private let opened: Opening
     private let identity: @Sendable (FileIdentity) -> FileIdentity
 
-    /// The entry that `files` finds at `path`, in a directory that gives each file it opens to `opened`.
+    /// The entry that `files` finds at `path`, in a directory that returns for each opened file the result of `opened`.
     package static func entry(
         at path: String, of files: any FileSystem,
         identity: @escaping @Sendable (FileIdentity) -> FileIdentity = { $0 },

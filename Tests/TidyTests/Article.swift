@@ -1,4 +1,4 @@
-// A text in Markdown as the rules of the specification see it: rows of tables, codes that it defines and cites.
+// A Markdown text as the rules of the specification read it: rows of tables, and the codes that it defines and cites.
 //
 // Invariants
 //   1. Lines between fences are code: they define and cite nothing.
@@ -12,9 +12,9 @@ struct Article {
         /// The cells after the code.
         let cells: [String]
 
-        /// What the row says.
+        /// The text of the row.
         var text: String { cells.first ?? "" }
-        /// The tests in the last cell: what stands in backticks there.
+        /// The tests in the last cell: the texts in backticks.
         var tests: [String] {
             let pieces = (cells.last ?? "").split(separator: "`", omittingEmptySubsequences: false)
             return pieces.enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
@@ -23,7 +23,7 @@ struct Article {
 
     let path: String
     private(set) var rows: [Row] = []
-    /// Codes that it defines: those of its rows, and those in bold.
+    /// The codes that the article defines: those of its rows, and those in bold.
     private(set) var definedCodes: Set<String> = []
     private(set) var citations: [Citation] = []
 
@@ -53,7 +53,7 @@ struct Article {
         rows.append(Row(code: code, line: number, cells: Array(cells.dropFirst())))
     }
 
-    /// The cells of a row of a table; a bar within backticks parts nothing.
+    /// The cells of a row of a table; a bar within backticks does not end a cell.
     static func cells(of line: Substring) -> [String] {
         var (cells, isQuoted) = ([""], false)
         for character in line.dropFirst() {

@@ -1,14 +1,14 @@
-// Codes of the specification as text cites them: rows such as MO-43, features such as F-5, rules such as F1.
+// Codes of the specification that texts cite: rows such as MO-43, features such as F-5, rules such as F1.
 //
-// Not here: what articles say that a code means (Article).
+// Elsewhere: the definitions of codes in articles (Article).
 
-/// A code that a text names, with its place.
+/// A code that a text cites, with its place.
 struct Citation: Hashable {
     let code: String
     let path: String
     let line: Int
 
-    /// Every code that `text` names outside of code in backticks, in order.
+    /// Every code in `text` in order, except those in backticks.
     static func codes(in text: some StringProtocol) -> [String] {
         var (codes, word, isQuoted): ([String], [UInt8], Bool) = ([], [], false)
         func isPart(_ byte: UInt8) -> Bool {
@@ -43,7 +43,7 @@ struct Citation: Hashable {
 }
 
 extension SourceFile {
-    /// What comments and names in backticks cite.
+    /// The citations in comments and in names in backticks.
     func citations() -> [Citation] {
         tokens.flatMap { token -> [Citation] in
             guard token.kind == .comment || token.kind == .rawIdentifier else { return [] }
@@ -55,7 +55,7 @@ extension SourceFile {
         }
     }
 
-    /// Every test of the file as `Suite/name`: functions whose names stand in backticks, within their type.
+    /// Every test of the file as `Suite/name`: functions whose names are in backticks, within their type.
     func testNames() -> Set<String> {
         let keywords: Set = ["struct", "class", "enum", "actor", "extension"]
         var (types, pending, names): ([String?], String?, Set<String>) = ([], nil, [])
@@ -76,7 +76,7 @@ extension SourceFile {
 }
 
 extension Repository {
-    /// What Swift files, articles and the list of mutations cite.
+    /// The citations in Swift files, articles and the list of mutations.
     func citations() -> [Citation] {
         let list = "Tests/Mutations/list"
         let reasons = (text(of: list) ?? "").split(separator: "\n", omittingEmptySubsequences: false).enumerated()
@@ -89,7 +89,7 @@ extension Repository {
             }
     }
 
-    /// Every text in Markdown.
+    /// Every Markdown text.
     func articles() -> [Article] {
         paths.filter { $0.hasSuffix(".md") }.compactMap { path in
             text(of: path).map { Article(path: path, text: $0) }

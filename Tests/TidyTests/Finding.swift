@@ -1,4 +1,4 @@
-// What a rule of this target says about a place in the repository.
+// A message of one of this target's rules about a place in the repository.
 
 import Testing
 
@@ -8,7 +8,7 @@ struct Finding: Hashable, CustomStringConvertible {
     let path: String
     /// The line, from 1; 0 if the finding is about the file as a whole.
     let line: Int
-    /// What is wrong and what would be right.
+    /// The breach and its correction.
     let message: String
 
     init(_ path: String, _ line: Int, _ message: String) {

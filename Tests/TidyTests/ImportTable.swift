@@ -1,9 +1,10 @@
-// Which module may import which: the table that README and manifest repeat, read against every file's imports.
+// The modules that each module may import: a table that README and manifest repeat, checked against every import.
 //
 // Invariants
-//   1. The C library is imported in one file of the engine and nowhere else in the product.
-//   2. `Espalier` and `EspalierEngine` never meet: what applications use knows no pages. Only this table holds that:
-//      the build's own import check lets a module import what its dependencies depend on.
+//   1. One file of the engine imports the C library, and no other file of the product.
+//   2. Neither of `Espalier` and `EspalierEngine` imports the other: the application's API knows no pages. Only this
+//      table ensures that, since the build's own import check lets a module import the dependencies of its
+//      dependencies.
 
 /// One import of a file.
 struct Import: Equatable {
@@ -15,7 +16,7 @@ struct Import: Equatable {
 enum ImportTable {
     static let platformFileName = "Platform"
     static let cLibraries: Set = ["Glibc", "Musl", "Darwin"]
-    /// Which of our modules a module may import.
+    /// The modules of this package that each module may import.
     static let modules: [String: Set<String>] = [
         "EspalierAudit": [],
         "EspalierEngine": [],
@@ -28,9 +29,9 @@ enum ImportTable {
             "EspalierAudit", "EspalierEngine", "EspalierModel", "EspalierModelFile", "EspalierStore", "Espalier",
         ],
     ]
-    /// What it may import of the toolchain.
+    /// The modules of the toolchain that each module may import.
     static let foreign: [String: Set<String>] = [
-        // The standard library normalizes text under a name of its own only.
+        // These modules import `Swift` by name, because its text normalization is part of an SPI.
         "EspalierAudit": ["Swift"],
         "EspalierEngine": ["Synchronization"],
         "EspalierModel": ["FoundationEssentials", "Swift", "Synchronization"],
@@ -46,7 +47,7 @@ enum ImportTable {
 }
 
 extension SourceFile {
-    /// Every import; of `import struct Module.Name` the module.
+    /// Every import; `import struct Module.Name` imports the module.
     func imports() -> [Import] {
         let kinds: Set = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
         return code.indices.compactMap { index in
@@ -57,7 +58,7 @@ extension SourceFile {
         }
     }
 
-    /// Every import of product code stands in the table.
+    /// The imports of product code that are not in the table.
     func importFindings() -> [Finding] {
         guard isProduct else { return [] }
         guard let ours = ImportTable.modules[target], let foreign = ImportTable.foreign[target] else {

@@ -1,4 +1,4 @@
-// The import table: held for every file, and a breach of it is found.
+// The import table: every file obeys it, and a breach of it is found.
 
 import Testing
 

@@ -1,4 +1,4 @@
-// The shape of every file: a purpose on the first line, and sizes that can be read.
+// The shape of every file: a purpose on the first line, and sizes that a reader can manage.
 
 import Testing
 

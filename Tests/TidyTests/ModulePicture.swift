@@ -1,16 +1,16 @@
-// The module picture is told three times: by the manifest, by the README, and by the import table. They must agree.
+// The module picture, which manifest, README and import table each contain: the three must agree.
 
-/// What one telling of the picture says: each module and which of our modules it uses.
+/// One version of the picture: each module and the modules of this package that it uses.
 struct ModulePicture: Equatable {
     /// The modules and their edges.
     let edges: [String: Set<String>]
 
-    /// What the import table says.
+    /// The picture of the import table.
     static let ofTheTable = ModulePicture(edges: ImportTable.modules)
 
     init(edges: [String: Set<String>]) { self.edges = edges }
 
-    /// What a manifest says of its targets that are no tests: each `name:` with the strings of its `dependencies:`.
+    /// The picture of a manifest: each target that is no test, by its `name:` and the strings of its `dependencies:`.
     init(manifest: SourceFile) {
         let tokens = manifest.tokens.filter { $0.kind != .comment }
         var edges: [String: Set<String>] = [:]
@@ -33,7 +33,8 @@ struct ModulePicture: Equatable {
         self.edges = edges.filter { ImportTable.modules.keys.contains($0.key) }
     }
 
-    /// What a README says in its table `| module | may import | … |`; names of our modules count, other words do not.
+    /// The picture of a README, from its table `| module | may import | … |`; words that name no module of ours are
+    /// ignored.
     init(readme: String) {
         let names = Set(ImportTable.modules.keys)
         var edges: [String: Set<String>] = [:]
@@ -47,7 +48,7 @@ struct ModulePicture: Equatable {
         self.edges = edges
     }
 
-    /// What this telling, found at `path`, has otherwise than the import table.
+    /// The differences of this version, found at `path`, from the import table.
     func findings(at path: String) -> [Finding] {
         let table = Self.ofTheTable.edges
         return Set(edges.keys).union(table.keys).sorted().compactMap { module in

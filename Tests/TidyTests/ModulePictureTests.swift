@@ -1,4 +1,4 @@
-// The manifest and the README tell the same module picture as the import table that every file is held against.
+// The manifest and the README show the module picture of the import table, which every file is checked against.
 
 import Testing
 

@@ -1,4 +1,5 @@
-// The list of mutations (`Tests/Mutations/run`) is about the sources as they are: old texts stand there, tests exist.
+// The list of mutations (`Tests/Mutations/run`) matches the sources: each old text is in its file, and each test
+// exists.
 
 import Testing
 
@@ -14,7 +15,7 @@ private struct Mutation {
     var oldText: String { old.joined(separator: "\n") }
     var newText: String { new.joined(separator: "\n") }
 
-    /// Reads the list: an entry begins with its name, and has a field or a line of text in each line.
+    /// Reads the list: an entry begins with its name, and each of its lines is a field or a line of text.
     static func all(in list: String) -> [Mutation] {
         var mutations: [Mutation] = []
         for line in list.split(separator: "\n") where !line.hasPrefix("#") {

@@ -1,4 +1,4 @@
-// What the compiler takes on trust has its reason beside it.
+// Unchecked code has its reason beside it.
 
 import Testing
 

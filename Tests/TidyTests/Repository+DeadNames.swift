@@ -1,9 +1,10 @@
-// The rule that nothing is declared without use: a name that stands once in all of the code is dead.
+// The rule that every declaration is used: a name that occurs once in all of the code is dead.
 //
-// Not here: names that the compiler or the standard library calls (`calledByOthers`): used without being named.
+// Not here: the names that the compiler or the standard library calls (`calledByOthers`), which our code need not
+// mention.
 
 extension Repository {
-    /// Witnesses of foreign protocols and entry points: code calls them under no name of ours.
+    /// Witnesses of foreign protocols and entry points, which no code of ours names.
     static let calledByOthers: Set = [
         "main", "expansion", "resolveMacro", "hash", "description", "debugDescription", "callAsFunction",
         "customMirror",
@@ -12,7 +13,7 @@ extension Repository {
         "appendInterpolation",
     ]
 
-    /// Every name that product code declares and that no code, test or not, ever uses.
+    /// Every name that product code declares and that no other code, tests included, mentions.
     func deadNameFindings() -> [Finding] {
         var uses: [String: Int] = [:]
         for file in swiftFiles {
@@ -35,7 +36,7 @@ extension SourceFile {
         let line: Int
     }
 
-    /// Every name behind `func`, `var`, `let`, `struct`, `class`, `enum`, `actor`, `protocol` and `typealias`, and the
+    /// Every name after `func`, `var`, `let`, `struct`, `class`, `enum`, `actor`, `protocol` and `typealias`, and the
     /// first name of every `case` that begins a line.
     func declarations() -> [Declaration] {
         let keywords: Set = ["func", "var", "let", "struct", "class", "enum", "actor", "protocol", "typealias"]

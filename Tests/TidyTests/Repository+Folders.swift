@@ -1,17 +1,17 @@
-// Folders are layers: within a module no folder leads back to itself by way of others.
+// Folders are layers: within a module no folder depends on itself through others.
 //
-// Names tell: a folder depends on another one if its code says the name of a type that the other one declares for its
-// whole module, and the folder itself does not.
+// Names are the evidence: a folder depends on another one if its code names a type that the other one declares for the
+// whole module and that the folder itself does not declare.
 
 extension Repository {
-    /// Each folder of a module that is part of a circle, with a name by which it leads on.
+    /// Each folder of a module that is part of a circle, with a name that makes it depend on the next one.
     func folderCircleFindings() -> [Finding] {
         let modules = Dictionary(grouping: swiftFiles.filter { $0.path.hasPrefix("Sources/") }, by: \.target)
         return modules.sorted { $0.key < $1.key }.flatMap { FolderGraph($0.value).circles() }
     }
 }
 
-/// Which folders of a module use which.
+/// The dependencies among the folders of a module.
 private struct FolderGraph {
     private struct Use {
         let file: SourceFile
@@ -44,7 +44,7 @@ private struct FolderGraph {
         file.path.split(separator: "/").dropLast().joined(separator: "/")
     }
 
-    /// The uses that are left when folders are taken away that use none of the others, or that none of them uses.
+    /// The uses that remain after repeated removal of folders that use no other, or that no other uses.
     func circles() -> [Finding] {
         var left = uses
         while true {

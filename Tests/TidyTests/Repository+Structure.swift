@@ -1,11 +1,11 @@
-// Rules about the repository as a whole: what lies where, and that no file in it is without use.
+// Rules about the repository as a whole: the places of files, and that every file is used.
 
 extension Repository {
     static let topLevel: Set = ["Package.swift", "Sources", "Tests", "Fuzz", "Benchmarks", "README.md"]
-    /// Files that explain their folder to a reader and are named by nobody.
+    /// Files that explain their folder to a reader; no code names them.
     static let explanations: Set = ["README.md", "LICENSE.md"]
 
-    /// The top level holds the folders and files of `topLevel`, and dot files.
+    /// The top level has only the folders and files of `topLevel`, and dot files.
     func topLevelFindings() -> [Finding] {
         let found = Set(paths.compactMap { $0.split(separator: "/").first.map(String.init) })
         return found.subtracting(Self.topLevel).filter { !$0.hasPrefix(".") }.sorted().map {
@@ -13,8 +13,8 @@ extension Repository {
         }
     }
 
-    /// A file of tests is called `…Tests.swift` and declares a suite of that name; what has no tests is not called so;
-    /// and `XTests.swift` lies with the tests of the module that has `X.swift`.
+    /// A file of tests is called `…Tests.swift` and declares a suite of that name; no file without tests has such a
+    /// name; and `XTests.swift` is in the tests of the module that has `X.swift`.
     func testNameFindings() -> [Finding] {
         let sources = Dictionary(grouping: swiftFiles.filter(\.isProduct), by: \.stem)
         let mirrors = Set(swiftFiles.filter(\.isProduct).map { $0.target + "Tests" })
@@ -36,8 +36,8 @@ extension Repository {
         }
     }
 
-    /// Where the tests of a module have folders, they have the module's: each has the name of one of them, and
-    /// `XTests.swift` lies in that of `X.swift`.
+    /// If the tests of a module have folders, each has the name of a folder of the module, and `XTests.swift` is in the
+    /// folder named as that of `X.swift`.
     func testFolderFindings() -> [Finding] {
         let sources = Dictionary(grouping: swiftFiles.filter(\.isProduct)) { $0.target + "Tests" }
         let tests = Dictionary(grouping: swiftFiles.filter(\.isTest), by: \.target)
@@ -56,10 +56,10 @@ extension Repository {
         }
     }
 
-    /// Each file that is no Swift source stands in a string of one, or explains its folder.
+    /// A string of a Swift source names each other file, unless it explains its folder.
     ///
-    /// It counts by its own name, with or without the ending, or by a folder that it lies in, as a whole word; that a
-    /// manifest excludes it is no use.
+    /// A string names the file by its own name, with or without the ending, or by one of its folders, as a whole word.
+    /// A manifest that excludes the file does not count.
     func deadFileFindings() -> [Finding] {
         let strings = swiftFiles.filter { $0.stem != "Package" }.flatMap { file in
             file.tokens.filter { $0.kind == .string }.map(\.text)

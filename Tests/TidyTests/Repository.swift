@@ -1,4 +1,4 @@
-// The checkout these tests were compiled from: which files it has, and their text, read once.
+// The checkout that these tests were compiled from: its files and their text, read once.
 
 import Foundation
 import Testing
@@ -10,9 +10,9 @@ struct Repository: CustomTestStringConvertible {
         root: URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent())
 
-    /// Its folder.
+    /// The root folder.
     let root: URL
-    /// The paths of all files that are or would be under version control, ascending.
+    /// The paths of all files that are under version control or new and not ignored, ascending.
     let paths: [String]
     /// The Swift files among them.
     let swiftFiles: [SourceFile]
@@ -34,13 +34,13 @@ struct Repository: CustomTestStringConvertible {
         self.swiftFiles = swiftFiles
     }
 
-    /// Its folder: a failed expectation shall not print every file.
+    /// The root folder, so that a failed expectation does not print every file.
     var testDescription: String { root.path }
 
     /// The text of a file; `nil` if there is none or it is not UTF-8.
     func text(of path: String) -> String? { try? String(contentsOf: root.appending(path: path), encoding: .utf8) }
 
-    /// What git lists: tracked files, and new ones that no `.gitignore` names; without those just deleted.
+    /// The files that git lists: tracked files, and new ones that no `.gitignore` names; without deleted ones.
     private static func versionedPaths(in root: URL) -> [String] {
         let git = Process()
         git.executableURL = URL(filePath: "/usr/bin/env")

@@ -1,4 +1,4 @@
-// Rules about the shape of a file: its first line, its length, its lines, its functions.
+// Rules about the shape of a file: the first line, the number and length of lines, the length of functions.
 
 extension SourceFile {
     static let lineCountMax = 500
@@ -6,7 +6,7 @@ extension SourceFile {
     static let functionLengthMax = 70
     static let headerLengthMax = 25
 
-    /// The first line says what the file is for, in a sentence; the header is short enough to be read.
+    /// The first line states the purpose of the file in a sentence, and the header is not too long.
     func purposeFindings() -> [Finding] {
         let first = header.first { !$0.hasPrefix("// swift-tools-version") && $0 != "//" } ?? ""
         guard first.hasPrefix("// "), first.split(separator: " ").count > 3 else {
@@ -39,7 +39,7 @@ extension SourceFile {
         let lineCount: Int
     }
 
-    /// Every function, initialiser and deinitialiser with a body.
+    /// Every function, initializer and deinitializer with a body.
     func functions() -> [Function] {
         code.indices.compactMap { index in
             let token = code[index]
@@ -58,7 +58,8 @@ extension SourceFile {
         }
     }
 
-    /// The index of the brace that opens the body of the function declared at `index`; `nil` for a requirement.
+    /// The index of the brace that opens the body of the function declared at `index`; `nil` for a protocol
+    /// requirement.
     private func bodyStart(after index: Int) -> Int? {
         let declarations: Set = [
             "func", "var", "let", "init", "deinit", "subscript", "case", "struct", "class", "enum", "protocol",

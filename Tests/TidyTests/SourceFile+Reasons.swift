@@ -1,11 +1,11 @@
-// Rules about what the compiler takes on trust: each such place says why it is safe.
+// Rules about unchecked code: each such place states why it is safe.
 
 extension SourceFile {
-    /// How many lines above its use a reason may stand.
+    /// The largest number of lines between a use and the reason above it.
     static let reasonDistanceMax = 12
 
     /// Each `unsafe`, `@unchecked Sendable` and `nonisolated(unsafe)` has a `SAFETY:` comment at most
-    /// `reasonDistanceMax` lines above it, or in the file's header for all of the file.
+    /// `reasonDistanceMax` lines above it, or one in the file's header for the whole file.
     func reasonFindings() -> [Finding] {
         guard !header.contains(where: { $0.contains("SAFETY:") }) else { return [] }
         let reasons = tokens.filter { $0.kind == .comment && $0.text.contains("SAFETY:") }.map(\.lastLine)

@@ -1,17 +1,17 @@
-// Rules about words: calls that trap, notes of unfinished work, names that say nothing, paths of one machine.
+// Rules about words: calls that trap, notes of unfinished work, names without meaning, paths of one machine.
 
 extension SourceFile {
-    /// Words that no type and no file has in its name, because they say nothing about it.
+    /// Words that no type and no file may have in its name, because they carry no meaning.
     static let emptyNameParts: Set = ["Manager", "Helper", "Helpers", "Util", "Utils", "Utility", "Utilities", "Impl"]
     /// Words that mark unfinished work.
     static let unfinishedMarks: Set<Substring> = ["TODO", "FIXME", "XXX", "HACK"]
     /// Folders that exist on one machine only.
     static let machineFolders = ["work", "root", "home", "Users", "opt", "tmp"]
 
-    /// The one file that may stop the program: what a property getter cannot throw, and `nil` would hide.
+    /// The one file that may stop the program, where a property getter cannot throw and `nil` would hide the error.
     static let stoppingFile = "Sources/Espalier/Graph/EndedContext.swift"
 
-    /// No `fatalError`, `try!`, `as!`; in product code other than dbtool no `print` either.
+    /// No `fatalError`, `try!`, `as!`; in product code other than dbtool also no `print`.
     func trapFindings() -> [Finding] {
         zip(code, code.dropFirst()).compactMap { token, next in
             guard token.kind == .word else { return nil }
@@ -52,7 +52,7 @@ extension SourceFile {
         }
     }
 
-    /// No type and no file has a word in its name that says nothing.
+    /// No type and no file has a word of `emptyNameParts` in its name.
     func nameFindings() -> [Finding] {
         let names = [TypeDeclaration(name: stem, line: 0)] + typeDeclarations()
         return names.compactMap { type in

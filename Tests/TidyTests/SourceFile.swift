@@ -1,4 +1,4 @@
-// A Swift file of the repository as rules see it: path, lines, tokens.
+// A Swift file of the repository as the rules read it: path, lines, tokens.
 
 import Testing
 
@@ -6,7 +6,7 @@ import Testing
 struct SourceFile: CustomTestStringConvertible {
     /// The path within the repository, with `/`.
     let path: String
-    /// All lines without their ends; a last line break opens no further line.
+    /// All lines without their ends; a final line break begins no further line.
     let lines: [Substring]
     /// Words, marks, strings and comments.
     let tokens: [Token]
@@ -22,19 +22,19 @@ struct SourceFile: CustomTestStringConvertible {
         code = tokens.filter { $0.kind != .comment && $0.kind != .string }
     }
 
-    /// Its path: a failed expectation shall not print the whole file.
+    /// The path, so that a failed expectation does not print the whole file.
     var testDescription: String { path }
 
     /// The file's name without `.swift`.
     var stem: String { String((path.split(separator: "/").last ?? "").dropLast(".swift".count)) }
 
-    /// The folder under `Sources`, `Tests`, `Fuzz` or `Benchmarks` that it belongs to: its module or test target.
+    /// The folder under `Sources`, `Tests`, `Fuzz` or `Benchmarks` that contains the file: its module or test target.
     var target: String {
         let parts = path.split(separator: "/")
         return parts.count > 2 ? String(parts[1]) : ""
     }
 
-    /// The folder within its target; empty if it lies there itself.
+    /// The folder within the target; empty for a file directly in the target.
     var folder: String { path.split(separator: "/").dropFirst(2).dropLast().joined(separator: "/") }
 
     /// Whether it is product code: under `Sources`.
@@ -46,7 +46,7 @@ struct SourceFile: CustomTestStringConvertible {
     /// The comment lines before the first line of code.
     var header: ArraySlice<Substring> { lines.prefix { $0.hasPrefix("//") } }
 
-    /// Whether it holds a test: `@Test` somewhere in its code.
+    /// Whether the file has a test: `@Test` in its code.
     var hasTests: Bool { zip(code, code.dropFirst()).contains { $0.isCode("@") && $1.isCode("Test") } }
 
     /// A finding of this file.

@@ -1,18 +1,19 @@
-// The specification: which codes there are, and in which articles each of them has its row, once.
+// The specification: its codes, and the articles in which each code has exactly one row.
 //
 // Invariants
-//   1. Counts change only with the list of rows itself: a row that is lost from every article is noticed by its number.
+//   1. Counts change only with the rows themselves: the number of a row that every article has lost is reported.
 
 /// Articles that together have every code of some families, each in one row.
 struct Specification {
     let paths: [String]
-    /// How many codes each family has, by what its codes begin with.
+    /// The number of codes in each family, by the prefix of its codes.
     let counts: [String: Int]
     /// The article whose rows must each name a test.
     let shownPath: String?
 
     private static let folder = "Sources/Espalier/Espalier.docc/"
-    /// What was considered of Core Data, its predicates and SwiftData; features beyond them; complaints about them.
+    /// The behaviors considered: those of Core Data, its predicates and SwiftData, features beyond them, and
+    /// complaints.
     static let rows = Specification(
         paths: ["Behaviour.md", "Differences.md", "NotYet.md"].map { folder + $0 },
         counts: [
@@ -20,7 +21,7 @@ struct Specification {
             "RC-": 9, "MG-": 14, "CK-": 6, "CS-": 1, "DB-": 5, "PR-": 18, "PX-": 14, "SD-": 36, "F-": 10, "C-": 17,
         ],
         shownPath: folder + "Behaviour.md")
-    /// What the engine promises, its rules of order, the levels of its check.
+    /// The promises of the engine, its rules of order, and the levels of its check.
     static let promises = Specification(
         paths: ["Sources/EspalierEngine/EspalierEngine.docc/Promises.md"], counts: ["P": 7, "F": 9, "L": 4],
         shownPath: nil)
@@ -36,7 +37,7 @@ struct Specification {
             })
     }
 
-    /// Each code has one row in one of the articles, and each row a code.
+    /// Each code has one row in one of the articles, and each row has a code.
     func placeFindings(in articles: [Article]) -> [Finding] {
         let codes = codes
         var (findings, places): ([Finding], [String: String]) = ([], [:])
@@ -54,7 +55,7 @@ struct Specification {
             + missing.map { Finding(paths[0], 0, "\($0) has no row, neither here nor in the articles beside") }
     }
 
-    /// Each row says something, and names only tests that exist; in the article of what is shown, at least one.
+    /// Each row has a text, and names only tests that exist; in the article at `shownPath` at least one.
     func rowFindings(in articles: [Article], tests: Set<String>) -> [Finding] {
         articles.filter { paths.contains($0.path) }.flatMap { article in
             article.rows.flatMap { row -> [Finding] in
@@ -71,7 +72,7 @@ struct Specification {
         }
     }
 
-    /// Each code that is cited is defined in some article.
+    /// Each code that is cited is defined in an article.
     static func citationFindings(_ citations: [Citation], definedCodes: Set<String>) -> [Finding] {
         citations.filter { !definedCodes.contains($0.code) }.map {
             Finding($0.path, $0.line, "no article defines \($0.code): say what is meant, or add a row")

@@ -1,4 +1,4 @@
-// The specification holds together: every code that is cited has its place, every row has one, every named test exists.
+// The specification is consistent: each cited code is defined, each code has one row, and each named test exists.
 
 import Testing
 

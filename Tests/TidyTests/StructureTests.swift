@@ -1,4 +1,4 @@
-// The repository as a whole: its top level, the names of its tests, and that nothing in it is dead.
+// The repository as a whole: its top level, the names of its tests, and that it contains nothing dead.
 
 import Testing
 

@@ -1,9 +1,10 @@
-// Cuts Swift source into words, marks, strings and comments, so that rules never take text in a string for code.
+// A lexer that cuts Swift source into words, marks, strings and comments, so that no rule takes text in a string for
+// code.
 //
 // Invariants
-//   1. Every token knows the line it begins and the line it ends on.
-//   2. Code inside a string's interpolation comes out as tokens of its own, behind the token of the string.
-// Not here: regex literals between bare slashes; write `Regex` or `#/.../#` where they hold a quote.
+//   1. Every token knows the line on which it begins and the line on which it ends.
+//   2. Code inside a string's interpolation becomes tokens of its own, after the token of the string.
+// Not here: regex literals between bare slashes; write `Regex` or `#/.../#` where they contain a quote.
 
 /// One piece of Swift source.
 struct Token: Equatable {
@@ -23,12 +24,12 @@ struct Token: Equatable {
     let text: String
     let line: Int
     let lastLine: Int
-    /// Whether only white space stands before it on its line.
+    /// Whether only white space is before the token on its line.
     let startsLine: Bool
-    /// Whether white space stands right before it.
+    /// Whether white space is directly before the token.
     let followsSpace: Bool
 
-    /// Whether it is this keyword, identifier or punctuation.
+    /// Whether the token is this keyword, identifier or punctuation.
     func isCode(_ text: String) -> Bool { (kind == .word || kind == .mark) && self.text == text }
 }
 
@@ -157,14 +158,14 @@ struct SwiftLexer {
         append(.rawIdentifier, text, line, startsLine)
     }
 
-    /// How many `#` stand here in front of a quote; 0 if it is no raw string.
+    /// The number of `#` from here to a quote; 0 if no raw string begins here.
     private var poundsBeforeQuote: Int {
         var count = 0
         while byte(count) == UInt8(ascii: "#") { count += 1 }
         return byte(count) == UInt8(ascii: "\"") ? count : 0
     }
 
-    /// Cuts out a string; code in its interpolations, and strings in that code, become tokens behind it.
+    /// Cuts out a string; code in its interpolations, and strings in that code, become tokens after it.
     private mutating func lexString(poundCount: Int) {
         let (firstLine, startsLine, index) = (line, !lineHasToken, tokens.count)
         let pounds = String(repeating: "#", count: poundCount)

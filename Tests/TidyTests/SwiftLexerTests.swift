@@ -1,4 +1,4 @@
-// The lexer under the rules: what is code, what is text, and on which line.
+// The lexer that the rules use: the kinds of tokens and their lines.
 
 import Testing
 

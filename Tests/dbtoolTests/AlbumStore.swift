@@ -1,4 +1,4 @@
-// A small store of objects for tests: two artists, three albums, two labels, and links from many to many.
+// A small store of objects for tests: two artists, three albums, two labels, and many-to-many links.
 
 import EspalierModel
 import EspalierStore
@@ -7,7 +7,7 @@ import Testing
 
 /// The store and its model.
 enum AlbumStore {
-    /// Artists have albums; albums and labels are linked from many to many.
+    /// Artists have albums; albums and labels have a many-to-many relationship.
     static func model() throws -> ManagedObjectModel {
         try ManagedObjectModel(entities: [
             EntityDescription(
@@ -31,14 +31,14 @@ enum AlbumStore {
         ])
     }
 
-    /// Makes the store in a file.
+    /// Makes the store in a file and closes it.
     static func make(at path: String) throws {
         let store = try BTreeStore.open(path: path, model: model())
         try fill(store)
         try store.close()
     }
 
-    /// Puts the rows into an empty store with this model.
+    /// Inserts the rows into an empty store with this model.
     static func fill(_ store: any PersistentStore) throws {
         let artists = try ids(of: "Artist", 2, in: store)
         let albums = try ids(of: "Album", 3, in: store)

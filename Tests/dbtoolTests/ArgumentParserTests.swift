@@ -1,4 +1,4 @@
-// The command line: what is understood, and how precisely the rest is refused.
+// The command line: the arguments that the parser accepts, and its precise errors for all others.
 
 import Testing
 

@@ -1,4 +1,4 @@
-// `dbtool audit`: what a person sees of the second opinion, and that it is the opinion of `dbtool check`.
+// `dbtool audit`: its output for people and programs, and that its findings are those of `dbtool check`.
 
 import EspalierAudit
 import EspalierEngine
@@ -110,7 +110,7 @@ import Testing
     }
 }
 
-/// A store of which page 0 is another one each time it is read, as beside a writer that makes checkpoints.
+/// A store whose page 0 differs from the third read on, as under a writer that makes checkpoints.
 private final class WrittenSource: ByteSource {
     private let bytes: [UInt8]
     private var readCount: UInt8 = 0
@@ -122,7 +122,7 @@ private final class WrittenSource: ByteSource {
     func read(at offset: UInt64, count: Int) throws(AuditFailure) -> [UInt8] {
         var found = try bytes.read(at: offset, count: count)
         guard offset == 0 else { return found }
-        // The first looks find what a checkpoint behind them changes.
+        // The first two reads return the old content; a checkpoint changes it before the third.
         readCount += 1
         if readCount > 2 { found[600] ^= 1 }
         return found

@@ -1,4 +1,4 @@
-// What is no store, or cannot be opened: every verb says what it is and ends with the right exit code.
+// Files that are no store or cannot be opened: every verb names the reason and ends with the right exit code.
 
 import EspalierEngine
 import Foundation
@@ -71,7 +71,7 @@ import Testing
             try Self.emptyStore(path)
             var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
             for start in [0, SuperblockLayout.mirror] {
-                // The version field, and the checksum made good again: an intact store of a newer engine.
+                // A new version number under a valid checksum: an intact store of a newer engine.
                 var record = RecordBytes(byteCount: SuperblockLayout.byteCount)
                 record.store([UInt8](bytes[start..<start + SuperblockLayout.byteCount]), at: 0)
                 record.store(UInt16(9), at: SuperblockLayout.major)

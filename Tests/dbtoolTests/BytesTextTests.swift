@@ -1,4 +1,4 @@
-// Bytes as people see them: text, digits, dumps.
+// Bytes in the output for people: text, digits, dumps.
 
 import Testing
 

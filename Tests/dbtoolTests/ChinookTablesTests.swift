@@ -1,4 +1,4 @@
-// The library as its publisher made it: counts, and the few columns that need care.
+// The library in its publisher's form: counts, and the few columns that need care.
 
 import Foundation
 import Testing

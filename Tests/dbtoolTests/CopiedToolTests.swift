@@ -1,4 +1,4 @@
-// The tool away from its build folder: alone, and with the folder that goes with it.
+// The tool outside its build folder: alone, and with the folder that belongs to it.
 
 import Foundation
 import TestSupport

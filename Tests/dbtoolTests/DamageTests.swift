@@ -1,4 +1,4 @@
-// Damage in a store file, byte by byte: `check` names the page and the tree, `page` and `pages` still show it.
+// Damage in a store file, byte by byte: `check` names the page and the tree, and `page` and `pages` still show it.
 
 import EspalierEngine
 import Foundation
@@ -30,7 +30,7 @@ import Testing
         try database.close()
     }
 
-    /// The tree that each page of an intact store belongs to; pages that are in none are left out.
+    /// The tree of each page of an intact store; pages that belong to no tree are left out.
     private static func treesOfPages(_ path: String) throws -> [UInt64: String] {
         let names = TreeNames.read(path)
         let image = try StoreImage(path: path)
@@ -95,7 +95,7 @@ import Testing
             let path = folder.appendingPathComponent("damaged.espalier").path
             try Self.makeStore(at: path)
             let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-            // Superblock, the three slots as far as they are written, the copy, and what is always zero.
+            // The superblock, the slots that have been written, the mirror, and bytes that are always zero.
             let image = try StoreImage(path: path)
             let slots = SuperblockLayout.slots.filter { image.page0.slot(at: $0) != nil }
             for offset in [0, 20, 70, 300, 510] + slots.flatMap({ [$0, $0 + 30, $0 + 300] }) + [2048, 2300, 2600, 4095]

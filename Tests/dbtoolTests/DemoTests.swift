@@ -1,4 +1,4 @@
-// The demo from end to end: a real library imported through the public object API, asked, checked, used again.
+// The whole demo: a real library imported through the public object API, queried, checked and used again.
 
 import Espalier
 import EspalierEngine
@@ -10,13 +10,13 @@ import Testing
 @testable import dbtool
 
 @Suite struct DemoTests {
-    /// The golden answers were computed from the publisher's file by another program.
+    /// The expected answers, which another program computed from the publisher's file.
     private static func goldenAnswers() throws -> String {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden/answers.txt")
         return try String(contentsOf: file, encoding: .utf8)
     }
 
-    /// The part of the demo's output that is the same each time: the answers, without what they cost.
+    /// The part of the demo's output that is the same in each run: the answers, without their costs.
     private static func answers(in output: String) throws -> String {
         let start = try #require(output.firstRange(of: "Tracks of AC/DC")).lowerBound
         let end = try #require(output.firstRange(of: "\n\nNext, try")).lowerBound
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// A flipped bit in a leaf of the tracks makes `check` name that page and that tree.
+    /// Expects `check` to name the page and the tree after a flipped bit in a leaf of the tracks.
     private static func expectDamageIsFound(in path: String) throws {
         let names = TreeNames.read(path)
         let image = try StoreImage(path: path)
@@ -122,8 +122,8 @@ import Testing
 
     @Test func `a disk that takes no more ends the import with code 3 and a store that can be read`() throws {
         try withTemporaryFolder { folder in
-            // A limit of the process stands for the disk's: 5,000 blocks of 1,024 bytes in any one file.
-            // The log's first segment fits and its second does not, so the import ends in its midst.
+            // A limit of the process simulates a full disk: 5,000 blocks of 1,024 bytes in any one file.
+            // The log's first segment fits and its second does not, so the import ends in the middle.
             let command = "trap '' XFSZ; ulimit -f 5000; exec \"$0\" demo library.espalier --commit-every 20"
             let run = try Command("bash", ["-c", command, ToolRun.executable.path], in: folder)
 

@@ -1,14 +1,14 @@
-// Examples of the documentation, compiled and run as they stand there.
+// Examples of the documentation, compiled and run unchanged.
 
 import Foundation
 import TestSupport
 import Testing
 
-/// A program cut out of a document.
+/// A program that was cut out of a document.
 struct ExampleProgram {
-    /// Its lines.
+    /// The source text.
     let source: String
-    /// The modules that it is linked with.
+    /// The modules that the program is linked with.
     let modules: [String]
 
     /// The first Swift code block of `document`.
@@ -19,7 +19,8 @@ struct ExampleProgram {
         self.modules = modules
     }
 
-    /// Compiles the program against this build's modules, links their objects, runs it in `folder`; what it prints.
+    /// Compiles the program against this build's modules, links their objects and runs it in `folder`; returns its
+    /// output.
     func run(in folder: URL) throws -> String {
         let products = Checkout.products
         let file = folder.appending(path: "main.swift")
@@ -27,7 +28,8 @@ struct ExampleProgram {
         var objects: [String] = []
         for module in modules {
             let build = products.appending(path: "\(module).build")
-            // A build leaves the objects of files that were renamed since.
+            // A build keeps the objects of source files that have been renamed, so only those of existing files are
+            // linked.
             let sources = FileManager.default.enumerator(
                 atPath: Checkout.root.appending(path: "Sources/\(module)").path)
             let names = try #require(sources).compactMap { ($0 as? String)?.split(separator: "/").last }

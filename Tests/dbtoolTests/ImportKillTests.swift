@@ -1,8 +1,8 @@
-// SIGKILL of real importing processes: every acknowledged commit is there, nothing half.
+// SIGKILL of real importing processes: every acknowledged commit is stored, and no commit is stored in part.
 //
-// Each round imports the library in transactions of 20 rows, kills the process soon after a random row, and looks at
-// what is left: an intact store that holds exactly the first n rows, where n is what was acknowledged last, or one
-// commit more. ESPALIER_KILLS says how often.
+// Each round imports the library in transactions of 20 rows, kills the process soon after a random row, and checks the
+// store: it is intact and holds exactly the first n rows, where n is the last acknowledged number, or one commit more.
+// ESPALIER_KILLS sets the number of rounds.
 
 import Espalier
 import EspalierModel
@@ -35,7 +35,7 @@ import Testing
         #expect(interrupted > 0, "no process was killed during its import")
     }
 
-    /// Starts an import, kills it, and returns the last number of rows it acknowledged.
+    /// Starts an import, kills it, and returns the last number of rows that it acknowledged.
     private static func importAndKill(in folder: URL, atRow target: Int, delay: Double) throws -> Int {
         let process = ToolRun.process(
             ["demo", "killed.espalier", "--commit-every", "\(commitInterval)", "--acknowledge", "acknowledged"],
@@ -53,13 +53,14 @@ import Testing
         return acknowledgedRowCount(in: file)
     }
 
-    /// The last whole line of the acknowledgements; 0 if there is none yet.
+    /// The number in the last whole line of the acknowledgments; 0 if there is none yet.
     private static func acknowledgedRowCount(in file: URL) -> Int {
         let text = String(decoding: (try? Data(contentsOf: file)) ?? Data(), as: UTF8.self)
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().last.flatMap { Int($0) } ?? 0
     }
 
-    /// How many rows the store holds, having made sure that they are exactly the first ones and all else is in order.
+    /// The number of stored rows, after checks that the store is intact and that they are exactly the first rows of the
+    /// import.
     private static func verifiedRowCount(in folder: URL, _ tables: ChinookTables) throws -> Int {
         let path = folder.appendingPathComponent("killed.espalier").path
         let check = ToolRun("check", path)

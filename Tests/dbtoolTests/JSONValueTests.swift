@@ -1,4 +1,4 @@
-// JSON as programs see it: read back by another reader.
+// JSON as programs receive it: read back by another reader.
 
 import Foundation
 import Testing

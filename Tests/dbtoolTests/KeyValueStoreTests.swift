@@ -1,4 +1,4 @@
-// The engine's article says what is true: its example compiles, runs and prints what stands there.
+// The engine's article is true: its example compiles, runs and prints the output that the article shows.
 
 import Foundation
 import TestSupport

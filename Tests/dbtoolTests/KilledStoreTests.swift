@@ -1,4 +1,4 @@
-// What tools say of a store whose newest commits are only in its log, as a kill leaves it and as a writer has it.
+// The tool on a store whose newest commits are only in its log, as after a kill and under a running writer.
 
 import EspalierEngine
 import Foundation
@@ -8,7 +8,7 @@ import Testing
 @testable import dbtool
 
 @Suite struct KilledStoreTests {
-    /// Fills a store with 80 commits and calls `body` with its path while it is open, then with that of a copy.
+    /// Fills a store with 80 commits and calls `body` with its path while it is open, then with the path of a copy.
     private static func withStores(_ body: (_ path: String, _ commitCount: Int) throws -> Void) throws {
         try withTemporaryFolder { folder in
             let path = folder.appending(path: "live.espalier").path

@@ -1,7 +1,7 @@
-// The tool on a running application: one process imports and commits all the time, others look at its store.
+// The tool on a running application: one process imports and commits all the time, and others read its store.
 //
-// The writer imports the music library in transactions of 20 rows, again and again into new files.
-// ESPALIER_FOLLOW_SECONDS says for how long the tool looks; each verb runs at least once.
+// The writer imports the music library in transactions of 20 rows, repeatedly and each time into a new file.
+// ESPALIER_FOLLOW_SECONDS sets how long the tool reads; each verb runs at least once.
 
 import EspalierModel
 import Foundation

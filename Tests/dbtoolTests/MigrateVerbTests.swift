@@ -1,4 +1,4 @@
-// `dbtool diff-models` and `dbtool migrate`, with model files of others and generated rows.
+// `dbtool diff-models` and `dbtool migrate`, with model files of other projects and generated rows.
 
 import EspalierModel
 import EspalierModelFile
@@ -10,7 +10,7 @@ import Testing
 @Suite struct MigrateVerbTests {
     private static var models: URL { Checkout.root.appending(path: "Tests/EspalierModelFileTests/Models") }
 
-    /// The versions of models that have several, oldest first.
+    /// The paths of the versions of models that have several, oldest first.
     private static let chains: [[String]] = [
         [""] + (2...6).map { " \($0)" }, [""] + (2...4).map { " \($0)" }, (1...3).map { " \($0)" },
         [""] + (2...6).map { " \($0)" }, [".V1", ".V2"],
@@ -29,7 +29,7 @@ import Testing
         try ManagedObjectModel(contentsOf: models.appending(path: path), ignoring: Set(ModelFeature.allCases))
     }
 
-    /// The model at `path` with relationships that need lead nowhere: rows of older versions have none of the new ones.
+    /// The model at `path` with required relationships made optional, because rows of older versions lack new ones.
     private static func relaxedModel(_ path: String) throws -> ManagedObjectModel {
         try ManagedObjectModel(
             entities: try model(path).descriptions.map { entity in
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// A file with ten rows of each entity that may have some, all of them related.
+    /// Makes a store with ten related rows of each entity that is not abstract.
     private func makeStore(at path: String, _ model: ManagedObjectModel) throws {
         let store = try BTreeStore.open(path: path, model: model)
         var request = SaveRequest()
@@ -113,7 +113,7 @@ import Testing
             try makeStore(at: path, try Self.relaxedModel(chain[0]))
             for (old, new) in zip(chain, chain.dropFirst()) {
                 let (before, after) = (try Self.relaxedModel(old), try Self.relaxedModel(new))
-                // A store without rows stands for its model.
+                // A store without rows carries the model to the tool.
                 let file = folder.appending(path: "\(UUID())").path
                 try BTreeStore.open(path: file, model: after).close()
                 let difference = ModelDifference(from: before, to: after)

@@ -1,4 +1,4 @@
-// Pages decoded from bytes that nobody vouches for.
+// Pages decoded from untrusted bytes.
 
 import EspalierEngine
 import Foundation

@@ -1,4 +1,4 @@
-// The line of progress: there for people, silent for programs.
+// The progress line: shown to people, absent for programs.
 
 import Testing
 

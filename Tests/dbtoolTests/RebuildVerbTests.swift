@@ -1,4 +1,4 @@
-// `rebuild`, and `salvage` of object stores: what follows from rows is made anew, and `check` then tells the truth.
+// `rebuild`, and `salvage` of object stores: indexes and links are rebuilt from the rows, and `check` is then correct.
 
 import EspalierEngine
 import EspalierModel
@@ -10,7 +10,8 @@ import Testing
 @testable import dbtool
 
 @Suite struct RebuildVerbTests {
-    /// A store of albums, changed by `damage` above its pages; closed.
+    /// Makes a store of albums, whose trees `damage` changes in a commit, and calls `body` with its path after closing
+    /// it.
     private func withStore(
         _ damage: (inout WriteTransaction, String) throws -> Void = { _, _ in }, _ body: (String) throws -> Void
     ) throws {
@@ -128,7 +129,7 @@ import Testing
 
     // MARK: Salvage of the demo's store
 
-    /// Pages of a tree by kind of page, of a store with pages of 4,096 bytes.
+    /// The numbers of a tree's pages of one type, in a store with pages of 4,096 bytes.
     private func pages(of tree: String, in path: String, type: UInt8) throws -> [Int] {
         let names = TreeNames.read(path)
         let id = try #require(names.first { $0.value == tree }?.key)

@@ -1,4 +1,4 @@
-// `salvage`: what an application gets back from a damaged file, and what scripts learn from it.
+// `salvage`: the rows that an application recovers from a damaged file, and the report for scripts.
 
 import EspalierEngine
 import Foundation
@@ -8,7 +8,7 @@ import Testing
 @testable import dbtool
 
 @Suite struct SalvageVerbTests {
-    /// An object store whose pages `pages` are overwritten with noise, and the path for what is saved of it.
+    /// Makes an object store whose pages `pages` are overwritten with noise; `new` is the path for the salvaged store.
     private func withDamagedStore(_ pages: [Int], _ body: (_ path: String, _ new: String) throws -> Void) throws {
         try withTemporaryFolder { folder in
             let path = folder.appendingPathComponent("albums.espalier").path

@@ -1,4 +1,4 @@
-// `schema` of model files, and the classes that it prints: as text, and compiled with this package.
+// `schema` of model files, and the classes that it prints, as text and compiled with this package.
 
 import EspalierModel
 import EspalierModelFile
@@ -9,7 +9,7 @@ import Testing
 @testable import dbtool
 
 @Suite struct SchemaSwiftTests {
-    /// Writes a model file into `folder`; its path.
+    /// Writes a model file into `folder`; returns its path.
     private func write(_ model: ManagedObjectModel, _ name: String, in folder: URL) throws -> String {
         let url = folder.appending(path: name)
         try ModelDocument(model).write(to: url)
@@ -73,7 +73,7 @@ import Testing
             let lines = try program.run(in: folder).split(separator: "\n")
 
             #expect(lines.first.map(String.init) == model.versionChecksum)
-            // What is not in the hash: defaults, former names, indexes, rules.
+            // The hash does not cover defaults, former names, indexes and rules.
             for entity in model.entities {
                 #expect(lines.contains { $0 == "\(entity.description)" }, "\(entity.description)")
             }
@@ -87,7 +87,7 @@ import Testing
         let model = try ManagedObjectModel(contentsOf: URL(filePath: path))
         let run = ToolRun("schema", path, "--swift")
         #expect(run.code == 0)
-        // The editor's modifiers of hashes have no place in a class.
+        // A class has no place for the editor's hash modifiers.
         let notes = run.errors.split(separator: "\n")
         #expect(notes.count == 3 && notes.allSatisfy { $0.contains(": the modifier of the hash of 'BookmarkEntity.") })
         #expect(run.output.hasPrefix("// Made of BookmarksModel.xcdatamodeld by 'dbtool schema --swift'.\n"))

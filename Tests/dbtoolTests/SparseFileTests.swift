@@ -1,4 +1,4 @@
-// Store files with holes: what was never written takes neither time nor memory.
+// Store files with holes: ranges that were never written cost neither time nor memory.
 
 import EspalierEngine
 import Foundation

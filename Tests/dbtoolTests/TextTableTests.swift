@@ -1,4 +1,4 @@
-// Tables and numbers as people see them: widths, alignment, escapes.
+// Tables and numbers in the output for people: widths, alignment, escapes.
 
 import Testing
 

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import dbtool
 
-/// What a run printed and how it ended.
+/// The output of a run and its exit code.
 struct ToolRun {
     let output: String
     let errors: String
@@ -27,7 +27,7 @@ struct ToolRun {
     /// The built executable.
     static var executable: URL { Checkout.products.appending(path: "dbtool") }
 
-    /// A process of the built executable that is not running yet.
+    /// A process of the built executable that has not been started yet.
     static func process(_ arguments: [String], in folder: URL) -> Process {
         let process = Process()
         process.executableURL = executable

@@ -1,8 +1,8 @@
-// What machine, system and source a run was made with.
+// The machine, the system and the source of a run.
 
 import Foundation
 
-/// The facts a reader needs to judge a result.
+/// The facts that a reader needs to judge a result.
 package func environmentFacts(peers: [String]) -> [(name: String, value: String)] {
     let commit = output(of: ["git", "rev-parse", "--short", "HEAD"])
     let isClean = output(of: ["git", "status", "--porcelain", "--untracked-files=no"]).isEmpty

@@ -1,24 +1,24 @@
-// One line of the table: the same work done by several contenders.
+// One line of the table: the same work, done by several contenders.
 //
 // Invariants
 //   1. Contenders run in turn (A B C A B C ...), so that a machine that slows down slows all of them.
-//   2. A contender times only the work the line names; setting up and clearing away stand outside its clock.
+//   2. A contender times only the work that the line names; preparation and cleanup are outside its clock.
 
 /// Work that several contenders do, each in its own way.
 package struct Line {
-    /// What a line's figures count; less is always better.
+    /// The unit of a line's figures; less is always better.
     package enum Unit: String, Sendable {
         /// Nanoseconds of an operation, shown as microseconds.
         case time = "us/op"
-        /// Bytes of an operation, a row or a process, as the line's name says.
+        /// Bytes of an operation, a row or a process; the line's name says which.
         case bytes = "bytes"
     }
 
-    /// One who does the work.
+    /// A participant that does the work.
     package struct Contender {
         /// "espalier", "sqlite", "lmdb" ...
         package let name: String
-        /// Does the work once and returns what it took: nanoseconds, or bytes.
+        /// Does the work once and returns its cost in nanoseconds or bytes.
         package let run: () throws -> Double
 
         /// A contender.
@@ -28,15 +28,15 @@ package struct Line {
         }
     }
 
-    /// What is measured, under its db_bench name where there is one.
+    /// The measured work, under its db_bench name where it has one.
     package let name: String
     /// A few words on how the contenders were made equal.
     package let note: String
-    /// What the figures count.
+    /// The unit of the figures.
     package let unit: Unit
-    /// How many operations one run does.
+    /// The number of operations in one run.
     package let operationCount: Int
-    /// Who takes part; the first is the one the ratios are about.
+    /// The contenders; ratios refer to the first one.
     package let contenders: [Contender]
 
     /// A line.
@@ -50,7 +50,7 @@ package struct Line {
         self.contenders = contenders
     }
 
-    /// Runs everybody `repetitions` times in turn, after `warmUps` turns that are not counted.
+    /// Runs every contender `repetitions` times in turn, after `warmUps` turns that are not counted.
     package func measure(repetitions: Int, warmUps: Int) throws -> Result {
         var values = [[Double]](repeating: [], count: contenders.count)
         for turn in 0..<(warmUps + repetitions) {
@@ -64,15 +64,15 @@ package struct Line {
             figures: zip(contenders, values).map { ($0.name, Samples($1)) })
     }
 
-    /// What was measured.
+    /// The figures of a line.
     package struct Result {
         /// The line's name.
         package let name: String
         /// The line's note.
         package let note: String
-        /// What the figures count.
+        /// The unit of the figures.
         package let unit: Unit
-        /// Operations of one run.
+        /// The number of operations in one run.
         package let operationCount: Int
         /// Nanoseconds or bytes per operation, by contender in the line's order.
         package let figures: [(name: String, samples: Samples)]

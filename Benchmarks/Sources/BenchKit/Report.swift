@@ -2,9 +2,9 @@
 
 package import Foundation
 
-/// Some lines with the same contenders.
+/// A group of lines with the same contenders.
 package struct ReportSection {
-    /// What the lines have in common.
+    /// The heading of the group.
     package let title: String
     /// The measured lines in order.
     package var results: [Line.Result] = []
@@ -18,7 +18,7 @@ package struct ReportSection {
         return names
     }
 
-    /// The table in Markdown: the medians, then how many times less the first contender takes.
+    /// The table in Markdown: the medians, then the ratio of each other contender to the first.
     fileprivate var markdown: String {
         let names = contenderNames
         var lines = ["## \(title)", ""]
@@ -40,11 +40,11 @@ package struct ReportSection {
     }
 }
 
-/// All results of a run, with what is needed to judge them.
+/// All results of a run, with the facts that a reader needs to judge them.
 package struct Report {
     /// Date, commit, machine and peers.
     package let environment: [(name: String, value: String)]
-    /// What was measured.
+    /// The measured sections in order.
     package var sections: [ReportSection] = []
 
     /// An empty report.
@@ -78,7 +78,7 @@ package struct Report {
         return name + figures.joined(separator: "  ") + unit + "   " + ratios.joined(separator: "  ")
     }
 
-    /// Everything, for machines.
+    /// All results for programs.
     package func json() throws -> Data {
         let object: [String: Any] = [
             "environment": Dictionary(uniqueKeysWithValues: environment.map { ($0.name, $0.value) }),
@@ -99,7 +99,7 @@ package struct Report {
 }
 
 extension Line.Unit {
-    /// A figure as the tables show it.
+    /// A figure in the form that the tables show.
     fileprivate func text(_ figure: Double) -> String {
         let value = self == .time ? figure / 1000 : figure
         return String(format: value < 1 ? "%.3f" : value < 100 ? "%.2f" : "%.0f", value)

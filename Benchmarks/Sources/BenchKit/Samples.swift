@@ -5,7 +5,7 @@ package struct Samples: Sendable {
     /// The measurements in ascending order.
     package let sorted: [Double]
 
-    /// Takes measurements in any order; at least one.
+    /// Sorts the measurements, of which there must be at least one.
     package init(_ values: [Double]) {
         precondition(!values.isEmpty, "no measurement")
         sorted = values.sorted()
@@ -14,10 +14,10 @@ package struct Samples: Sendable {
     /// The middle measurement.
     package var median: Double { quantile(0.5) }
 
-    /// How far the extremes lie apart, as a share of the median.
+    /// The distance between the extremes, as a share of the median.
     package var spread: Double { (sorted[sorted.count - 1] - sorted[0]) / median }
 
-    /// The value below which `share` (0...1) of the measurements lie, by linear interpolation.
+    /// The value below which `share` (0...1) of the measurements are, by linear interpolation.
     package func quantile(_ share: Double) -> Double {
         let position = share * Double(sorted.count - 1)
         let lower = Int(position)

@@ -1,11 +1,11 @@
-// Time: one monotonic clock for every line, or on a busy machine the processor time of this process.
+// Time: one monotonic clock for every line, or the processor time of this process on a busy machine.
 
 import Foundation
 
-/// Whether figures are processor time, because other work runs on the machine.
+/// Whether figures are processor time, for machines that do other work at the same time.
 package let countsProcessorTime = CommandLine.arguments.contains("--cpu-time")
 
-/// Runs `body` and returns how long it took, in nanoseconds.
+/// Runs `body` and returns its time in nanoseconds.
 package func nanoseconds(_ body: () throws -> Void) rethrows -> Double {
     let clock = countsProcessorTime ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC
     let start = now(clock)
@@ -13,7 +13,7 @@ package func nanoseconds(_ body: () throws -> Void) rethrows -> Double {
     return Double(now(clock) - start)
 }
 
-/// Runs `body` and returns how long it took, in nanoseconds of the monotonic clock whatever was asked for.
+/// Runs `body` and returns its time in nanoseconds of the monotonic clock, whatever `countsProcessorTime` says.
 ///
 /// For latencies, and where several threads work at the same time.
 package func wallNanoseconds(_ body: () throws -> Void) rethrows -> Double {
@@ -28,6 +28,6 @@ private func now(_ clock: clockid_t) -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// Keeps the optimiser from removing work whose result nobody reads.
+/// Keeps the optimizer from removing work whose result is not used.
 @inline(never)
 package func blackHole<T>(_ value: T) {}

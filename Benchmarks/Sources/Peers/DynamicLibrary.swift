@@ -1,4 +1,4 @@
-// A shared library that may or may not be on the machine.
+// A shared library that the machine may lack.
 
 #if canImport(Glibc)
     import Glibc
@@ -30,20 +30,20 @@ struct DynamicLibrary {
     }
 }
 
-/// A peer's refusal: a benchmark stops at it.
+/// An error of a peer, which ends the benchmark.
 package struct PeerError: Error, CustomStringConvertible {
-    /// Which library or call.
+    /// The library or the call.
     package let peer: String
-    /// Its result code.
+    /// The peer's result code.
     package let code: Int32
-    /// What it says.
+    /// The peer's message.
     package let message: String
 
-    /// A refusal.
+    /// An error.
     package init(peer: String, code: Int32, message: String) {
         (self.peer, self.code, self.message) = (peer, code, message)
     }
 
-    /// Which call failed, how.
+    /// The call that failed, its code and its message.
     package var description: String { "\(peer) failed with \(code): \(message)" }
 }

@@ -1,21 +1,21 @@
-// LMDB's C API, as much of it as the benchmarks call: the fastest embedded reader.
+// The part of LMDB's C API that the benchmarks call: the fastest embedded reader.
 
 // SAFETY: @unchecked Sendable, because it holds function pointers only, which never change.
 
 /// The loaded library.
 package struct LMDB: @unchecked Sendable {
     package typealias Handle = OpaquePointer
-    /// What LMDB calls `MDB_val`.
+    /// LMDB's `MDB_val`.
     package struct Value {
-        /// Bytes.
+        /// The number of bytes.
         package var size: Int
-        /// Where they lie.
+        /// The address of the first byte.
         package var data: UnsafeMutableRawPointer?
         /// A view of `bytes`.
         package init(_ bytes: UnsafeRawBufferPointer) {
             (size, data) = (bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress))
         }
-        /// Nothing.
+        /// An empty value.
         package init() { (size, data) = (0, nil) }
     }
 

@@ -1,4 +1,4 @@
-// SQLite's C API, as much of it as the benchmarks call: the peer that every Swift library over SQLite stands on.
+// The part of SQLite's C API that the benchmarks call: the basis of every Swift library over SQLite.
 
 // SAFETY: @unchecked Sendable, because it holds function pointers only, which never change.
 

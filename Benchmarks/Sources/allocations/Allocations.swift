@@ -1,10 +1,10 @@
-// allocations: what reading from the cache allocates, retains and releases, per operation.
+// allocations: counts the allocations, retains and releases of a read from the cache, per operation.
 //
 //   swift run -c release --package-path Benchmarks allocations
 //
-// Fails if a cached read through `withValue` costs any of them (A9), or a cursor's step more than entering a leaf does:
-// one retain per leaf. `get` copies the value into an array, and so allocates that one array. Debug builds count more:
-// nothing is optimised there.
+// Fails if a cached read through `withValue` costs any of them (A9), or if a cursor's step costs more than its share of
+// entering a leaf, which is one retain per leaf. `get` copies the value into an array, so it allocates that one array.
+// Debug builds count more, because they are not optimized.
 
 import EspalierEngine
 import Glibc
@@ -56,8 +56,8 @@ struct Allocations {
         return (integers, names)
     }
 
-    /// Runs `body` for each number twice, so that the second time everything is in memory, and prints what the second
-    /// time cost; returns whether none of it is more than `limit` per operation.
+    /// Runs `body` for each number twice, so that everything is in memory the second time, and prints the costs of the
+    /// second time; returns whether none of them is more than `limit` per operation.
     static func measure(
         _ name: String, limit: Double, _ body: (UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> Bool {

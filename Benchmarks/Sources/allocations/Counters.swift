@@ -1,15 +1,15 @@
-// Counts what the running program allocates, retains and releases.
+// Counts the allocations, retains and releases of the running program.
 //
-// malloc and its kin are replaced for the whole program: `--defsym` in the manifest lets their names stand for the
-// counting functions here. Objects, retains and releases are counted through the hooks that the Swift runtime has for
-// instruments.
+// Counting functions replace malloc and its relatives in the whole program: `--defsym` in the manifest redirects their
+// names to the functions here. Objects, retains and releases are counted through the hooks that the Swift runtime has
+// for instruments.
 //
 // Invariants
-//   1. Counting allocates and retains nothing itself: plain globals with constant beginnings, one thread.
+//   1. Counting itself neither allocates nor retains: plain globals with constant initial values, one thread.
 
 import Glibc
 
-/// What was counted since the last reset.
+/// The counts since the last reset.
 struct Counts {
     var allocations = 0
     var objects = 0
@@ -73,7 +73,7 @@ private typealias Retain = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMu
 private typealias Release = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
 // SAFETY: set and called by the program's one thread.
-// The runtime's own functions, to which the counting ones lead.
+// The runtime's own functions, which the counting ones call.
 nonisolated(unsafe) private var plainAllocate: Allocate?
 nonisolated(unsafe) private var plainRetain: Retain?
 nonisolated(unsafe) private var plainRelease: Release?
@@ -91,9 +91,11 @@ private let countedRelease: Release = { object in
     plainRelease.unsafelyUnwrapped(object)
 }
 
-/// Runs `body` while the runtime's hooks lead to the counting functions; `nil` if this runtime has none.
+/// Runs `body` while the runtime's hooks point to the counting functions; returns the counts, or `nil` if this runtime
+/// has no hooks.
 ///
-/// Only while it is measured: the hooks cannot stand strings of up to 15 bytes, whose bytes lie in the reference.
+/// The hooks are set only for this time, because they cannot handle strings of up to 15 bytes, whose bytes are in the
+/// reference.
 func counting<E: Error>(_ body: () throws(E) -> Void) throws(E) -> Counts? {
     let names = [
         "_swift_allocObject", "_swift_retain", "_swift_release",

@@ -1,12 +1,12 @@
-// bench: measures Espalier beside its peers and prints one table.
+// bench: measures Espalier and its peers and prints one table.
 //
 //   swift run -c release --package-path Benchmarks bench [--quick] [--only TEXT] [--markdown FILE] [--json FILE]
 //   ... bench --wordnet FOLDER     the Open English WordNet, if it is not in ../shared/data/english-wordnet
-//   ... bench --cpu-time [...]     processor time in place of time, on a machine that others use, too
+//   ... bench --cpu-time [...]     processor time in place of time, on a machine that does other work as well
 //   ... bench --page-sizes [...]   the engine alone, at each page size
-//   ... bench --scale [...]        cost and memory as stores grow to 10,000,000 rows, beside the peers
-//   ... bench --growth [--large]   what operations of the object layer cost as stores grow (Growth.md)
-//   ... bench --memory GIB         the memory of a process beside a large store
+//   ... bench --scale [...]        cost and memory as stores grow to 10,000,000 rows, with the peers
+//   ... bench --growth [--large]   the cost of operations of the object layer as stores grow (Growth.md)
+//   ... bench --memory GIB         the memory of a process that uses a large store
 
 import BenchKit
 import Foundation
@@ -75,14 +75,14 @@ struct Bench {
 
         print("\nmedians, then how many times less the first one takes")
         let scale = options.isQuick ? Scale.quick : .full
-        // Reading the texts takes as long as a few lines do.
+        // Reading the texts takes as long as a few lines, so do it only for lines that need them.
         let net = options.selectsAny("wordnet") ? try WordNet(folder: options.wordNetFolder) : nil
         for (title, lines) in sections(options.mode, scale, net, folder) {
             var section = ReportSection(title)
             for make in lines {
                 let line = make()
                 guard options.selects(line.name) else { continue }
-                // Bytes are the same each time: to repeat that shows nothing new. Children need no warm-up.
+                // Bytes are the same in each run, so one run is enough. Children need no warm-up.
                 let repeats =
                     options.mode.isOfScale
                     ? (ScaleLines.runCountMax, 0) : line.unit == .bytes ? (1, 0) : (scale.repetitions, 1)
@@ -122,17 +122,17 @@ struct Bench {
 
 /// The command line.
 struct Options {
-    /// What is measured.
+    /// The kind of measurement.
     enum Mode {
-        /// All lines, beside the peers.
+        /// All lines, with the peers.
         case peers
         /// The engine with all page sizes.
         case pageSizes
-        /// All sizes of stores, beside the peers.
+        /// All sizes of stores, with the peers.
         case scale
-        /// What operations cost as stores grow.
+        /// The cost of operations as stores grow.
         case growth
-        /// The memory of a process beside a store of so many GiB.
+        /// The memory of a process that uses a store of `gibibytes` GiB.
         case memory(gibibytes: Double)
 
         var isOfScale: Bool { if case .scale = self { true } else { false } }
@@ -182,7 +182,7 @@ struct Options {
         return number
     }
 
-    /// Whether a line may be selected whose name has `part`.
+    /// Whether the options may select a line whose name contains `part`.
     func selectsAny(_ part: String) -> Bool {
         guard case .peers = mode else { return false }
         return only.isEmpty || only.contains { $0.contains(part) || part.contains($0) }

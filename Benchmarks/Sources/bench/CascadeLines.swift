@@ -1,7 +1,8 @@
-// What rules between rows cost: one deletion that takes many rows along, and one change among many objects.
+// The cost of rules between rows: one deletion that deletes many rows, and one change among many objects.
 //
 // Invariants
-//   1. Both contenders have the same rows, an index on the way back from owner to member, and one durable transaction.
+//   1. Both contenders have the same rows, an index on the members' reference to their owner, and one durable
+//      transaction.
 
 import BenchKit
 import Espalier
@@ -24,9 +25,10 @@ protocol FolderContender: AnyObject {
     static var name: String { get }
     init(folder: String) throws
     func insert(_ count: Int) throws
-    /// Adds documents to the folder, which is fetched first, each with a save of its own, and counts all after each.
+    /// Adds documents to the folder, which is fetched first, with one save each, and counts all documents after each
+    /// save.
     func relate(_ count: Int) throws -> Int
-    /// Deletes the folder, which is the only row that is named.
+    /// Deletes the folder, whose rule deletes its documents; returns the number of documents that remain.
     func deleteFolder() throws -> Int
     func close() throws
 }
@@ -70,7 +72,7 @@ struct CascadeLines {
         try store.close()
     }
 
-    /// A save of one changed object, in a context that has all of them in memory.
+    /// Saves of one changed object each, in a context that has all objects in memory.
     private func saveOne() -> Line {
         let saves = 200
         return Line(

@@ -1,10 +1,10 @@
-// Checking a whole store: every page, and every index entry and link against the rows; beside SQLite's
-// `PRAGMA integrity_check` of the same rows with the same indexes, that of the foreign key among them.
+// Checks of a whole store: every page, and every index entry and link against the rows. The peer is SQLite's
+// `PRAGMA integrity_check` of the same rows with the same indexes, that of the foreign key included.
 //
 // Invariants
-//   1. A store is laid once, by a process of its own; every check is a process of its own, so that its peak memory is
-//      its own. What is timed is opening, checking and closing.
-//   2. Nothing is wrong with the stores: a check that finds something ends the run.
+//   1. One process makes each store, and each check has a process of its own, so that its peak memory is its own. The
+//      time covers opening, checking and closing.
+//   2. The stores are intact: a check with a finding ends the run.
 
 import BenchKit
 import Espalier
@@ -13,7 +13,7 @@ import Foundation
 import Peers
 
 struct CheckLines {
-    /// Rows of the largest table.
+    /// The number of rows of the largest table.
     let count: Int
     let folder: URL
 
@@ -38,7 +38,7 @@ struct CheckLines {
     }
 }
 
-/// The stores and the processes that check them.
+/// The stores, and the processes that check them.
 private final class CheckRuns {
     private let count: Int
     private let folder: URL
@@ -133,11 +133,11 @@ enum EspalierSongs {
         try store.close()
     }
 
-    /// What `dbtool check` does: all pages, then all objects.
+    /// The work of `dbtool check`: all pages, then all objects.
     static func check(_ folder: String) throws {
         var options = DatabaseOptions()
         options.access = .readOnly
-        // As the tool: trees are read once, from end to end, so a cache gains nothing.
+        // As in the tool: a check reads each tree once, from end to end, so a larger cache gains nothing.
         options.cacheByteCount = 4 << 20
         let database = try Database.open(path(folder), options: options)
         guard try database.check().isOK else { throw ChildFailure(arguments: ["pages of", folder]) }
@@ -148,7 +148,7 @@ enum EspalierSongs {
     }
 }
 
-/// The same in tables of SQLite.
+/// The same songs in tables of SQLite.
 final class SQLiteSongs: SQLiteTables {
     static let name = "sqlite"
 

@@ -1,12 +1,12 @@
-// Work that is measured in a process of its own: start-up, and memory beside cost as stores grow.
+// Work that is measured in a process of its own: start-up, and memory and cost as stores grow.
 //
 //   bench --child start CONTENDER FOLDER        opens the store and gets one value
 //   bench --child fetch CONTENDER FOLDER        opens a store of people and fetches one of them
 //   bench --child keep CONTENDER FOLDER         fetches all of them and keeps them
 //   bench --child scale CONTENDER COUNT FOLDER  loads, reads, scans, overwrites; prints a figure a line
-//   bench --child lay CONTENDER COUNT FOLDER    makes a store of songs to be checked
+//   bench --child lay CONTENDER COUNT FOLDER    makes a store of songs for checks
 //   bench --child check CONTENDER FOLDER        checks it; prints time, peak memory and bytes of the store
-//   bench --child spoil CONTENDER FOLDER        takes out what a rebuild makes anew
+//   bench --child spoil CONTENDER FOLDER        removes everything that a rebuild restores
 //   bench --child rebuild CONTENDER FOLDER      rebuilds it; prints time and peak memory
 //   bench --child fill CONTENDER COUNT FOLDER   makes a store of one owner with many members
 //   bench --child relate CONTENDER COUNT FOLDER adds members one by one; prints time and peak memory
@@ -15,14 +15,14 @@
 //   bench --child line NAME COUNT TIMES FOLDER  does the work of one object line so many times; prints a figure each
 //
 // Invariants
-//   1. A child prints `name figure` lines only; whoever started it reads them.
+//   1. A child prints only lines `name figure`, which the parent process reads.
 
 import BenchKit
 import Foundation
 import Peers
 
 enum ChildRun {
-    /// The contenders this machine has.
+    /// The contenders that this machine has.
     static var contenders: [any KeyValueContender.Type] {
         var types: [any KeyValueContender.Type] = [EspalierContender.self]
         if SQLite.shared != nil { types.append(SQLiteContender.self) }
@@ -30,13 +30,13 @@ enum ChildRun {
         return types
     }
 
-    /// The contender called `name`: no other one's library is loaded for it.
+    /// The contender called `name`; its look-up loads no other contender's library.
     private static func contender(_ name: String) -> (any KeyValueContender.Type)? {
         let types: [any KeyValueContender.Type] = [EspalierContender.self, SQLiteContender.self, LMDBContender.self]
         return types.first { $0.name == name }
     }
 
-    /// Does what the arguments after `--child` say.
+    /// Does the work that the arguments after `--child` name.
     static func run(_ arguments: [String]) throws {
         let arguments = arguments.filter { $0 != "--cpu-time" }
         if arguments.count == 3, arguments[0] == "fetch" || arguments[0] == "keep" {
@@ -61,7 +61,7 @@ enum ChildRun {
             return
         }
         guard arguments.count >= 3, let type = contender(arguments[1]) else {
-            // The bare process, by which the other start-ups are judged.
+            // The bare process, the baseline of the other start-ups.
             if arguments.first == "start" { return }
             throw UsageError("--child start|scale CONTENDER ... is for bench itself")
         }
@@ -103,7 +103,7 @@ enum ChildRun {
         print("check file \(try byteCount(ofFolder: folder))")
     }
 
-    /// Rebuilds what follows from the songs of a store.
+    /// Rebuilds the trees that are derived from the rows of a store of songs.
     private static func rebuild(_ contender: String, _ folder: String) throws {
         let time = try nanoseconds {
             if contender == EspalierSongs.name {
@@ -185,12 +185,12 @@ enum ChildRun {
         }
     }
 
-    /// How many processes `timeOfStarts` runs.
+    /// The number of processes that `timeOfStarts` runs.
     static let startCount = 5
 
-    /// Runs this program `startCount` times with `--child` and returns how long that took, from start to end.
+    /// Runs this program `startCount` times with `--child` and returns the time from the first start to the last end.
     ///
-    /// By the system's own calls: `Process` waits up to 50 ms longer than the child lives.
+    /// It calls the system directly, because `Process` waits up to 50 ms longer than the child lives.
     static func timeOfStarts(_ arguments: [String]) throws -> Double {
         let path = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
         let words = ([path, "--child"] + arguments).map { strdup($0) }
@@ -209,7 +209,7 @@ enum ChildRun {
         }
     }
 
-    /// Runs this program again with `--child` and returns the figures it printed.
+    /// Runs this program with `--child` and returns the figures that the child printed.
     static func start(_ arguments: [String]) throws -> [String: Double] {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
@@ -259,7 +259,7 @@ enum ChildRun {
     }
 }
 
-/// A process that this program started did not end well.
+/// A process that this program started failed, or did not print the figure asked for.
 struct ChildFailure: Error {
     let arguments: [String]
 }

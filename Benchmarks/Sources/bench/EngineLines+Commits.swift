@@ -1,10 +1,10 @@
-// Single commits: their latency while checkpoints run, what the disk itself takes, and how many bytes are written.
+// Single commits: their latency while checkpoints run, the time of the disk alone, and the number of bytes written.
 
 import BenchKit
 import Foundation
 
 extension EngineLines {
-    /// Latency quantiles, the bare `fdatasync`, bytes written.
+    /// The lines of latency quantiles, the bare `fdatasync`, and bytes written.
     func commitLines() -> [() -> Line] {
         let run = LatencyRun(lines: self)
         func quantile(_ name: String, _ share: Double) -> () -> Line {
@@ -21,7 +21,7 @@ extension EngineLines {
         return [quantile("p50", 0.5), quantile("p99", 0.99), quantile("max", 1), bareSync, writeVolume]
     }
 
-    /// Durable commits beside a plain program that writes and syncs as many bytes each, in turns of 50.
+    /// Durable commits against a plain program that writes and syncs the same number of bytes each, in turns of 50.
     private func bareSync() -> Line {
         let keys = Array(random(scale.durableCommits, seed: 3))
         var times = (espalier: 0.0, bare: 0.0)
@@ -38,7 +38,7 @@ extension EngineLines {
             ])
     }
 
-    /// The time of a durable commit of each key, and of as many bare syncs of as many bytes.
+    /// The time of a durable commit of each key, and of as many bare syncs of the same number of bytes.
     private func timesOfSyncs(_ keys: [UInt64]) throws -> (espalier: Double, bare: Double) {
         let store = try EspalierContender(
             folder: try emptyFolder("espalier"), shape: .integer, sync: .everyCommit, cacheByteCount: cacheByteCount)
@@ -86,7 +86,7 @@ extension EngineLines {
             contenders: contenderTypes.map { type in
                 Line.Contender(type.name) {
                     let store = try filled(type)
-                    // What the load left in the log is no part of it, and what the commits leave there is.
+                    // The count includes the log of the commits, and excludes that of the load.
                     try store.checkpoint()
                     let before = try writtenByteCount()
                     try store.put(keys, value: value, batch: 1)
@@ -98,18 +98,18 @@ extension EngineLines {
             })
     }
 
-    /// The bytes this process has passed to system calls that write.
+    /// The bytes that this process has passed to system calls that write.
     private func writtenByteCount() throws -> Int {
         let counters = try String(contentsOfFile: "/proc/self/io", encoding: .utf8)
         let line = counters.split(separator: "\n").first { $0.hasPrefix("wchar:") }
         return line?.split(separator: " ").last.flatMap { Int($0) } ?? 0
     }
 
-    /// The latencies of the commits, measured anew each time the first contender's median is asked for.
+    /// The latencies of the commits, measured again each time the first contender's median is asked for.
     ///
-    /// The contenders take turns within one measurement, too: what else the machine does for a while slows all of them.
+    /// The contenders also take turns within one measurement, so that other work on the machine slows all of them.
     private final class LatencyRun {
-        /// Commits of one contender before the next one has its turn.
+        /// The number of commits of one contender before the next contender's turn.
         static let turn = 50
         private let lines: EngineLines
         private var latencies: [Samples] = []

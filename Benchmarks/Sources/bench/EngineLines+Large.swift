@@ -1,4 +1,4 @@
-// Lines on large values and large batches, and the removal of everything in order.
+// Lines on large values and large batches, and the removal of all records in order.
 
 import BenchKit
 import Foundation

@@ -1,10 +1,10 @@
-// The six core workloads of YCSB: rows of 1,000 bytes, keys by a Zipf distribution, each operation a transaction.
+// The six core workloads of YCSB: rows of 1,000 bytes, keys by a Zipf distribution, one transaction for each operation.
 
 import BenchKit
 import Foundation
 
 extension EngineLines {
-    /// What a step of a mixed workload does.
+    /// One step of a mixed workload.
     private enum Step {
         case read(UInt64)
         case write(UInt64)
@@ -52,9 +52,9 @@ extension EngineLines {
         ]
     }
 
-    /// What a workload may look at to choose a step.
+    /// The state from which a workload chooses a step.
     private struct MixState {
-        /// The greatest key there is.
+        /// The greatest key that is stored.
         var newest: UInt64
         /// The popularity of the row chosen; 0 is the most popular.
         var rank: UInt64 = 0
@@ -103,7 +103,7 @@ extension EngineLines {
     }
 }
 
-/// The popular rows lie anywhere.
+/// The pseudo-random number of a rank, so that the popular rows are spread over all keys.
 private func scrambled(_ rank: UInt64) -> UInt64 {
     var generator = SplitMix64(state: rank)
     return generator.next()

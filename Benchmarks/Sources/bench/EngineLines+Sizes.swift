@@ -4,7 +4,7 @@ import BenchKit
 import Foundation
 
 extension EngineLines {
-    /// File sizes a row.
+    /// The lines of file bytes per row.
     func sizeLines() -> [() -> Line] {
         [
             { size("file after random load", "closed, bytes a row of 108", rows: scale.records) { _ in } },

@@ -31,7 +31,8 @@ extension EngineLines {
     private func timeOfReaders(_ count: Int, reads: Int, beside store: any KeyValueContender) throws -> Double {
         let isOver = Atomic(false)
         let failures = Mutex([any Error]())
-        // SAFETY: a contender is used by one thread at a time: the writer has `store`, each reader one of its own.
+        // SAFETY: one thread at a time uses a contender: the writer has `store`, and each reader has a contender of its
+        // own.
         nonisolated(unsafe) let writer = store
         nonisolated(unsafe) let readers = try (0..<count).map { _ in try store.reader() }
         let keys = (0..<count).map { random(reads, seed: UInt64(40 + $0)) }
@@ -66,7 +67,7 @@ extension EngineLines {
     }
 }
 
-/// Runs `body` in a thread; the semaphore is signalled at its end.
+/// Runs `body` in a thread, which signals the semaphore at its end.
 private func runInThread(_ body: @escaping @Sendable () -> Void) -> DispatchSemaphore {
     let isOver = DispatchSemaphore(value: 0)
     Thread.detachNewThread {

@@ -1,14 +1,14 @@
-// The engine lines under their db_bench names: what is loaded, in which order, how much a transaction.
+// The engine lines under their db_bench names: the records, their order, and the size of a transaction.
 //
 // Invariants
 //   1. Every contender gets the same seed, so the same keys in the same order.
-//   2. Write lines begin with an empty store, or with the loaded one where they overwrite or delete; loading stands
+//   2. A line that writes begins with an empty store, or with the loaded one if it overwrites or deletes; loading is
 //      outside the clock.
 
 import BenchKit
 import Foundation
 
-/// How large a run is.
+/// The size of a run.
 struct Scale {
     var records: Int
     var durableCommits: Int
@@ -153,13 +153,13 @@ struct EngineLines {
             })
     }
 
-    /// A store with all records, closed after loading and opened again, so that nobody reads from a fresh log.
+    /// A store with all records, closed after loading and opened again, so that no contender reads from a fresh log.
     func loaded(_ type: any KeyValueContender.Type, _ shape: KeyShape) throws -> any KeyValueContender {
         let place = try placeOfLoaded(type, shape)
         return try type.init(folder: place, shape: shape, sync: .never, cacheByteCount: cacheByteCount)
     }
 
-    /// A new store with all records, loaded in order, to be written to.
+    /// A new store with all records, loaded in order, for lines that write.
     func filled(_ type: any KeyValueContender.Type) throws -> any KeyValueContender {
         let store = try type.init(
             folder: try emptyFolder(type.name), shape: .integer, sync: .never, cacheByteCount: cacheByteCount)
@@ -189,7 +189,7 @@ struct EngineLines {
     }
 }
 
-/// A loaded store, opened when it is first needed and closed with the line.
+/// A loaded store, opened at its first use and closed with the line.
 final class LoadedStore {
     private let open: () throws -> any KeyValueContender
     private var opened: (any KeyValueContender)?
@@ -208,13 +208,13 @@ final class LoadedStore {
     }
 }
 
-/// A contender did other work than the line asks.
+/// The work of a contender had another result than the line requires.
 struct WrongResult: Error {
     let expected: Int
     let found: Int
 }
 
-/// Steele, Lea and Flood's SplitMix64: the same keys everywhere.
+/// Steele, Lea and Flood's SplitMix64, which gives the same keys on every machine.
 struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
 

@@ -25,7 +25,7 @@ final class EspalierContender: KeyValueContender {
         tree = try Self.tree(of: database, shape)
     }
 
-    /// The tree, made if it is not there: who only reads must not begin to write.
+    /// The tree, which is created if it does not exist; a contender that only reads must not begin a write.
     private static func tree(of database: Database, _ shape: KeyShape) throws -> AnyTree {
         if let tree = try database.beginRead().tree(named: "bench") { return tree }
         var transaction = try database.beginWrite()
@@ -138,7 +138,7 @@ final class EspalierContender: KeyValueContender {
         return sum
     }
 
-    /// Reads the entry of `cursor` and those that follow, `length` in all.
+    /// Reads `length` entries, from that of `cursor` on.
     @inline(__always)
     private func walk<Key>(_ cursor: inout Cursor<Key>, _ length: Int, isOnEntry: Bool) throws -> UInt64 {
         var (sum, left, isOnEntry): (UInt64, Int, Bool) = (0, length, isOnEntry)

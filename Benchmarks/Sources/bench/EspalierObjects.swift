@@ -50,7 +50,8 @@ final class EspalierObjects: ObjectContender {
         try context.save()
     }
 
-    /// Calls `body` with each person: with those of an array, or with one after the other.
+    /// Calls `body` with each person: with the elements of an array if `keeping`, otherwise with one object after the
+    /// other.
     private func forEachPerson(keeping: Bool, _ body: (Person) -> Void) throws {
         let context = ManagedObjectContext(coordinator)
         if keeping {

@@ -1,16 +1,17 @@
-// Comparing text without regard to case and marks: what letters beyond ASCII cost beside ASCII letters.
+// Comparing text without regard to case and marks: the cost of letters beyond ASCII against that of ASCII letters.
 //
 // Invariants
-//   1. All strings of a line have as many characters, with spaces in the same places; long texts have as many bytes.
-//      The first contender is ASCII, so a ratio is how many times its time a script takes: the goal is 5 and less.
-//   2. Nothing but the condition is timed: texts lie in memory, and no store takes part.
-//   3. What is looked for is at the end of every hundredth string, and of each long text, in capitals there.
+//   1. All strings of a line have the same number of characters, with spaces in the same places; long texts have the
+//      same number of bytes. The first contender is ASCII, so a ratio is a script's cost relative to ASCII: the goal is
+//      at most 5.
+//   2. The clock covers only the condition: texts are in memory, and no store takes part.
+//   3. The searched word is at the end of every hundredth string, and of each long text, in capitals.
 
 import BenchKit
 import Espalier
 
 struct FoldingLines {
-    /// How many strings the lines have.
+    /// The numbers of strings, one group of lines for each.
     let counts: [Int]
 
     private static let longByteCount = 1_000_000
@@ -55,7 +56,7 @@ struct FoldingLines {
 private struct Script {
     let name: String
     let letters: [Character]
-    /// What is looked for: a word that no text has by chance.
+    /// The searched word, which no text contains by chance.
     let wanted: String
 
     private init(_ name: String, _ letters: String, wanted: String) {

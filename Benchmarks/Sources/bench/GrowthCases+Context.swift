@@ -1,4 +1,4 @@
-// The operations of `bench --growth` that are named after a method: those of contexts, of objects and of containers.
+// The operations of `bench --growth` that are methods of contexts, of objects and of containers.
 
 import BenchKit
 import Espalier
@@ -182,7 +182,7 @@ extension GrowthCases {
 
     // MARK: Objects
 
-    /// One method of an object, called for each of all that are in memory, and changed.
+    /// One method of an object, called once for each object in memory; the objects have changes.
     private static func each(_ name: String, _ body: @escaping @Sendable (Paper) throws -> Void) -> GrowthCase {
         GrowthCase(name + ", each", 1) { store in
             let context = store.context()

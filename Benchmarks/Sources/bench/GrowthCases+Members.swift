@@ -4,7 +4,7 @@ import BenchKit
 import Espalier
 
 extension GrowthCases {
-    /// An operation on the hub of a many-to-many relationship that leads to all papers.
+    /// An operation on one side of a many-to-many relationship, whose destinations are all papers.
     private static func hub(
         _ name: String, _ power: Double, reason: String = "",
         _ body: @escaping @Sendable (Topic, [Paper]) throws -> Void

@@ -1,9 +1,9 @@
-// The operations of `bench --growth` that are kinds of conditions: each on all rows, without an index that answers it.
+// The operations of `bench --growth` that are kinds of conditions: each on all rows, without an index for it.
 
 import Espalier
 
 extension GrowthCases {
-    /// One condition, asked of all papers.
+    /// One condition, as a query of all papers.
     private static func condition(_ format: String) -> GrowthCase { query("where " + format, 1, format) }
 
     static let predicates: [GrowthCase] =

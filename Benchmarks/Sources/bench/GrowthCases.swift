@@ -19,7 +19,7 @@ enum GrowthCases {
         return shelf
     }
 
-    /// One query, whose result has so many objects.
+    /// One query, whose result must have `expecting` objects if that is given.
     static func query(
         _ name: String, _ power: Double, _ format: String, sort: [SortKey] = [], offset: Int = 0, limit: Int = 0,
         expecting: Int? = nil, reason: String = ""

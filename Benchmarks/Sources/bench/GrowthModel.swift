@@ -1,5 +1,5 @@
-// Shelves of papers, what `bench --growth` measures with: attributes that are indexed in all ways, relationships of all
-// kinds.
+// The model of `bench --growth`: shelves of papers, with attributes that are indexed in all ways and relationships of
+// all kinds.
 
 import Espalier
 import Foundation
@@ -31,7 +31,7 @@ import Foundation
     var topics: ToMany<Topic>
 }
 
-/// A store of papers of its own.
+/// A store of papers, in a folder of its own.
 final class PaperStore {
     let coordinator: PersistentStoreCoordinator
     let count: Int
@@ -39,8 +39,8 @@ final class PaperStore {
     let folder: URL
     private var contexts: [ManagedObjectContext] = []
 
-    /// A store of `count` shelves with one paper each; the first shelf lists all papers in order, and one topic has
-    /// them all.
+    /// Makes a store of `count` shelves with one paper each; the first shelf lists all papers in order, and one topic
+    /// has all of them.
     init(_ count: Int, in parent: URL) throws {
         let model = try ManagedObjectModel(for: [Shelf.self, Topic.self, Paper.self])
         folder = parent.appendingPathComponent("growth-\(UUID().uuidString)")
@@ -77,7 +77,7 @@ final class PaperStore {
         paper.weight = Double(number) / 8
         paper.made = number.isMultiple(of: 3) ? nil : Date(timeIntervalSinceReferenceDate: Double(number))
         paper.isOpen = number.isMultiple(of: 2)
-        // One value is longer than an index has room for.
+        // One value is longer than an index entry can hold.
         if number == count / 2 { paper.note += String(repeating: "x", count: 1000) }
     }
 

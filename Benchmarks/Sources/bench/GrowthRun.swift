@@ -1,15 +1,16 @@
-// bench --growth: what operations of the object layer cost as stores and contexts grow, and how fast that grows.
+// bench --growth: the cost of operations of the object layer as stores and contexts grow, and how fast it grows.
 //
 //   bench --growth [--large] [--only TEXT] [--markdown FILE]
 //
 // Invariants
-//   1. Times are processor time of this process; each operation runs three times with a context of its own, and the
-//      least counts.
-//   2. The exponent of a decade is the logarithm of how many times longer the whole operation takes for ten times as
-//      many objects. An operation on one object among many is expected at 0, one on all of them at 1.
+//   1. Times are processor time of this process; each operation runs three times, each with a context of its own, and
+//      the least time counts.
+//   2. The exponent of a decade is the decimal logarithm of the ratio of the times of the whole operation, for ten
+//      times as many objects. The expected exponent is 0 for an operation on one object among many, and 1 for one on
+//      all of them.
 //   3. An operation that would take longer than `secondsMax` is not run, and fails.
-//   4. Memory is what the process has more of at the peak of the operation than before it, the least of the three runs:
-//      what a store reads into its cache counts for the operation that reads it first.
+//   4. Memory is the growth of the process from the start of the operation to its peak, the least of the three runs. A
+//      page that a store reads into its cache counts for the operation that reads it first.
 
 import BenchKit
 import Espalier
@@ -18,10 +19,10 @@ import Foundation
 /// An operation that is measured.
 struct GrowthCase: Sendable {
     let name: String
-    /// The exponent that is expected, and why if it is neither 0 nor 1.
+    /// The expected exponent, and its reason if it is neither 0 nor 1.
     let power: Double
     let reason: String
-    /// Prepares the operation with a store and gives it out.
+    /// Prepares the operation with a store and returns it.
     let prepare: @Sendable (PaperStore) throws -> () throws -> Void
 
     init(
@@ -32,7 +33,7 @@ struct GrowthCase: Sendable {
     }
 }
 
-/// What one operation took at each size.
+/// The costs of one operation at each size.
 private struct GrowthResult {
     let item: GrowthCase
     /// Seconds by decade; `nil`: not run.
@@ -45,18 +46,18 @@ private struct GrowthResult {
         peaks.append(peak)
     }
 
-    /// The greatest exponent of a decade in which there was something to be measured.
+    /// The greatest exponent of the decades whose times are long enough to measure.
     var exponent: Double {
         var greatest = 0.0
         for (few, many) in zip(seconds, seconds.dropFirst()) {
             guard let few, let many else { return .infinity }
-            // Below 200 us most is what an operation costs with any store.
+            // Below 200 us the fixed cost of the operation dominates.
             if many > 0.0002 { greatest = max(greatest, log10(many / max(few, 0.00001))) }
         }
         return greatest
     }
 
-    /// The exponent of the last decade in memory; 0 below 8 MB, where blocks of the allocator decide.
+    /// The exponent of the last decade in memory; 0 below 8 MB, where the allocator's blocks dominate.
     var memoryExponent: Double {
         guard peaks.count > 1, let many = peaks[peaks.count - 1], let few = peaks[peaks.count - 2], many > 8 << 20
         else {
@@ -65,7 +66,7 @@ private struct GrowthResult {
         return log10(Double(many) / Double(max(few, 1 << 16)))
     }
 
-    /// Caches of the processor and the depth of trees count as well.
+    /// The tolerance of 0.35 allows for the caches of the processor and the depth of trees.
     var isTooFast: Bool { exponent > item.power + 0.35 || memoryExponent > max(item.power, 1) + 0.35 }
 }
 
@@ -75,7 +76,7 @@ struct GrowthRun {
     let folder: URL
     private static let secondsMax = 40.0
 
-    /// Measures all, prints the table and returns it.
+    /// Measures all selected operations, prints the table and returns it.
     func run() throws -> String {
         var results: [GrowthResult] = []
         for item in GrowthCases.all where only.isEmpty || only.contains(where: { item.name.contains($0) }) {

@@ -1,8 +1,10 @@
-// What each contender of the engine lines can do: whole loops, each written as a careful user of that library would.
+// The abilities of each contender of the engine lines: whole loops, each written as a careful user of the library
+// would.
 //
 // Invariants
-//   1. The same keys in the same order, the same value bytes, the same number of operations in a transaction.
-//   2. Reads return a sum over the value bytes they saw first, so that nobody can skip the value.
+//   1. All contenders have the same keys in the same order, the same value bytes, and the same number of
+//      operations in a transaction.
+//   2. Reads return a sum over the first bytes of each value, so that no contender can skip the value.
 
 /// The two shapes of keys.
 enum KeyShape: String, CaseIterable {
@@ -29,7 +31,7 @@ protocol KeyValueContender: AnyObject {
     func put(_ keys: [UInt64], value: [UInt8], batch: Int) throws
     /// Deletes each key, `batch` keys a transaction.
     func remove(_ keys: [UInt64], batch: Int) throws
-    /// Reads each key, all in one read transaction, or each in one of its own.
+    /// Reads each key, all in one read transaction, or each in a transaction of its own.
     func get(_ keys: [UInt64], transactionPerRead: Bool) throws -> UInt64
     /// Reads every cache line of the value of each integer key, all in one read transaction.
     func getLarge(_ keys: [UInt64]) throws -> UInt64
@@ -37,13 +39,13 @@ protocol KeyValueContender: AnyObject {
     func scan(backward: Bool) throws -> (count: Int, sum: UInt64)
     /// Seeks each key and reads `length` entries from there on, all in one read transaction.
     func seek(_ keys: [UInt64], length: Int) throws -> UInt64
-    /// The same store for another thread, which reads.
+    /// The same store, for another thread that reads.
     func reader() throws -> any KeyValueContender
-    /// Moves what is in a log into the store file, and lets the log be filled from its beginning.
+    /// Moves the content of a log into the store file, so that the log is filled from its beginning.
     func checkpoint() throws
-    /// Makes the file as small as the library can, and ends it.
+    /// Makes the file as small as the library can, and closes it.
     func compactAndClose() throws
-    /// Ends it as an application would.
+    /// Closes the store as an application would.
     func close() throws
 }
 
@@ -69,6 +71,6 @@ func sumOfLines(_ base: UnsafeRawPointer?, _ count: Int) -> UInt64 {
     return sum
 }
 
-/// The 16 bytes of a key: big-endian, so that byte order is numeric order, behind 8 fixed ones.
+/// The 16 bytes of a key: 8 fixed bytes, then the number in big-endian order, so that byte order is numeric order.
 @inline(__always)
 func keyBytes(_ key: UInt64) -> (UInt64, UInt64) { (0x6B65_795F_6B65_795F, key.bigEndian) }

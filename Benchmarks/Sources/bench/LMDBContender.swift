@@ -1,4 +1,4 @@
-// LMDB as a contender: one environment, one unnamed tree, a map large enough, read transactions renewed as its manual
+// LMDB as a contender: one environment, one unnamed tree, a large enough map, read transactions renewed as its manual
 // advises, `MDB_NOSYNC` where no commit waits for the disk.
 
 import Foundation
@@ -25,8 +25,8 @@ final class LMDBContender: KeyValueContender {
         guard let environment else { throw PeerError(peer: "lmdb", code: -1, message: "no environment") }
         self.environment = environment
         try LMDB.check(library.envSetMapSize(environment, 16 << 30), "mdb_env_set_mapsize")
-        // Readers belong to their transactions: a thread that ends after the environment was closed would else write
-        // into the lock file that is mapped no more.
+        // With `noTLS` reader slots belong to transactions. Otherwise a thread that ends after the environment was
+        // closed would write into the unmapped lock file.
         let flags = LMDB.noTLS | (sync == .everyCommit ? 0 : LMDB.noSync)
         try LMDB.check(library.envOpen(environment, folder, flags, 0o644), "mdb_env_open")
         var transaction: LMDB.Handle?
@@ -176,13 +176,13 @@ final class LMDBContender: KeyValueContender {
         }
     }
 
-    /// The same environment, which must not be opened twice, with a read transaction of its own.
+    /// The same environment, which a process must not open twice, with a read transaction of its own.
     func reader() throws -> any KeyValueContender { LMDBContender(sharing: self) }
 
-    /// There is no log.
+    /// Does nothing: LMDB has no log.
     func checkpoint() {}
 
-    /// Copies to a compact file, which takes the place of the other.
+    /// Makes a compact copy, which replaces the file.
     func compactAndClose() throws {
         let copy = folder + "/compact"
         try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)

@@ -1,8 +1,7 @@
-// One owner with very many members: what one member more costs, and what deleting the owner takes in memory.
+// One owner with very many members: the cost of one more member, and the memory of deleting the owner.
 //
 // Invariants
-//   1. A store is laid once, by a process of its own; every figure comes from a process of its own, so that its peak
-//      memory is its own.
+//   1. One process makes each store, and every figure is from a process of its own, so that its peak memory is its own.
 //   2. Both contenders make one durable transaction for each member, and count all members after each.
 
 import BenchKit
@@ -10,11 +9,11 @@ import Foundation
 import Peers
 
 struct MemberLines {
-    /// Members of the one owner.
+    /// The number of members of the one owner.
     let count: Int
     let folder: URL
 
-    /// How many members are added.
+    /// The number of members that a run adds.
     static let additionCount = 50
 
     func all() -> [() -> Line] {
@@ -39,7 +38,7 @@ struct MemberLines {
     }
 }
 
-/// The stores, and the figures of the processes that worked on them.
+/// The stores, and the figures of the processes that used them.
 private final class MemberRuns {
     private let count: Int
     private let folder: URL
@@ -47,7 +46,7 @@ private final class MemberRuns {
 
     init(count: Int, folder: URL) { (self.count, self.folder) = (count, folder) }
 
-    /// A figure of the latest run; the time of a new one, on a new copy of the store.
+    /// A memory figure of the latest run, or the time of a new run, which uses a new copy of the store.
     func figure(_ name: String, _ work: String, _ contender: String) throws -> Double {
         let key = work + contender
         if !name.hasSuffix("memory") || figures[key] == nil {
@@ -67,7 +66,7 @@ private final class MemberRuns {
 }
 
 extension ChildRun {
-    /// Lays a store of one owner with `count` members, adds some or deletes the owner.
+    /// Makes a store of one owner with `count` members, adds some members, or deletes the owner.
     static func members(_ work: String, _ contender: String, _ count: Int, _ folder: String) throws {
         let type: any FolderContender.Type =
             contender == EspalierFolders.name ? EspalierFolders.self : SQLiteFolders.self

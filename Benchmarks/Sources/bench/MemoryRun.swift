@@ -1,9 +1,9 @@
-// How much memory a process takes that works on a store far larger than its cache.
+// The memory of a process that uses a store far larger than its cache.
 //
 //   bench --memory GIB
 //
 // Loads a store of about GIB gibibytes through a cache of 32 MiB, then reads at random, scans, and overwrites at random
-// with checkpoints, and prints the greatest resident size (`VmHWM`) the process had until then after each step.
+// with checkpoints. After each step it prints the greatest resident size (`VmHWM`) of the process so far.
 
 import EspalierEngine
 import Foundation
@@ -12,7 +12,7 @@ import Glibc
 struct MemoryRun {
     let gibibytes: Double
     let folder: URL
-    /// What the process may take, cache and everything else together.
+    /// The limit of the process, cache included, in bytes.
     static let byteCountMax = 64 << 20
     private static let cacheByteCount = 32 << 20
     private static let valueByteCount = 1000
@@ -41,7 +41,7 @@ struct MemoryRun {
         if peak > Self.byteCountMax { throw MemoryExceeded(byteCount: peak) }
     }
 
-    /// Rows in blocks of neighbours, the blocks in random order: faster than row by row, and not a mere append.
+    /// Loads blocks of neighboring rows, the blocks in random order: faster than row by row, and not a mere append.
     private func load(_ count: UInt64, into database: Database) throws -> Tree<UInt64> {
         var generator = SplitMix64(state: 11)
         let block: UInt64 = 1000
@@ -94,9 +94,9 @@ struct MemoryRun {
         fflush(nil)
     }
 
-    /// Lets the greatest resident size begin anew, from what is in use now.
+    /// Resets the greatest resident size to the present one.
     static func forgetPeak() throws {
-        // What is free goes back to the system: else an operation takes it, and seems to need none.
+        // Returns free memory to the system first; an operation that reused it would seem to need none.
         if let trim = dlsym(nil, "malloc_trim") {
             _ = unsafeBitCast(trim, to: (@convention(c) (Int) -> Int32).self)(0)
         }
@@ -106,7 +106,8 @@ struct MemoryRun {
     /// The greatest resident size of this process so far, or since `forgetPeak`.
     static func peakByteCount() throws -> Int { try residentByteCount("VmHWM:") }
 
-    /// A figure of the system about this process: `VmHWM:` the greatest resident size, `VmRSS:` the present one.
+    /// A figure of the system about this process in bytes: `VmHWM:` the greatest resident size, `VmRSS:` the present
+    /// one.
     static func residentByteCount(_ figure: String) throws -> Int {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix(figure) }
@@ -114,7 +115,7 @@ struct MemoryRun {
     }
 }
 
-/// The process took more memory than it may.
+/// The process used more memory than its limit.
 struct MemoryExceeded: Error {
     let byteCount: Int
 }

@@ -1,13 +1,13 @@
-// What each contender of the object lines does: the same people and teams, the same indexes, one transaction a save.
+// The work of each contender of the object lines: the same people, teams and indexes, and one transaction for a save.
 //
 // Invariants
 //   1. A person has a name, an age, a score, an e-mail address (indexed) and a team; teams know their people (an index
-//      on the foreign key here, a relationship there).
+//      on the foreign key in SQLite, a relationship in Espalier).
 //   2. "Whole" means that every attribute of every object has been read, text as text.
-//   3. "Keeping" means that afterwards all people are there as objects in an array, each once, found by key. Otherwise
-//      each has been there in its turn, and nothing is left: rows that are stepped through beside objects that are.
+//   3. "Keeping" means that in the end all people are objects in an array, each once, found by key. Without it, each is
+//      seen in its turn and released: rows that are stepped through, against objects.
 
-/// The objects of a line: what person number `i` looks like.
+/// The objects of a line: the values of person number `i`.
 struct People {
     let count: Int
     var teamCount: Int { max(1, count / 100) }
@@ -27,11 +27,11 @@ protocol ObjectContender: AnyObject {
     init(folder: String) throws
     /// Inserts all teams and people and saves them in one transaction.
     func insert(_ people: People) throws
-    /// Goes through all people without reading any attribute; returns how many.
+    /// Visits all people without reading any attribute; returns their number.
     func fetchFaults(keeping: Bool) throws -> Int
-    /// Goes through all people and reads every attribute; returns a sum over them.
+    /// Visits all people and reads every attribute; returns a sum over them.
     func fetchWhole(keeping: Bool) throws -> Int
-    /// Learns the identity of each person, outside the clock.
+    /// Reads the identity of each person, outside the clock.
     func learnIdentities(_ people: People) throws
     /// Reads the name of each of these people, addressed by identity, one by one.
     func faultIn(_ numbers: [Int]) throws -> Int
@@ -45,18 +45,18 @@ protocol ObjectContender: AnyObject {
     func keepPeople() throws
     /// Makes some of the people that are kept a year older, each in a transaction of its own.
     func updateEach(of numbers: [Int]) throws
-    /// Makes some of the people that are kept a year older, so that it can be undone, outside the clock.
+    /// Makes some of the people that are kept a year older in a way that can be undone, outside the clock.
     func changeUndoably(_ numbers: [Int]) throws
-    /// Undoes what `changeUndoably` has done, all at once; returns the sum of the ages of those people.
+    /// Undoes the changes of `changeUndoably`, all at once; returns the sum of the ages of those people.
     func undoChanges() throws -> Int
     /// Makes those people a year older again; returns the sum of their ages.
     func redoChanges() throws -> Int
     /// Deletes all people, in one transaction.
     func delete() throws
-    /// Looks at every person's row without keeping anything, so that the cache is filled.
+    /// Reads every person's row without keeping anything, so that the cache is filled.
     func fillCache() throws
-    /// Fetches all people, reads every attribute and returns what keeps the objects in memory.
+    /// Fetches all people, reads every attribute and returns references that keep the objects in memory.
     func fetchAndKeep() throws -> [AnyObject]
-    /// Ends it as an application would.
+    /// Closes the store as an application would.
     func close() throws
 }

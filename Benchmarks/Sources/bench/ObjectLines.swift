@@ -1,8 +1,8 @@
-// The object lines: the same people and teams in a graph here, in tables by hand there.
+// The object lines: the same people and teams in Espalier's graph and in hand-written tables of SQLite.
 //
 // Invariants
 //   1. A line that reads begins with a store that was closed after loading and opened again.
-//   2. Sums over what was read must agree between the contenders.
+//   2. The sums over the values that were read must agree between the contenders.
 
 import BenchKit
 import Foundation
@@ -18,10 +18,10 @@ struct ObjectLines {
         return (0..<min(count, 20_000)).map { _ in Int.random(in: 0..<count, using: &generator) }
     }
 
-    /// Different people, of whom each is changed once and undone.
+    /// Different people, each of whom is changed once and undone.
     private var undone: [Int] { Array(0..<min(count, 10_000)) }
 
-    /// As many as are saved one by one: a durable transaction takes as long as the disk.
+    /// The people that are saved one by one; they are few, because a durable transaction waits for the disk.
     private var few: [Int] { Array(some.prefix(200)) }
 
     /// All lines.
@@ -89,7 +89,7 @@ struct ObjectLines {
         ] + PeopleQuery.all(count).map { query in { line(query) } }
     }
 
-    /// A query, asked anew each time, of a store that was read once.
+    /// A query of a store that was read once, made again in each repetition.
     private func line(_ query: PeopleQuery) -> Line {
         let times = 10
         let agreement = Agreement()
@@ -117,7 +117,7 @@ struct ObjectLines {
             })
     }
 
-    /// Saves of one object each, of a context that has all of them in memory.
+    /// Saves of one object each, in a context that has all of them in memory.
     private func saveOne() -> Line {
         line(
             "objects save one", few.count, "one person of all that are kept, one save each, durable",
@@ -128,7 +128,7 @@ struct ObjectLines {
         }
     }
 
-    /// Many changes that are taken back at once, and not saved.
+    /// Many unsaved changes, which are undone at once.
     private func undo() -> Line {
         let undone = undone
         return line(
@@ -139,7 +139,7 @@ struct ObjectLines {
         }
     }
 
-    /// The same changes again; the peer makes them anew.
+    /// The same changes again; the peer makes them a second time.
     private func redo() -> Line {
         let undone = undone
         return line(
@@ -153,7 +153,7 @@ struct ObjectLines {
         }
     }
 
-    /// What objects take in memory that a program fetches and keeps.
+    /// The memory of objects that a program fetches and keeps.
     private func memory() -> Line {
         let types: [any ObjectContender.Type] =
             SQLite.shared == nil ? [EspalierObjects.self] : [EspalierObjects.self, SQLiteObjects.self]
@@ -169,7 +169,7 @@ struct ObjectLines {
             })
     }
 
-    /// A process that opens a loaded store and fetches one object by an indexed value, beside one that does nothing.
+    /// A process that opens a loaded store and fetches one object by an indexed value, against one that does nothing.
     private func start() -> Line {
         let types: [any ObjectContender.Type] =
             SQLite.shared == nil ? [EspalierObjects.self] : [EspalierObjects.self, SQLiteObjects.self]
@@ -197,7 +197,7 @@ struct ObjectLines {
         return try type.init(folder: place(of: type))
     }
 
-    /// Loads a store and closes it; afterwards nobody refers to it, and what it had in memory is free for the next.
+    /// Loads a store and closes it; no reference to it remains, so its memory is free for the next one.
     @inline(never)
     private func load(_ type: any ObjectContender.Type) throws {
         let store = try empty(type)
@@ -241,7 +241,7 @@ struct ObjectLines {
     }
 }
 
-/// Holds that all contenders of a line read the same.
+/// Checks that all contenders of a line read the same.
 final class Agreement {
     private var sum: Int?
 

@@ -1,22 +1,22 @@
-// The queries of the object lines: the same conditions in both languages.
+// The queries of the object lines: the same conditions in Espalier's format and in SQL.
 
 import BenchKit
 import Espalier
 
-/// A question for people.
+/// A query of people.
 struct PeopleQuery {
     let name: String
     let note: String
-    /// The condition in Espalier's words.
+    /// The condition in Espalier's format.
     let format: String
-    /// The attribute that orders the people, if one does.
+    /// The attribute that orders the people, if any.
     var order: String?
     var offset = 0
     var limit = 0
-    /// The same in SQL, behind `FROM person`.
+    /// The same in SQL, after `FROM person`.
     let sql: String
 
-    /// The queries, for a store of so many people.
+    /// The queries, for a store of `count` people.
     static func all(_ count: Int) -> [PeopleQuery] {
         let some = (0..<30).map { "'\(People.email(17 * $0 % count))'" }.joined(separator: ", ")
         return [
@@ -54,9 +54,9 @@ struct PeopleQuery {
     }
 }
 
-/// A contender that answers such questions.
+/// A contender that answers queries of people.
 protocol QueryContender: ObjectContender {
-    /// The sum of the ages of the people that a query finds, asked so many times.
+    /// The sum of the ages of the people that a query finds, over `times` repetitions of it.
     func ages(_ query: PeopleQuery, times: Int) throws -> Int
 }
 

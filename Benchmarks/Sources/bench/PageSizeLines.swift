@@ -1,8 +1,8 @@
-// The lines by which the default page size was chosen: the same work on stores of all page sizes.
+// The lines that decided the default page size: the same work on stores of all page sizes.
 //
 // Invariants
 //   1. All page sizes have the same bytes of cache, not the same number of pages.
-//   2. Rows are as objects make them: integer keys, values of 100 bytes. Two lines have the 16-byte keys of an index.
+//   2. Rows are those of objects: integer keys, values of 100 bytes. Two lines have the 16-byte keys of an index.
 
 import BenchKit
 import Foundation
@@ -11,9 +11,9 @@ struct PageSizeLines {
     let scale: Scale
     let folder: URL
     private static let sizes = [4096, 8192, 16384, 32768, 65536]
-    /// Enough for the whole store at any page size.
+    /// Enough bytes for the whole store at any page size.
     private var ampleCache: Int { scale.records * 256 }
-    /// A quarter of what the rows take.
+    /// A quarter of the bytes of the rows.
     private var scarceCache: Int { scale.records * 112 / 4 }
     private let row = (0..<100).map { UInt8(truncatingIfNeeded: $0 &* 37) }
 

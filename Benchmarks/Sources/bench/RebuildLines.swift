@@ -1,11 +1,10 @@
-// Rebuilding most of a store: all entries of indexes, of the constraint, all links and all counters were taken out, and
-// are made anew from rows in one transaction; beside SQLite's `REINDEX`, which makes its indexes anew.
+// Rebuilding most of a store: all entries of indexes and of the constraint, all links and all counters are removed, and
+// one transaction rebuilds them from rows. The peer is SQLite's `REINDEX`, which rebuilds its indexes.
 //
 // Invariants
-//   1. Stores are those of the lines of checks; laying one, taking the entries out and the rebuild are a process each.
-//      What is timed is opening, rebuilding and closing.
-//   2. Afterwards nothing is wrong with the store: Espalier's rebuild ends with a check of all objects, which is timed
-//      with it.
+//   1. The stores are those of `CheckLines`; making one, removing the entries and the rebuild have a process each. The
+//      time covers opening, rebuilding and closing.
+//   2. The store is intact afterwards: Espalier's rebuild ends with a check of all objects, which is part of its time.
 
 import BenchKit
 import Espalier
@@ -14,7 +13,7 @@ import Foundation
 import Peers
 
 struct RebuildLines {
-    /// Rows of the largest table.
+    /// The number of rows of the largest table.
     let count: Int
     let folder: URL
 
@@ -38,7 +37,7 @@ struct RebuildLines {
     }
 }
 
-/// The stores, and what rebuilding them took.
+/// The stores, and the figures of their rebuilds.
 private final class RebuildRuns {
     private let count: Int
     private let folder: URL
@@ -46,7 +45,7 @@ private final class RebuildRuns {
 
     init(count: Int, folder: URL) { (self.count, self.folder) = (count, folder) }
 
-    /// A figure of the latest rebuild; the time of a new one.
+    /// A figure of the latest rebuild, or the time of a new one.
     func figure(_ name: String, _ contender: String) throws -> Double {
         if name == "rebuild" || figures[contender] == nil {
             let place = folder.appendingPathComponent("rebuild-\(contender)")
@@ -62,7 +61,7 @@ private final class RebuildRuns {
 }
 
 extension EspalierSongs {
-    /// Takes everything out that a rebuild makes anew.
+    /// Removes everything that a rebuild restores.
     static func spoil(_ folder: String) throws {
         let database = try Database.open(path(folder))
         var write = try database.beginWrite()
@@ -74,7 +73,7 @@ extension EspalierSongs {
         try database.close()
     }
 
-    /// What `dbtool rebuild` does.
+    /// The work of `dbtool rebuild`.
     static func rebuild(_ folder: String) throws {
         let report = try BTreeStore.rebuildDerivedTrees(at: path(folder))
         guard report.hasChanges, report.after?.isOK == true else { throw ChildFailure(arguments: ["rebuild", folder]) }

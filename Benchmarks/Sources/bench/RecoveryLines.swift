@@ -1,10 +1,10 @@
-// How long opening takes: after a crash with a log of 64 MiB that is not in the store file, and of clean stores of any
-// size.
+// The time of opening a store: after a crash with a log of 64 MiB that is not in the store file, and clean stores of
+// several sizes.
 //
 // Invariants
-//   1. A crash is a copy of the files of a store that is open: what the writing process left in the system's memory is
-//      there, as after a kill.
-//   2. Each opening has a fresh copy, which was synced before, so that no write of the copying is waited for.
+//   1. A crash is a copy of the files of an open store: as after a kill, it contains everything that the writing
+//      process had passed to the system.
+//   2. Each opening has a fresh copy that was synced before, so that no opening waits for writes of the copying.
 
 import BenchKit
 import EspalierEngine

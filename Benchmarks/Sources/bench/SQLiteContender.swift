@@ -125,7 +125,7 @@ final class SQLiteContender: KeyValueContender {
         return sum
     }
 
-    /// A connection of its own: connections without mutexes belong to one thread.
+    /// A connection of its own, because connections without mutexes belong to one thread.
     func reader() throws -> any KeyValueContender {
         try SQLiteContender(folder: folder, shape: shape, sync: .never, cacheByteCount: cacheByteCount)
     }

@@ -1,11 +1,11 @@
 // SQLite's C API as a contender of the object lines: tables, indexes and prepared statements by hand.
 //
-// Rows carry a version that goes up with each update, as an object graph needs it for optimistic locking.
-// Who keeps nothing steps through the rows: the least that reading can cost. Who keeps makes an instance for each row.
+// Rows carry a version that each update increments, as an object graph needs it for optimistic locking. Work without
+// `keeping` steps through the rows, the least possible cost of reading; work with it makes an instance for each row.
 
 import Peers
 
-/// A person as a program by hand over SQLite holds one.
+/// A person as a hand-written program over SQLite holds it.
 private final class PersonRecord {
     let key: Int64
     var version: Int64
@@ -149,7 +149,7 @@ final class SQLiteObjects: SQLiteTables, ObjectContender {
         return sum
     }
 
-    /// The sum of the ages of the people that `text` selects, each as an object.
+    /// The sum of the ages of the people that `text` selects, after making each of them an object.
     func sumOfAges(_ text: String) throws -> Int {
         let statement = try statement(text)
         var people: [PersonRecord] = []

@@ -1,7 +1,7 @@
-// Tables of SQLite and statements over them, as a careful program by hand keeps them: prepared once, kept, run often.
+// Tables of SQLite and their statements, as a careful hand-written program keeps them: prepared once and run often.
 //
-// WAL and `synchronous=FULL`: a transaction is as durable as a save of Espalier; each makes checkpoints as often as it
-// does by default, and both cache 32 MiB of pages.
+// WAL and `synchronous=FULL`, so that a transaction is as durable as a save of Espalier. Both libraries make
+// checkpoints as often as they do by default, and both cache 32 MiB of pages.
 
 import Peers
 
@@ -19,7 +19,7 @@ class SQLiteTables {
         }
     }
 
-    /// The statement, prepared at the first call; look it up outside of loops.
+    /// The statement, prepared at the first call; look it up outside loops.
     func statement(_ text: String) throws -> SQLite.Statement {
         if let statement = statements[text] { return statement }
         let statement = try connection.prepare(text)
@@ -28,7 +28,7 @@ class SQLiteTables {
     }
 
     func bind(_ text: String, _ statement: SQLite.Statement, _ column: Int32) {
-        // -1 as destructor is SQLITE_TRANSIENT: SQLite copies the text, as it must when a String lends it.
+        // The destructor -1 is SQLITE_TRANSIENT: SQLite copies the text, because a String lends it for the call only.
         var text = text
         text.withUTF8 {
             _ = library.bindText(

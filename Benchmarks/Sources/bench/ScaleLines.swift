@@ -1,9 +1,9 @@
-// Cost of an operation, and memory, as stores grow; and the start of a process that gets one value.
+// The cost of an operation, and memory, as stores grow; and the start of a process that gets one value.
 //
 // Invariants
 //   1. Every run of a store size is a process of its own, so that its peak memory is its own. Small stores run several
-//      times, in turn with the peers; 10,000,000 rows once.
-//   2. Objects are inserted in one save, so there are no more than 1,000,000 of them.
+//      times, in turn with the peers; 10,000,000 rows run once.
+//   2. Objects are inserted in one save, so no store has more than 1,000,000 of them.
 
 import BenchKit
 import Foundation
@@ -12,7 +12,7 @@ struct ScaleLines {
     let counts: [Int]
     let folder: URL
 
-    /// A table of lines for each store size, one line a figure.
+    /// A table of lines for each store size, with one line for each figure.
     func all() -> [() -> Line] {
         let time: [(String, String)] = [
             ("fillseq", "ascending keys, 1000 a transaction, not synced"),
@@ -54,21 +54,21 @@ struct ScaleLines {
             + lines(objectTime, .time, objects, objectCounts, stores)
     }
 
-    /// The most runs of one store size.
+    /// The largest number of runs of one store size.
     static let runCountMax = 5
 
     /// The figures of the processes that have run.
     private final class Runs {
         private let work: String
         private let folder: URL
-        /// By contender and size, of each run.
+        /// The figures of each run, by contender and size.
         private var figures: [String: [[String: Double]]] = [:]
-        /// How often each figure was asked for.
+        /// The number of requests for each figure so far.
         private var turns: [String: Int] = [:]
 
         init(_ work: String, folder: URL) { (self.work, self.folder) = (work, folder) }
 
-        /// The figure of the next run, or of the first one again when there are no more.
+        /// The figure of the next run; after the last run, that of the first one again.
         func figure(_ figure: String, _ contender: String, _ count: Int) throws -> Double {
             let key = "\(contender)-\(count)"
             let runCount = count <= 100_000 ? ScaleLines.runCountMax : count <= 1_000_000 ? 3 : 1
@@ -88,7 +88,7 @@ struct ScaleLines {
 }
 
 extension EngineLines {
-    /// A process that opens the loaded store and gets one value, beside one that does nothing.
+    /// A process that opens the loaded store and gets one value, against one that does nothing.
     func startLines() -> [() -> Line] {
         [
             {
@@ -111,7 +111,7 @@ extension EngineLines {
     }
 }
 
-/// A folder that is filled when it is first needed.
+/// A folder that is filled at its first use.
 private final class LazyPlace {
     private let make: () throws -> String
     private var made: String?

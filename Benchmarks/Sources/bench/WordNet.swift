@@ -1,11 +1,11 @@
-// A real load: the Open English WordNet as objects, 424,000 of them, beside the same rows in SQLite by hand.
+// A real load: the 424,000 objects of the Open English WordNet, against the same rows in hand-written tables of SQLite.
 //
-//   bench --wordnet FOLDER    where `synsets.jsonl`, `senses.tsv` and `synset_relations.tsv` lie; by default
-//                             ../shared/data/english-wordnet; without them there are no such lines
+//   bench --wordnet FOLDER    the folder of `synsets.jsonl`, `senses.tsv` and `synset_relations.tsv`; by default
+//                             ../shared/data/english-wordnet; without the files there are no such lines
 //
 // Invariants
-//   1. Both get the same texts, which were read before the clock starts, and look the same words up.
-//   2. Sums over what was read must agree between the contenders.
+//   1. Both contenders get the same texts, which are read before the clock starts, and look up the same words.
+//   2. The sums over the values that were read must agree between the contenders.
 
 import BenchKit
 import Espalier
@@ -34,7 +34,7 @@ import Peers
     var target: Synset?
 }
 
-/// The files of the WordNet, read.
+/// The content of the WordNet's files.
 struct WordNet {
     struct SynsetText: Decodable {
         let name, field, definition: String
@@ -49,14 +49,14 @@ struct WordNet {
         }
     }
 
-    /// Synsets by position, which the rest refers to.
+    /// Synsets by position; senses and relations refer to the position.
     let synsets: [SynsetText]
     let senses: [(lemma: String, partOfSpeech: String, number: Int, synset: Int)]
     let relations: [(source: Int, kind: String, target: Int)]
 
     var rowCount: Int { synsets.count + senses.count + relations.count }
 
-    /// Reads the files in `folder`; `nil` if they are not there.
+    /// Reads the files in `folder`; `nil` if they do not exist.
     init?(folder: URL) throws {
         func lines(_ name: String) throws -> [Substring] {
             try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8).split(separator: "\n")
@@ -81,11 +81,11 @@ struct WordNet {
         }
     }
 
-    /// Words that are looked up, every 19th of the senses'.
+    /// The words that are looked up: every 19th lemma of the senses.
     var someLemmas: [String] { stride(from: 0, to: senses.count, by: 19).map { senses[$0].lemma } }
 }
 
-/// Who keeps a WordNet.
+/// A contender that stores a WordNet.
 protocol WordNetContender: AnyObject {
     static var name: String { get }
     init(folder: String) throws
@@ -93,7 +93,7 @@ protocol WordNetContender: AnyObject {
     func load(_ net: WordNet) throws
     /// The bytes of the definitions of all senses of each word.
     func definitions(of lemmas: [String]) throws -> Int
-    /// For each word, how many synsets lie one relation away from its senses.
+    /// The number of synsets that are one relation away from the senses of each word, added over all words.
     func neighbours(of lemmas: [String]) throws -> Int
     func close() throws
 }
@@ -216,7 +216,7 @@ final class SQLiteWordNet: SQLiteTables, WordNetContender {
         try connection.execute("COMMIT")
     }
 
-    /// Calls `body` with each row that `statement` gives for `key`.
+    /// Calls `body` for each row that `statement` returns for `key`.
     private func forEach(_ statement: SQLite.Statement, _ key: Int64, _ body: () -> Void) {
         _ = library.bindInt64(statement, 1, key)
         while library.step(statement) == SQLite.row { body() }
@@ -292,7 +292,7 @@ struct WordNetLines {
             contenders: types.map { type in
                 let place = folder.appendingPathComponent("wordnet-\(type.name)")
                 return Line.Contender(type.name) {
-                    // What was loaded once serves all lines that read.
+                    // All lines that read use one loaded store.
                     let isThere = FileManager.default.fileExists(atPath: place.path)
                     if !isLoaded || !isThere {
                         try? FileManager.default.removeItem(at: place)

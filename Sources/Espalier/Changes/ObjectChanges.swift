@@ -4,14 +4,15 @@
 //   1. A clean object has no `ObjectChanges` at all, unless a transient attribute has a value. A new object has its
 //      values and to-one destinations in `ManagedObject.newValues`.
 //   2. Destinations are IDs, never references to objects: changed objects form no reference cycles.
-//   3. A change is based on the committed row, unless `bases` says otherwise: a newer row came below it (+NewerRows).
+//   3. A change is based on the committed row, unless `bases` says otherwise: the object has adopted a newer row since
+//      (+NewerRows).
 
 import EspalierModel
 import EspalierStore
 
 /// The unsaved values of one object.
 final class ObjectChanges {
-    /// All of it as one value, so that copying it is one assignment.
+    /// All changes as one value, so that one assignment copies them.
     struct Values {
         /// New attribute values.
         var attributes = SlotValues<AttributeValue>()
@@ -19,21 +20,21 @@ final class ObjectChanges {
         var destinations = SlotValues<ObjectID?>()
         /// Changes of to-many relationships.
         var toMany = SlotValues<ToManyChange>()
-        /// To-one relationships that a merge has emptied, as what the row leads to is related to another object here.
+        /// To-one relationships that a merge has emptied, because the destination in the row is related to another
+        /// object here.
         ///
-        /// The application has not changed them: they follow the next newer row.
+        /// The application has not changed them, so they follow the next newer row.
         var yielded: [Int] = []
-        /// What changes were based on, where the store has something else since; mostly there is none.
+        /// The bases of changes where the store has another value since then; usually `nil`.
         var bases: ChangeBases?
 
         var isEmpty: Bool { attributes.isEmpty && destinations.isEmpty && toMany.isEmpty }
     }
 
-    /// What has changed.
     var values: Values
-    /// Whether a checkpoint keeps it too: then it must not change any more (`ManagedObject.changeable`).
+    /// Whether a checkpoint keeps this object too: then it must not change any more (`ManagedObject.changeable`).
     ///
-    /// Counting references would tell it as well, at each change.
+    /// A check of the reference count would give the same answer, but at each change.
     var isShared = false
 
     init(_ values: consuming Values) { self.values = values }
@@ -44,18 +45,18 @@ final class ObjectChanges {
     /// Removes a destination from a to-many relationship whose change has begun.
     func remove(_ id: ObjectID, fromMany slot: Int) { values.toMany.modify(slot) { $0.remove(id) } }
 
-    /// Makes a destination one, or none, of a to-many relationship without order whose stored list is known.
+    /// Sets whether `id` is a destination of an unordered to-many relationship, given whether the store has it.
     func settle(_ id: ObjectID, toMany slot: Int, isMember: Bool, isStored: Bool) {
         values.toMany.modify(slot) { $0.settle(id, isMember: isMember, isStored: isStored) }
     }
 
-    /// Forgets the values that another object keeps from now on.
+    /// Forgets all values but the to-many changes; another object keeps them from now on.
     func keepOnlyToMany() {
         (values.attributes, values.destinations, values.bases) = (SlotValues(), SlotValues(), nil)
         values.yielded = []
     }
 
-    /// Takes out IDs of objects that are no more.
+    /// Removes the IDs of objects that no longer exist.
     func forget(_ gone: Set<ObjectID>) {
         for (slot, destination) in values.destinations.pairs {
             if let destination, gone.contains(destination) { values.destinations.set(nil, at: slot) }
@@ -64,15 +65,15 @@ final class ObjectChanges {
     }
 }
 
-/// The committed values that changes of one object were made on, of slots in which the store has another value by now.
+/// The committed values on which changes of one object are based, for the slots whose stored value is another one now.
 ///
 /// Immutable: objects and checkpoints share it.
 final class ChangeBases {
-    /// The version of the row that the first of these changes was made on.
+    /// The version of the row on which the first of these changes is based.
     let version: UInt64
     let attributes: SlotValues<AttributeValue>
     let destinations: SlotValues<ObjectID?>
-    /// Of ordered relationships.
+    /// The lists of ordered relationships.
     let lists: SlotValues<[ObjectID]>
 
     init(
@@ -83,24 +84,24 @@ final class ChangeBases {
     }
 }
 
-/// How a to-many relationship differs from what the store holds.
+/// The difference between a to-many relationship and the list in the store.
 struct ToManyChange {
-    /// The whole new order; `nil` if only `added` and `removed` say what changed.
+    /// The whole new order; `nil` if `added` and `removed` describe the change.
     ///
-    /// - Complexity: O(destinations), if there is one.
+    /// - Complexity: O(destinations), if there is a new order.
     var list: [ObjectID]? {
         assert(StepCount.note(order?.ids.count ?? 0))
         return order?.ids.ids
     }
-    /// The whole new order, apart: most changes have none.
+    /// The whole new order, in an object of its own because most changes have none.
     private var order: Order?
     /// The stored order that `list` was made from; empty if there is no `list`.
     private(set) var base: [ObjectID] = []
-    /// Destinations that came, for which the store's own list is not needed.
+    /// The added destinations; to know them needs no list of the store.
     private(set) var added = ObjectIDSet()
-    /// Destinations that went.
+    /// The removed destinations.
     private(set) var removed = ObjectIDSet()
-    /// How many destinations there are, and the `RowCache.changeCount` for which that was found out; -1: it was not.
+    /// The number of destinations, and the `RowCache.changeCount` at which they were counted; -1 if they were not.
     private var counted = (count: 0, changeCount: -1)
 
     private final class Order {
@@ -109,14 +110,14 @@ struct ToManyChange {
         init(_ ids: OrderedIDs) { self.ids = ids }
     }
 
-    /// Whether another context may have changed the stored list since: an addition may be stored by now, and a removed
-    /// destination may not be.
+    /// Whether another context may have changed the stored list since then: the store may have an added destination
+    /// already, and may no longer have a removed one.
     private(set) var isMerged = false
 
-    /// No change yet, of a relationship without order.
+    /// Makes an empty change of an unordered relationship.
     init() {}
 
-    /// A new order, made from a stored one.
+    /// Makes a new order from the stored order `base`.
     init(list: [ObjectID], base: [ObjectID]) {
         order = Order(OrderedIDs(list))
         self.base = base
@@ -125,8 +126,8 @@ struct ToManyChange {
     /// Whether the whole new order is known.
     var isWhole: Bool { order != nil }
 
-    /// Adds a destination that is not there, as the object at the other end sees it: a list that was read at another
-    /// time may have it.
+    /// Adds a destination that the relationship does not have according to the object at the other end; a list that was
+    /// read at another time may have it.
     mutating func add(_ id: ObjectID) {
         if isWhole {
             withOrder { if !$0.contains(id) { $0.append(id) } }
@@ -137,7 +138,7 @@ struct ToManyChange {
         assert(checkInvariants())
     }
 
-    /// Puts a destination back after those that it followed in the order that this was made from.
+    /// Restores a destination to the place after those that it followed in `base`.
     ///
     /// - Complexity: O(destinations).
     mutating func restore(_ id: ObjectID) {
@@ -147,10 +148,11 @@ struct ToManyChange {
         order = Order(OrderedIDs(list))
     }
 
-    /// Removes a destination that is there.
+    /// Removes a destination that the relationship has.
     mutating func remove(_ id: ObjectID) {
         if isWhole {
-            withOrder { _ = $0.remove(id) }
+            // A list that was read before its other end may not have had it: the store's list loses it all the same.
+            if withOrder({ $0.remove(id) }) == false, !base.contains(id) { base.append(id) }
         } else {
             if !added.remove(id) || isMerged { removed.insert(id) }
             counted.count -= 1
@@ -158,20 +160,20 @@ struct ToManyChange {
         assert(checkInvariants())
     }
 
-    /// Takes note of a merge.
+    /// Records that a merge may have changed the stored list.
     mutating func noteMerge() {
         isMerged = !isWhole
         counted.changeCount = -1
     }
 
-    /// Leaves it to the store whether a destination is there, if the relationship has no order.
+    /// Forgets the change of one destination of an unordered relationship: the store decides whether it has it.
     mutating func follow(_ id: ObjectID) {
         added.remove(id)
         removed.remove(id)
         counted.changeCount = -1
     }
 
-    /// Leaves it to the store whether a destination that was removed is there.
+    /// Forgets the removal of a destination: the store decides whether the relationship has it.
     ///
     /// - Complexity: O(destinations), if their order is known.
     mutating func followRemoval(of id: ObjectID) {
@@ -179,7 +181,8 @@ struct ToManyChange {
         if isWhole { base.removeAll { $0 == id } } else { removed.remove(id) }
     }
 
-    /// Puts another destination in the place of one that no store knows; if it is there already, at the first of both.
+    /// Replaces a destination that no store knows by another one; if the order has both, `id` gets the first of the two
+    /// places.
     mutating func replace(_ former: ObjectID, by id: ObjectID) {
         if isWhole {
             withOrder { ids in
@@ -195,7 +198,7 @@ struct ToManyChange {
         }
     }
 
-    /// Makes a destination one here, or none, whatever was changed before, if the relationship has no order.
+    /// Sets whether `id` is a destination of an unordered relationship, regardless of earlier changes.
     mutating func settle(_ id: ObjectID, isMember: Bool, isStored: Bool) {
         assert(!isWhole, "an ordered relationship is changed as a whole")
         follow(id)
@@ -203,47 +206,52 @@ struct ToManyChange {
         if !isMember && isStored { removed.insert(id) }
     }
 
-    /// Whether `id` is a destination; `nil` if only the store knows.
+    /// Whether `id` is a destination; `nil` if this change does not say so and the store has to be asked.
     mutating func contains(_ id: ObjectID) -> Bool? {
         if isWhole { return withOrder { $0.contains(id) } }
         return added.contains(id) ? true : removed.contains(id) ? false : nil
     }
 
-    /// How many destinations there are; `nil` if the store has to be asked.
+    /// The number of destinations; `nil` if the store has to be asked.
     func count(at changeCount: Int) -> Int? {
         order?.ids.count ?? (counted.changeCount == changeCount ? counted.count : nil)
     }
 
-    /// Notes how many destinations there are.
+    /// Records the number of destinations.
     mutating func note(count: Int, at changeCount: Int) { counted = (count, changeCount) }
 
-    /// The destination at `index` of a relationship whose whole order is known.
+    /// The destination at `index`, if the whole order is known.
     func id(at index: Int) -> ObjectID? { order.flatMap { index < $0.ids.count ? $0.ids[index] : nil } }
 
-    /// Where a destination stands, in a relationship whose whole order is known.
+    /// The index of a destination, if the whole order is known.
     mutating func index(of id: ObjectID) -> Int? { withOrder { $0.index(of: id) } ?? nil }
 
     /// Moves a destination in a relationship whose whole order is known.
     mutating func move(from source: Int, to target: Int) { withOrder { $0.move(from: source, to: target) } }
 
-    /// Calls `body` with the whole order, if it is known: this value's own.
+    /// Calls `body` with the whole order, if it is known; a shared order is copied first.
     @discardableResult
     private mutating func withOrder<R>(_ body: (inout OrderedIDs) -> R) -> R? {
         if isWhole, !isKnownUniquelyReferenced(&order) { order = order.map { Order($0.ids) } }
         return order.map { body(&$0.ids) }
     }
 
-    /// The destinations, given what the store holds.
+    /// The destinations, given the list of the store.
     ///
-    /// Added ones come last, in the order they were inserted.
+    /// The added ones are last, in the order of their insertion.
     func applied(to stored: [ObjectID]) -> [ObjectID] {
         if let list { return list }
-        // Another context may meanwhile have added the same destinations.
+        // Another context may have added the same destinations meanwhile.
         return stored.filter { !removed.contains($0) && !added.contains($0) }
             + (added.count < 2 ? added.ids : added.sorted(by: ObjectID.inOrderOfCreation))
     }
 
-    /// Takes out IDs of objects that are no more.
+    /// Whether some of these are, or were, destinations by this change.
+    func concerns(_ ids: Set<ObjectID>) -> Bool {
+        [list ?? [], base, added.ids, removed.ids].contains { $0.contains(where: ids.contains) }
+    }
+
+    /// Removes the IDs of objects that no longer exist.
     mutating func forget(_ gone: Set<ObjectID>) {
         if let list, list.contains(where: gone.contains) {
             order = Order(OrderedIDs(list.filter { !gone.contains($0) }))
@@ -254,7 +262,7 @@ struct ToManyChange {
         removed = ObjectIDSet(removed.lazy.filter { !gone.contains($0) })
     }
 
-    /// Asserts that no destination both came and went; to be called in `assert`.
+    /// Asserts that no destination is both added and removed; call it inside `assert`.
     func checkInvariants() -> Bool {
         assert(isWhole || base.isEmpty, "a relationship without order has no former order")
         assert(!isWhole || added.isEmpty && removed.isEmpty, "the whole order says what came and went")
@@ -262,6 +270,13 @@ struct ToManyChange {
             assert(!added.contains { removed.contains($0) }, "a destination came and went")
         }
         return true
+    }
+
+    /// The added and removed destinations, compared with the base of the change.
+    var differences: (added: [ObjectID], removed: [ObjectID]) {
+        guard let list else { return (added.sorted(by: ObjectID.inOrderOfCreation), Array(removed)) }
+        let (before, now) = (Set(base), Set(list))
+        return (list.filter { !before.contains($0) }, base.filter { !now.contains($0) })
     }
 
     /// The same change with other IDs.
@@ -277,7 +292,7 @@ struct ToManyChange {
 }
 
 extension ObjectID {
-    /// Stored rows by key, then unsaved objects by the order of their insertion: the order that saving keeps.
+    /// Sorts stored rows by key, then unsaved objects by insertion: the order that a save keeps.
     static func inOrderOfCreation(_ left: ObjectID, _ right: ObjectID) -> Bool {
         left.isTemporary == right.isTemporary ? left.key < right.key : right.isTemporary
     }

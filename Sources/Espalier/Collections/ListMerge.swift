@@ -2,7 +2,8 @@
 //
 // Invariants
 //   1. An ID that one side added is in the result, and one that a side removed is not, whichever order wins.
-//   2. The sides are in conflict only if each has moved destinations of the base list, and the two orders differ.
+//   2. The sides are in conflict only if each has moved destinations that all three lists contain, and the two orders
+//      differ.
 // Not here: which lists are merged, and when (+NewerRows).
 
 import EspalierModel
@@ -15,10 +16,10 @@ struct ListMerge {
     let mine: [ObjectID]
     let stored: [ObjectID]
 
-    /// Whether this context has changed the order of destinations of the base list.
-    var isMovedHere: Bool { Self.differInOrder(base, mine) }
-    /// Whether the store has changed the order of destinations of the base list.
-    var isMovedThere: Bool { Self.differInOrder(base, stored) }
+    /// Whether this context has changed the order of destinations of the base list, as far as both sides kept them.
+    var isMovedHere: Bool { base != mine && isMoved(in: mine) }
+    /// Whether the store has changed the order of destinations of the base list, as far as both sides kept them.
+    var isMovedThere: Bool { base != stored && isMoved(in: stored) }
     /// Whether no order suits both sides.
     var isConflict: Bool {
         // The common case: the store still has the base list.
@@ -55,8 +56,14 @@ struct ListMerge {
         return merged
     }
 
+    /// Whether the destinations that all three lists contain are in another order in `list` than in the base list.
+    private func isMoved(in list: [ObjectID]) -> Bool {
+        let common = Set(base).intersection(mine).intersection(stored)
+        return base.filter(common.contains) != list.filter(common.contains)
+    }
+
     /// Whether the IDs that both lists contain are in different orders.
-    static func differInOrder(_ left: [ObjectID], _ right: [ObjectID]) -> Bool {
+    private static func differInOrder(_ left: [ObjectID], _ right: [ObjectID]) -> Bool {
         if left == right { return false }
         let (inLeft, inRight) = (Set(left), Set(right))
         return left.filter(inRight.contains) != right.filter(inLeft.contains)

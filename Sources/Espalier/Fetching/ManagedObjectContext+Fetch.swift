@@ -1,24 +1,24 @@
-// Fetching: a request becomes one question per store, rows become the context's objects (steps: README).
+// Fetching: sends a request to each store that may answer it, and makes the rows the context's objects (steps: README).
 //
 // Invariants
-//   1. Objects of one fetch are one cohort: their faults fire together (F-2).
-//   2. A fetch never changes what an object in use shows: a registered object keeps its values (MC-20); only a fault
-//      takes the newer row.
-// Not here: how unsaved changes join (PendingFetch).
+//   1. The objects of one fetch are one cohort: their faults fire together (F-2).
+//   2. A fetch never changes the values of an object in use: a registered object keeps its values (MC-20); only a fault
+//      adopts the newer row.
+// Not here: how unsaved changes are joined to the result (PendingFetch).
 
 public import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// The objects that match (MC-18): stored ones as if everything unsaved were saved.
+    /// The matching objects, as if all unsaved changes were saved (MC-18).
     ///
     /// - Throws: `ContextError.unknownEntity`, `.invalidPredicate`, `.wrongResultType` for a request that does not fit
-    ///   the model; `.noStore` if no open store could hold such objects; `.store` if a store fails.
+    ///   the model; `.noStore` if no open store can hold such objects; `.store` if a store fails.
     @inlinable
     public func fetch<Object: ManagedObject>(_ request: FetchRequest<Object>) throws(ContextError) -> [Object] {
         let terms = request.terms
         let found = try objects(terms)
-        // The runtime is asked once for each run of objects of one class: most fetches have one class.
+        // One cast for each run of objects of the same class: most fetches have one class.
         var known: ManagedObject.Type?
         for object in found where type(of: object) != known {
             guard object is Object else {
@@ -28,25 +28,25 @@ extension ManagedObjectContext {
             known = type(of: object)
         }
         try loadRequestedContents(found, terms)
-        // SAFETY: the class of every element was checked, and arrays of references have one layout whatever their
-        // class. A new array would retain each object once more, and release it when the old array is freed.
+        // SAFETY: the loop has checked the class of every element, and arrays of references have the same layout for
+        // every class. A new array would retain each object once more, and release it when the old array is freed.
         return unsafe unsafeBitCast(found, to: [Object].self)
     }
 
-    /// The objects that match, in order, within offset and limit.
+    /// The matching objects, in order, within offset and limit.
     @usableFromInline
     func objects(_ terms: FetchTerms) throws(ContextError) -> [ManagedObject] {
         try objects(try resolve(terms), includesPendingChanges: terms.includesPendingChanges)
     }
 
-    /// Loads what is asked for besides the objects that were found.
+    /// Loads the values and prefetched destinations that the request asks for.
     @usableFromInline
     func loadRequestedContents(_ found: [ManagedObject], _ terms: FetchTerms) throws(ContextError) {
         if !terms.returnsObjectsAsFaults { for object in found { object.fireFault() } }
         for path in terms.relationshipKeyPathsForPrefetching { try prefetch(path, of: found) }
     }
 
-    /// The IDs of the objects that match, in the request's order; unsaved objects have temporary ones (FR-02).
+    /// The IDs of the matching objects, in the request's order; unsaved objects have temporary ones (FR-02).
     ///
     /// - Throws: as `fetch(_:)`.
     public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [ObjectID] {
@@ -58,7 +58,7 @@ extension ManagedObjectContext {
         return try objects(fetch, pending).map(\.storedID)
     }
 
-    /// How many objects `fetch` would give (MC-21).
+    /// The number of objects that `fetch(_:)` would return (MC-21).
     ///
     /// - Throws: as `fetch(_:)`.
     public func count<Result>(for request: FetchRequest<Result>) throws(ContextError) -> Int {
@@ -73,7 +73,7 @@ extension ManagedObjectContext {
         return try objects(fetch, pending).count
     }
 
-    /// How the stores answer a request: one line for each step.
+    /// The steps in which the stores answer a request, one line for each.
     ///
     /// - Throws: as `fetch(_:)`.
     public func explain<Result>(_ request: FetchRequest<Result>) throws(ContextError) -> [String] {
@@ -101,7 +101,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The objects that match, in order, within offset and limit.
+    /// The matching objects, in order, within offset and limit.
     func objects(
         _ fetch: StoreFetch, includesPendingChanges: Bool
     ) throws(ContextError) -> [ManagedObject] {
@@ -121,7 +121,7 @@ extension ManagedObjectContext {
         let ids = rows.ids
         guard let first = ids.first else { return [] }
         memory.rowsFetched += ids.count
-        // One object alone needs no cohort: it gets one when a fault of it asks for more than its row.
+        // One object alone needs no cohort: it gets one when a fault needs more than its row.
         let cohort = ids.count > 1 ? Cohort(ids, cache: cache) : nil
         if ids.count > 1 { memory.registry.reserveCapacity(ids.count) }
         var objects: [ManagedObject] = []
@@ -131,7 +131,8 @@ extension ManagedObjectContext {
         return objects
     }
 
-    /// Loads what the relationships of a dotted path lead to (FR-10): one trip for each step and kind of content.
+    /// Loads the destinations along a dotted path of relationships (FR-10), with one trip to the store for each step
+    /// and kind of content.
     private func prefetch(_ path: String, of objects: [ManagedObject]) throws(ContextError) {
         var level = objects
         for name in path.split(separator: ".").map(String.init) {

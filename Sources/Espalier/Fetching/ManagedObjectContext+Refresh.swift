@@ -1,26 +1,27 @@
-// Refreshing: objects take the store's newest values (MC-26 to MC-28).
+// Refreshing: objects adopt the store's newest values (MC-26 to MC-28).
 
 import EspalierModel
 
 extension ManagedObjectContext {
-    /// Makes an object take the store's values at its next use.
+    /// Makes an object adopt the store's values at its next use.
     ///
-    /// The context moves to the newest generation with it, unless it is pinned to another one.
+    /// The context moves to the newest generation, unless it is pinned to another one.
     ///
-    /// Where a change is kept of a property that the store has changed too, the next save reports a conflict, or
-    /// decides it by the merge policy, unless both have the same value. If a save has reported the conflict already,
-    /// refreshing settles it: the change is made on the newer row, and the next save writes it.
+    /// If a kept change is of a property that the store has changed too, the next save reports a conflict, or lets the
+    /// merge policy decide it, unless both have the same value. If a save has reported the conflict already, the
+    /// refresh settles it: the change is based on the newer row, and the next save writes it.
     ///
-    /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row (MC-26). `false` gives them up
-    ///   (MC-27): a relationship may then differ between its two sides until the other side is refreshed too. New
-    ///   objects stay as they are, and with `true` so do changed ones whose row is gone: the next save reports those.
+    /// - Parameter mergesChanges: `true` keeps unsaved changes on top of the newer row (MC-26). `false` discards them
+    ///   (MC-27): a relationship may then differ between its two sides until the other side is refreshed too. A refresh
+    ///   does not change new objects. With `true` it does not change objects either that have changes and whose row is
+    ///   deleted: the next save reports those.
     public func refresh(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self, !object.isInserted else { return }
         if object.managedObjectContext === self { advanceGeneration() }
         reread(object, mergesChanges: mergesChanges)
     }
 
-    /// Makes an object take the values of the generation that the context reads.
+    /// Makes an object adopt the values of the generation that the context reads.
     func reread(_ object: ManagedObject, mergesChanges: Bool) {
         guard object.managedObjectContext === self, !object.isInserted else { return }
         journal?.pause()
@@ -30,7 +31,7 @@ extension ManagedObjectContext {
         if mergesChanges && object.hasChanges { return takeNewerRows(of: [object], isAsked: true) }
         if !object.isFault || object.hasChanges { noteRefreshed(object) }
         cache.invalidate(object.storedID)
-        // A hook of a running save may call this: the save then collects its changes again.
+        // A hook of a running save may call this method: the save then collects its changes again.
         if object.hasChanges { changeCount &+= 1 }
         memory.updated.remove(object)
         memory.deleted.remove(object)
@@ -48,7 +49,7 @@ extension ManagedObjectContext {
 
     /// Refreshes every object and keeps unsaved changes.
     ///
-    /// - Parameter isAsked: whether the application asked for it, which settles conflicts that a save has reported.
+    /// - Parameter isAsked: whether the application has called it, which settles conflicts that a save has reported.
     func refreshAll(isAsked: Bool) {
         journal?.pause()
         defer { journal?.resume() }
@@ -62,8 +63,8 @@ extension ManagedObjectContext {
         takeNewerRows(of: changed, isAsked: isAsked)
     }
 
-    /// Forgets what was loaded ahead, for objects that are not in memory as well; changed objects keep their lists,
-    /// with which they would be inserted again if their rows are gone.
+    /// Forgets rows and lists that were loaded ahead, also those of objects that are not in memory; changed objects
+    /// keep their lists, with which a save inserts them again if their rows are deleted.
     private func forgetLoadedAhead() {
         var kept: [(id: ObjectID, slot: Int, list: [ObjectID])] = []
         for object in memory.updated {

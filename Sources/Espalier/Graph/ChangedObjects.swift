@@ -1,4 +1,4 @@
-// The objects that a context keeps because they are new, changed or deleted: one list for each.
+// The objects that a context retains because they are new, changed or deleted: one list for each kind.
 //
 // Invariants
 //   1. An object is in at most one list of its context, and its `changePosition` is its place there. Inserting and
@@ -9,21 +9,21 @@ import EspalierModel
 
 /// Changed objects of one kind, in the order in which they changed.
 struct ChangedObjects: Sequence {
-    /// From so many places on half of them are in use.
+    /// From this number of places on, at least half of them are in use.
     private static var longCount: Int { 32 }
     private var places: [ManagedObject?] = []
     private(set) var count = 0
-    /// By index of the entity.
+    /// The number of objects of each entity, by the index of the entity.
     private var counts: [Int] = []
 
     var isEmpty: Bool { count == 0 }
 
-    /// Enters an object that is in no list.
+    /// Adds an object that is in no list.
     mutating func insert(_ object: ManagedObject) {
         object.changePosition = UInt32(places.count)
         places.append(object)
         add(1, object)
-        // The one that makes it long.
+        // This place makes the list long, so the limit on empty places applies from now on.
         if places.count == Self.longCount, count * 2 < places.count { self = keeping { _ in true } }
     }
 
@@ -35,7 +35,7 @@ struct ChangedObjects: Sequence {
         assert(count >= 0 && counts[index] >= 0, "more objects have left than came")
     }
 
-    /// How many objects are of these entities.
+    /// The number of objects of these entities.
     func count(of entities: [ManagedObjectModel.EntityIndex]) -> Int {
         entities.reduce(0) { $0 + ($1 < counts.count ? counts[$1] : 0) }
     }
@@ -49,19 +49,19 @@ struct ChangedObjects: Sequence {
         if count * 2 < places.count, places.count >= Self.longCount { self = keeping { _ in true } }
     }
 
-    /// The objects that fulfil `isWanted`; their `changePosition` is that of the new list from then on.
+    /// The list of the objects that fulfill `isWanted`; their `changePosition` is now that in the new list.
     func keeping(_ isWanted: (ManagedObject) -> Bool) -> ChangedObjects {
         var kept = ChangedObjects()
         for object in self where isWanted(object) { kept.insert(object) }
         return kept
     }
 
-    /// Tells the objects their places in this list, of which another copy was changed meanwhile.
+    /// Sets the `changePosition` of all objects to their places in this list, after another copy of it was changed.
     func renumber() {
         for (position, object) in places.enumerated() { object?.changePosition = UInt32(position) }
     }
 
-    /// Asserts the invariants; to be called in `assert`.
+    /// Asserts the invariants; call it inside `assert`.
     func checkInvariants() -> Bool {
         assert(places.count { $0 != nil } == count, "invariant 2: \(count) objects are counted")
         let isShort = places.count < Self.longCount

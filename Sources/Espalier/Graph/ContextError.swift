@@ -1,65 +1,65 @@
-// Everything that can go wrong above the store contract: facts in cases, text in one place.
+// The errors of contexts, coordinators and containers: the cases carry facts, and `description` makes all text.
 
 public import EspalierModel
 public import EspalierStore
 
-/// Why a context, coordinator or container could not do what it was asked.
+/// The reason why a call of a context, coordinator or container failed.
 ///
 /// The context is as it was before.
 public enum ContextError: Error, Sendable {
-    /// Rules that unsaved objects break and changes that were refused (1550 ... 1600): all of them, or the first 1,000
-    /// and the number of the others (`Violation.Reason.more(count:)`).
+    /// Rules that unsaved objects break, and refused changes (1550 ... 1600): all of them, or the first 1,000 and the
+    /// number of the others (`Violation.Reason.more(count:)`).
     case violations([Violation])
-    /// Rows that another context or process has changed since they were read; all of them, with both values (133020).
+    /// All rows that another context or process has changed since they were read, with both values (133020).
     case conflicts([MergeConflict])
-    /// Values that must be unique and are not; all of them (133021).
+    /// All values that must be unique and are not (133021).
     case constraints([ConstraintConflict])
-    /// Relationships that would lead to rows that somebody else has deleted, or that a deletion would leave behind; all
-    /// of them (133000).
+    /// All relationships that would lead to rows that another context or process has deleted, or that a deletion would
+    /// leave without their destination (133000).
     case references([ReferenceConflict])
-    /// `willSave` or a validation hook of some object keeps on changing or inserting objects.
+    /// Each round of `willSave` and validation hooks changes or inserts objects again.
     case unsettledSave(rounds: Int)
-    /// `save()` was called in a hook of a save that the same context runs; the running save goes on.
+    /// A hook of a running save has called `save()` of the same context; the running save continues.
     case alreadySaving(hook: String, object: ObjectID?)
     /// The model has no entity of this name.
     case unknownEntity(String, known: [String])
-    /// No object may be of exactly this entity.
+    /// The entity is abstract: only its subentities have objects.
     case abstractEntity(String)
     /// The object belongs to another context.
     case objectOfOtherContext(ObjectID)
     /// The object belongs to no context: it was never inserted, or is deleted, or was merged into another object, or
     /// its context was reset.
     case objectWithoutContext(ObjectID)
-    /// The object's context has ended before the object did.
+    /// The object's context was freed before the object.
     case contextEnded(ObjectID)
     /// No store holds such a row (133000).
     case objectNotFound(ObjectID)
-    /// The objects of the entity are not of the class that the request promises.
+    /// The objects of the entity are not of the request's class.
     case wrongResultType(entity: String, found: String, expected: String)
     /// The predicate or a sort key does not fit the entity.
     case invalidPredicate(FetchPredicateError)
     /// A relationship named for prefetching does not exist.
     case unknownRelationship(String, entity: String)
-    /// No open store takes or holds objects of this entity: none was added, or it was closed.
+    /// No open store can hold objects of this entity: the application has added none, or has closed it.
     case noStore(entity: String)
     /// There is no built-in store of this kind.
     case unsupportedStore(StoreType)
-    /// The store takes no writes (513).
+    /// The store is open for reading only (513).
     case readOnlyStore(path: String?)
     /// A relationship leads to an object of another store.
     case relationshipAcrossStores(owner: ObjectID, property: String, destination: ObjectID)
-    /// Some stores have saved and then one failed; saving again writes the rest.
+    /// Some stores have saved, then one failed; the next save writes the rest.
     indirect case partlySaved(underlying: ContextError)
-    /// The store has given up the generation that the context is pinned to (MC-51).
+    /// The store has discarded the generation to which the context is pinned (MC-51).
     case queryGenerationExpired(path: String?)
-    /// The generation is of stores that are not open here.
+    /// The generation belongs to stores that are not open in this coordinator.
     case queryGenerationOfOtherStores
-    /// The text is no URI of an object, or of none of the coordinator's stores.
+    /// The text is no URI of an object in one of the coordinator's stores.
     case invalidURI(String)
-    /// The store could not do its part.
+    /// The store has failed.
     case store(StoreError)
 
-    /// Core Data's number for it; the article Behaviour lists them.
+    /// Core Data's number for this error; the article Behaviour lists the numbers.
     public var code: Int {
         switch self {
         case .violations(let violations): violations.count == 1 ? violations[0].code : 1560
@@ -82,7 +82,7 @@ public enum ContextError: Error, Sendable {
 }
 
 extension ContextError: CustomStringConvertible {
-    /// What was wrong, where, and what would be right.
+    /// The problem, its place, and the way to correct it.
     public var description: String {
         switch self {
         case .violations(let violations):
@@ -150,7 +150,7 @@ extension ContextError: CustomStringConvertible {
 }
 
 extension ContextError {
-    /// A store's error as the context's callers see it.
+    /// Makes the error that a context throws for a store's error.
     init(_ error: StoreError) {
         switch error {
         case .readOnly(let path): self = .readOnlyStore(path: path)
@@ -165,7 +165,7 @@ extension ContextError {
 }
 
 extension ContextError {
-    /// What a store says about relationships: a rule that is broken, if that is all there is.
+    /// Makes `.violations` if every conflict breaks a rule of the model, `.references` otherwise.
     private init(_ conflicts: [ReferenceConflict]) {
         let violations = conflicts.compactMap(Violation.init)
         self = violations.count == conflicts.count ? .violations(violations) : .references(conflicts)
@@ -173,7 +173,7 @@ extension ContextError {
 }
 
 extension Violation {
-    /// The rule of the model that a deletion would break; `nil` if the relationship leads to a row that is gone.
+    /// The rule of the model that a deletion would break; `nil` if the relationship leads to a deleted row.
     fileprivate init?(_ conflict: ReferenceConflict) {
         let reason: Reason
         switch conflict.kind {
@@ -186,19 +186,20 @@ extension Violation {
     }
 }
 
-/// An object that two sides have changed.
+/// An object that has changed both in the context and in the store.
 public struct MergeConflict: Sendable, CustomStringConvertible {
-    /// One property that differs.
+    /// A property whose values differ.
     public struct Property: Sendable {
         /// The name.
         public let name: String
-        /// The value both sides began with; `nil` if it is not known.
+        /// The value from which both sides started; `nil` if it is not known.
         public let base: AttributeValue?
         /// The value in the context.
         public let mine: AttributeValue
         /// The value in the store; `nil` if the row is deleted.
         public let stored: AttributeValue?
-        /// The orders of an ordered relationship, if both sides have moved destinations; then there are no values.
+        /// The orders of an ordered relationship, if both sides have moved destinations; then the property has no
+        /// values.
         public let order: Order?
 
         init(
@@ -209,22 +210,22 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
     }
     /// The destinations of an ordered relationship on both sides.
     public struct Order: Sendable {
-        /// Those both sides began with.
+        /// The order from which both sides started.
         public let base: [ObjectID]
-        /// Those in the context.
+        /// The order in the context.
         public let mine: [ObjectID]
-        /// Those in the store.
+        /// The order in the store.
         public let stored: [ObjectID]
     }
-    /// Which object.
+    /// The ID of the object.
     public let object: ObjectID
     /// Whether this context deletes the object.
     public let isDeletedHere: Bool
-    /// The version the context has read.
+    /// The version that the context has read.
     public let oldVersion: UInt64
     /// The version in the store; `nil` if the row is deleted.
     public let newVersion: UInt64?
-    /// Properties that differ between context and store, to-one relationships as object IDs.
+    /// The properties whose values differ between context and store; the values of to-one relationships are object IDs.
     public let properties: [Property]
 
     /// One line with all values.
@@ -243,7 +244,7 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
 }
 
 extension [Violation] {
-    /// How many violations the last one stands for, beside itself.
+    /// The number of violations that the last one represents, besides itself.
     fileprivate var countedOnly: Int {
         if case .more(let count)? = last?.reason { count - 1 } else { 0 }
     }

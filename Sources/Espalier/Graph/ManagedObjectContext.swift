@@ -5,26 +5,26 @@
 //      some that relationships have reached (`RecentDestinations`).
 //   2. A call that throws leaves context, objects and store as they were (F-5).
 //   3. A context is not Sendable: it and its objects stay in one isolation region (F-1).
-// Not here: fetching (+Fetch), faults (+Faults), deleting (+Delete), saving (+Save), going back (+Rollback).
+// Not here: fetching (+Fetch), faults (+Faults), deleting (+Delete), saving (+Save), discarding changes (+Rollback).
 
 public import EspalierModel
 package import EspalierStore
 
-/// Where objects live (Behaviour MC-01 to MC-64).
+/// A set of objects, with their unsaved changes (Behaviour MC-01 to MC-64).
 public final class ManagedObjectContext {
-    /// The stores of the objects.
+    /// The coordinator of the objects' stores.
     public let persistentStoreCoordinator: PersistentStoreCoordinator
     /// The model of the coordinator.
     public let model: ManagedObjectModel
     /// A name for messages and for the history of changes.
     public var name: String?
-    /// What a save does when another context or process has changed a row that it writes (MC-42).
+    /// The rule by which a save resolves conflicts with rows that another context or process has changed (MC-42).
     public var mergePolicy = MergePolicy.error
-    /// What saves do with new objects whose unique values a row has already: they are refused unless this says more.
+    /// How saves treat new objects whose unique values a row has already; without an action they refuse them.
     package var constraintActions: [ConstraintName: ConstraintAction] = [:]
     /// How often the context had to ask a store for rows or destinations because a fault fired (F-2).
     public var faultTrips: Int { memory.faultTrips }
-    /// How many rows have come from stores, by fetches and by faults.
+    /// The number of rows that fetches and faults have read from stores.
     public var rowsFetched: Int { memory.rowsFetched }
     /// Whether saves of other contexts are merged at the next `processPendingChanges`, fetch or save (MC-47).
     ///
@@ -37,7 +37,7 @@ public final class ManagedObjectContext {
         }
     }
 
-    /// What it has in memory.
+    /// The objects in memory and their changes.
     #if DEBUG
         var memory = ContextMemory()
     #else
@@ -50,49 +50,49 @@ public final class ManagedObjectContext {
         @exclusivity(unchecked) private var storedMemory = ContextMemory()
     #endif
     let cache: RowCache
-    /// Where the objects come from and go to.
+    /// The stores from which the context reads, and to which it saves.
     let source: any ObjectSource
-    /// What is read of it.
+    /// The generation of the stores that the context reads.
     let generation: ReadGeneration
     /// Deleted objects whose delete rules have not run, and some that are no longer deleted.
     var unpropagated: [ManagedObject] = []
-    /// Whether some of `unpropagated` have taken newer rows: what rules change then takes the newest row first.
+    /// Whether some of `unpropagated` have adopted newer rows: objects that rules change adopt the newest row first.
     var runsRulesAgain = false
-    /// Whether cascades have met rows that are not in memory: which rows will go is known to the store alone.
+    /// Whether cascades have reached rows that are not in memory: only the store knows which rows it will delete.
     var leavesCascadesToStore = false
-    /// Objects that the next save holds to the version they had (MC-35).
+    /// Objects whose rows must still have this version at the next save (MC-35).
     var locked: [ManagedObject: UInt64] = [:]
-    /// Whether some change may have a base that is kept (`ChangeBases`).
+    /// Whether some object may have kept bases of changes (`ChangeBases`).
     var hasBases = false
     /// Whether some change of an unordered relationship may be marked as merged (`ToManyChange.isMerged`).
     var hasMergedSets = false
-    /// The objects in conflict that the last save has told of, and the versions in the store.
+    /// The objects in conflict that the last save has reported, and their versions in the store.
     var reportedConflicts: [ObjectID: UInt64] = [:]
     /// Refused changes and unreadable values, for the next save to report.
     var recorded: [Violation] = []
     /// Counts changes of values and of the sets of changed objects, so that a save sees whether hooks changed anything.
     var changeCount = 0
-    /// Unchanged objects that the running save has made take newer rows; `nil` if no save runs.
+    /// Unchanged objects that the running save has made adopt newer rows; `nil` if no save runs.
     var refreshedBySave: [RefreshedObject]?
-    /// What the running save asks of the application; `nil` if no save runs.
+    /// The stage of the running save; `nil` if no save runs.
     var stage: SaveStage?
     var mailbox: SaveMailbox?
     /// The closures that observe the context; `nil` if there never was one.
     var observers: ContextObservers?
-    /// What undoes the changes of the running event; `nil` without an undo manager.
+    /// The steps that undo the changes of the current event; `nil` without an undo manager.
     var journal: UndoJournal?
-    /// How many calls that are events run inside of one another.
+    /// The number of nested calls between `beginEvent` and `endEvent`.
     var eventDepth = 0
-    /// Called when an event has begun of which no call knows the end.
+    /// Called when a change begins an event that no running call ends.
     var eventNotice: (() -> Void)?
-    /// Called when a save of another context has arrived, on that context's thread.
+    /// Called when a save of another context arrives, on that context's thread.
     var mergeNotice: (@Sendable () -> Void)?
     private var shapes: [EntityShape?]
     private var shapesByClass: [ObjectIdentifier: EntityShape] = [:]
-    /// The last one found in `shapesByClass`: objects of one class are made one after the other.
+    /// The last shape found in `shapesByClass`: objects of the same class are usually made one after the other.
     private var lastShape: (objectClass: ObjectIdentifier, shape: EntityShape)?
 
-    /// A context on a coordinator's stores.
+    /// Makes a context on a coordinator's stores.
     public init(_ coordinator: PersistentStoreCoordinator) {
         (persistentStoreCoordinator, source, model) = (coordinator, coordinator, coordinator.managedObjectModel)
         cache = RowCache()
@@ -111,7 +111,8 @@ public final class ManagedObjectContext {
     public var insertedObjects: Set<ManagedObject> { Set(memory.inserted) }
     /// Stored objects with changes (MC-31).
     public var updatedObjects: Set<ManagedObject> { Set(memory.updated) }
-    /// Stored objects that will be deleted (MC-31); those that delete rules reach, after `processPendingChanges`.
+    /// Stored objects that the next save deletes (MC-31); after `processPendingChanges` also those that delete rules
+    /// reach.
     public var deletedObjects: Set<ManagedObject> { Set(memory.deleted.lazy.filter { !$0.isInserted }) }
     /// New, changed and deleted objects.
     var changedObjects: [ManagedObject] { Array(memory.inserted) + Array(memory.updated) + Array(memory.deleted) }
@@ -119,7 +120,7 @@ public final class ManagedObjectContext {
     public var registeredObjects: Set<ManagedObject> { Set(memory.registry.objects) }
     /// Whether there is something to save (MC-32).
     public var hasChanges: Bool { !(memory.inserted.isEmpty && memory.updated.isEmpty && memory.deleted.isEmpty) }
-    /// What the next save will report besides broken rules: refused changes and values that could not be read.
+    /// The violations that the next save will report besides broken rules: refused changes and unreadable values.
     public var recordedViolations: [Violation] { recorded }
 
     /// The object with this ID if it is in memory (MC-23).
@@ -139,8 +140,8 @@ public final class ManagedObjectContext {
 
     /// The object with this ID, with its values in memory (MC-25).
     ///
-    /// What the generation that the context reads does not have is not found, though it may be stored by now; a context
-    /// that merges by itself merges what others have saved and looks again.
+    /// The row must be in the generation that the context reads: a row that was stored later is not found. A context
+    /// that merges automatically merges the saves of other contexts and looks again.
     ///
     /// - Throws: `ContextError.objectNotFound` if its store does not hold the row; `.noStore` if its store is not open
     ///   here; `.store` if it could not be read.
@@ -160,10 +161,10 @@ public final class ManagedObjectContext {
 
     // MARK: New objects
 
-    /// Takes in an object that was made without a context (MC-08).
+    /// Inserts an object that was made without a context (MC-08).
     ///
     /// - Throws: `ContextError` if the object is in another context, its entity is abstract or not of this model, or
-    ///   it was deleted before. An object that is in this context already is left as it is.
+    ///   it was deleted before. The call does not change an object that is in this context already.
     public func insert(_ object: ManagedObject) throws(ContextError) {
         if let context = object.managedObjectContext {
             guard context === self else { throw .objectOfOtherContext(object.storedID) }
@@ -177,7 +178,7 @@ public final class ManagedObjectContext {
         insertNew(object)
     }
 
-    /// A new object of the entity called `entityName`: what tools use that know no classes.
+    /// Inserts and returns a new object of the entity called `entityName`, for tools that know no classes.
     ///
     /// - Throws: `ContextError.unknownEntity` or `.abstractEntity`.
     public func insertNewObject(forEntityName entityName: String) throws(ContextError) -> ManagedObject {
@@ -191,15 +192,15 @@ public final class ManagedObjectContext {
         return object
     }
 
-    /// Whether `insertNew` will take `object`.
+    /// Whether `insertNew` accepts `object`.
     func canInsert(_ object: ManagedObject) -> Bool {
         object.state.isDisjoint(with: .ended) && model.entity(named: object.entity.name)?.isAbstract == false
     }
 
-    /// Takes in a new object, or records why not.
+    /// Inserts a new object, or records the reason why it cannot be inserted.
     func insertNew(_ object: ManagedObject) { insertNew(object, shape(of: object.entity)) }
 
-    /// Takes in a new object of this shape, if this context's model has its entity.
+    /// Inserts a new object of this shape, if this context's model has its entity.
     func insertNew(_ object: ManagedObject, _ knownShape: EntityShape?) {
         // The initializer of the object may have reset the context, which detaches the shapes that it had.
         let shape = knownShape.flatMap { $0.context.isNil ? self.shape(of: $0.entity) : $0 }
@@ -222,7 +223,7 @@ public final class ManagedObjectContext {
         object.awakeFromInsert()
     }
 
-    /// Notes what the next save has to report.
+    /// Records a violation for the next save to report.
     func record(_ violation: Violation) { recorded.append(violation) }
 
     // MARK: Shapes and faults
@@ -236,7 +237,7 @@ public final class ManagedObjectContext {
         return model.entity(named: entity.name).map { shape(at: $0.index) }
     }
 
-    /// The shape of the entity that a class stands for; `nil` if the model has none of its name.
+    /// The shape of the entity of a class; `nil` if the model has no entity of its name.
     func shape(of objectClass: ManagedObject.Type) -> EntityShape? {
         let key = ObjectIdentifier(objectClass)
         if let lastShape, lastShape.objectClass == key { return lastShape.shape }
@@ -251,14 +252,15 @@ public final class ManagedObjectContext {
         if let shape = shapes[index] { return shape }
         let entity = model.entities[index]
         let shape = EntityShape(entity, model: model, objectClass: model.objectClass(of: entity), in: self)
-        // The context counts as an object, so that the count does not end and begin again with each that is made alone.
+        // The context counts as an object, so that the count does not return to 0 after each object that is made alone.
         shape.addObject()
         shapes[index] = shape
         return shape
     }
 
-    /// The shape of the entity whose IDs carry `tag`, which lives until the context forgets its objects; none if it is
-    /// not of this model.
+    /// The shape of the entity whose IDs carry `tag`; none if this model has no such entity.
+    ///
+    /// The shape lives until the context forgets its objects.
     @inline(__always)
     func shape(ofTag tag: UInt32) -> Unretained<EntityShape> {
         let tag = Int(tag)
@@ -274,11 +276,11 @@ public final class ManagedObjectContext {
         return memory.shapesByTag[tag]
     }
 
-    /// Takes the context away from every object, at its end or when it forgets them.
+    /// Detaches every object from the context, when the context is freed or forgets its objects.
     ///
-    /// Calls no hook, and what objects give up keeps no object alive: none ends meanwhile.
+    /// Calls no hook, and releases no reference to an object, so that no object is freed meanwhile.
     ///
-    /// - Parameter isReset: whether the context goes on, and is told what objects are refused afterwards.
+    /// - Parameter isReset: whether the context lives on and records the changes that its former objects refuse.
     func detachObjects(isReset: Bool = false) {
         for shape in shapes {
             shape?.detachObjects(formerContext: isReset ? self : nil)
@@ -288,7 +290,7 @@ public final class ManagedObjectContext {
         (shapesByClass, lastShape) = ([:], nil)
     }
 
-    /// The shape of a row that a store has given.
+    /// The shape of a row that a store has returned.
     @inline(__always)
     func shapeOfRow(_ id: ObjectID) -> EntityShape {
         guard let shape = shape(ofTag: id.entityTag).object else {
@@ -307,7 +309,7 @@ extension ManagedObject {
         state.formUnion([.registered, .inserted, .fulfilled])
     }
 
-    /// Ends the life in a context: it was reset, or the object's deletion is saved (MO-04).
+    /// Ends the object's life in its context, because that was reset or the object's deletion is saved (MO-04).
     func leaveContext() {
         state.subtract(.inContext)
         state.insert(.ended)

@@ -1,9 +1,9 @@
-// What undoes the changes of the running event of a context.
+// The steps that undo the changes of a context's current event.
 //
 // Invariants
-//   1. A step is written before its change, in order. What merges, refreshes and stores change is not written: only
-//      what the application, its hooks and delete rules do can be undone.
-//   2. A save that fails takes its steps out again with its changes.
+//   1. A step is appended before its change, in order. Changes by merges, refreshes and stores have no steps: only
+//      changes by the application, its hooks and delete rules can be undone.
+//   2. A save that fails removes its steps together with its changes.
 //   3. The cost is that of the change: O(1) steps, but O(destinations) for an ordered relationship that is assigned as
 //      a whole, and for the relationships of an object that is deleted.
 // Not here: how steps are undone (Undoing).
@@ -14,20 +14,20 @@ import EspalierModel
 final class UndoJournal {
     let manager: UndoStack
     private(set) var steps: [UndoStep] = []
-    /// Goes up with each change that is not written: what was written before may not fit any more.
+    /// Counts the pauses: after changes without steps, the earlier steps may not fit any more.
     private(set) var edition = 0
     private var pauseCount = 0
 
     init(_ manager: UndoStack) { self.manager = manager }
 
-    /// Whether changes are written.
+    /// Whether changes append steps.
     var isRecording: Bool { pauseCount == 0 && manager.isUndoRegistrationEnabled }
 
     func append(_ step: UndoStep) {
         if steps.last?.covers(step) != true { steps.append(step) }
     }
 
-    /// Writes nothing until `resume` was called as often.
+    /// Stops appending steps until `resume` was called as often.
     func pause() {
         pauseCount += 1
         edition += 1
@@ -38,10 +38,10 @@ final class UndoJournal {
         pauseCount -= 1
     }
 
-    /// Forgets what was written after the first `count` steps.
+    /// Removes all steps after the first `count`.
     func truncate(to count: Int) { steps.removeLast(max(0, steps.count - count)) }
 
-    /// Takes all steps out.
+    /// Removes all steps and returns them.
     func takeSteps() -> [UndoStep] {
         defer { steps = [] }
         return steps
@@ -49,7 +49,7 @@ final class UndoJournal {
 }
 
 extension ManagedObject {
-    /// Writes down what undoes a change that comes next, if an undo manager wants to know.
+    /// Appends the step that undoes the next change, if the context has an undo manager.
     @inline(__always)
     final func willChange(_ change: (ManagedObject) -> UndoStep.Change?) {
         withContext { context in
@@ -60,7 +60,7 @@ extension ManagedObject {
     @inline(never)
     private final func note(_ change: (ManagedObject) -> UndoStep.Change?, in journal: UndoJournal) {
         guard journal.isRecording else { return }
-        // What `awakeFromFetch` sets is no change.
+        // Values that `awakeFromFetch` sets are no changes.
         guard state.isDisjoint(with: .awakening), let change = change(self) else { return }
         journal.append(UndoStep(object: self, change: change))
     }
@@ -71,15 +71,15 @@ extension ManagedObject {
         return object.map { .object($0) } ?? .row(id)
     }
 
-    /// The step for a destination that leaves a to-many relationship; none if it is not in the order.
+    /// The step for a destination that leaves a to-many relationship; `nil` if an ordered one does not have it.
     final func removal(of id: ObjectID, from relationship: Relationship) -> UndoStep.Change? {
         guard relationship.isOrdered else { return .removed(relationship.slot, end(id), nil) }
-        // An order that is about to change anyway finds places faster once it has begun to.
+        // The order is about to change anyway, and an order with changes finds places faster.
         beginChange(of: relationship)
         return place(of: id, at: relationship.slot).map { .removed(relationship.slot, end(id), $0) }
     }
 
-    /// Where a destination stands in an ordered relationship.
+    /// The place of a destination in an ordered relationship.
     final func place(of id: ObjectID, at slot: Int) -> UndoStep.Place? {
         guard let index = destinationIndex(of: id, inOrder: slot) else { return nil }
         var predecessor = index - 1
@@ -94,7 +94,7 @@ extension ManagedObject {
         return UndoStep.Place(index: index, predecessor: nil)
     }
 
-    /// What each relationship leads to, by slot.
+    /// The destinations of each relationship, by slot.
     final var relations: [[UndoStep.Relation]] {
         entity.relationships.map { relationship in
             let slot = relationship.slot
@@ -111,7 +111,7 @@ extension ManagedObject {
         }
     }
 
-    /// Writes down where changes lead to objects that leave the context without ever having been saved.
+    /// Appends steps for changes that lead to objects which leave the context without having been saved.
     final func willForget(_ gone: Set<ObjectID>) {
         guard withContext(\.journal?.isRecording) == true else { return }
         for (slot, destination) in changes?.values.destinations.pairs ?? [] {

@@ -1,18 +1,18 @@
-// One change of one side of one object, with what it takes to undo it.
+// One change of one side of one object, with the values that undo it.
 //
 // Invariants
-//   1. A step is about one object and one property, as the object itself shows them. A relationship with an inverse has
-//      a step for each side, in the order in which the sides have changed.
-//   2. A step retains the objects that it names, as their IDs change when they are saved.
+//   1. A step describes one property of one object, or its insertion or deletion. A change of a relationship with an
+//      inverse has a step for each side, in the order in which the sides have changed.
+//   2. A step retains the objects that it names, because their IDs change when they are saved.
 
 import EspalierModel
 
 /// A change that can be undone.
 struct UndoStep {
-    /// An object that a relationship led to.
+    /// A destination of a relationship.
     enum End {
         case object(ManagedObject)
-        /// One that was not in memory.
+        /// A destination that was not in memory.
         case row(ObjectID)
 
         var id: ObjectID {
@@ -23,45 +23,45 @@ struct UndoStep {
         }
     }
 
-    /// Where an object stood in an ordered relationship.
+    /// The former place of an object in an ordered relationship.
     struct Place {
         let index: Int
-        /// The object that stood before it, those left out that were deleted: a save takes them out of the order, and
-        /// the index is not true any more then.
+        /// The last object before it that was not deleted: a save removes deleted objects from the order, which makes
+        /// the index wrong.
         let predecessor: End?
     }
 
-    /// One destination of a relationship of an object that is deleted.
+    /// One destination of a relationship of a deleted object.
     struct Relation {
         let end: End
-        /// Where the deleted object stood at the other end, if that is ordered and the delete rule leaves it there:
-        /// the store takes it out, and no step says so.
+        /// The place of the deleted object in the relationship of the other end, if that is ordered and the delete rule
+        /// does not remove it there: the store removes it, and no step records that.
         let place: Place?
     }
 
     enum Change {
-        /// The object came into the context.
+        /// The object was inserted into the context.
         case inserted
-        /// The object was deleted; with what each relationship led to, by slot, which goes with the row.
+        /// The object was deleted; the destinations of each relationship, by slot, which are deleted with the row.
         case deleted([[Relation]])
-        /// The former value.
+        /// An attribute has changed: its slot and its former value.
         case attribute(Int, AttributeValue)
-        /// The former destination.
+        /// A to-one relationship has changed: its slot and its former destination.
         case destination(Int, End?)
-        /// An object came into a to-many relationship.
+        /// An object was added to the to-many relationship of this slot.
         case added(Int, End)
-        /// An object left a to-many relationship; where it stood, if that is ordered.
+        /// An object was removed from the to-many relationship of this slot; its former place, if that is ordered.
         case removed(Int, End, Place?)
-        /// An object stood elsewhere in an ordered relationship.
+        /// An object was moved in the ordered relationship of this slot; its former place.
         case moved(Int, End, Place)
-        /// All objects of an ordered relationship stood in this order.
+        /// The ordered relationship of this slot has changed; its former order.
         case order(Int, [End])
     }
 
     let object: ManagedObject
     let change: Change
 
-    /// Whether `later` changes the same attribute again, whose former value is known then.
+    /// Whether `later` changes the same attribute again: this step already has the value to restore.
     func covers(_ later: UndoStep) -> Bool {
         guard case .attribute(let slot, _) = change, case .attribute(slot, _) = later.change else { return false }
         return object === later.object

@@ -1,13 +1,13 @@
-// One thing that keeps a save from succeeding: which object, which property, what is wrong, what would be right.
+// One problem that makes a save fail: the object, the property, the reason, and in the text the way to correct it.
 
 public import EspalierModel
 import FoundationEssentials
 
 /// A broken rule, or a change that was refused.
 ///
-/// A failed save reports all of them together (F-5), and only counts those behind the first 1,000.
+/// A failed save reports all violations together (F-5): the first 1,000 in full, and the number of the others.
 public struct Violation: Error, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The reason of a violation.
     public enum Reason: Sendable {
         /// A property that must have a value has none.
         case missingValue
@@ -19,7 +19,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case tooManyDestinations(count: Int, maximum: Int)
         /// The object is deleted, but a relationship with rule deny still has these destinations.
         case deniedDelete(destinations: [ObjectID])
-        /// A hook of the class threw this.
+        /// A hook of the class has thrown an error with this text.
         case custom(String)
         /// Refused: a value or an object of another type.
         case wrongType(found: String, expected: String)
@@ -33,9 +33,9 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case objectIsDeleted
         /// Refused: the object was merged into this row, for which its context has another object.
         case objectIsMerged(into: ObjectID)
-        /// Refused: the object's row is gone from the store.
+        /// Refused: the object's row was deleted from the store.
         case rowIsGone
-        /// Refused: an ordered relationship has no such place.
+        /// Refused: an ordered relationship has no such index.
         case indexOutOfRange(Int, count: Int)
         /// Refused: neither object is in a context.
         case noContext
@@ -43,23 +43,24 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         case abstractEntity
         /// Refused: the model has no such entity.
         case unknownEntity(known: [String])
-        /// Refused: the call would take away what the running save is about to write.
+        /// Refused: the call would discard changes that the running save is about to write.
         case notWhileSaving(call: String, hook: String)
-        /// The stored value is none that the property's type has, such as the raw value of no case of an enumeration.
+        /// The property's type has no such value: for example, the stored raw value belongs to no case of an
+        /// enumeration.
         case unknownValue(AttributeValue, type: String)
-        /// The store could not read what a property needed.
+        /// The store could not read the contents of a property.
         case unreadable(String)
-        /// Stands for so many more, of any objects: a save tells its first 1,000 whole.
+        /// `count` more violations, of any objects: a save reports only the first 1,000 in full.
         case more(count: Int)
     }
 
-    /// The object; `nil` if it never was in a context.
+    /// The ID of the object; `nil` if it never was in a context.
     public let object: ObjectID?
     /// Its entity.
     public let entityName: String
-    /// The property, `nil` if the object as a whole is concerned.
+    /// The name of the property; `nil` if the violation concerns the object as a whole.
     public let property: String?
-    /// What is wrong.
+    /// The reason.
     public let reason: Reason
 
     init(_ object: ManagedObject, _ property: String?, _ reason: Reason) {
@@ -71,7 +72,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         (self.object, self.entityName, self.property, self.reason) = (object, entityName, property, reason)
     }
 
-    /// Core Data's number for it, as the article Behaviour lists them; 1550 where there is none of its own.
+    /// Core Data's number for this violation, as the article Behaviour lists them; 1550 if there is no specific number.
     public var code: Int {
         switch reason {
         case .missingValue: 1570
@@ -87,7 +88,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// `Entity.property of <ID>: what is wrong; what would be right`.
+    /// `Entity.property of <ID>: the problem; the way to correct it`.
     public var description: String {
         let place = entityName + (property.map { ".\($0)" } ?? "") + (object.map { " of \($0)" } ?? "")
         return "\(place): \(reason.text)"
@@ -152,7 +153,7 @@ extension AttributeValue {
         if case .integer(let value) = self { value < minimum } else { false }
     }
 
-    /// The value as a message shows it, shortened.
+    /// The value as a message shows it; strings are cut to 60 characters.
     var text: String {
         switch self {
         case .null: "nil"
@@ -171,7 +172,7 @@ extension AttributeValue {
         }
     }
 
-    /// The kind of value as a message names it.
+    /// The kind of the value as a message names it.
     var typeName: String {
         switch self {
         case .null: "no value"
@@ -198,6 +199,6 @@ extension AttributeType {
 }
 
 extension Entity {
-    /// All properties, for messages.
+    /// The names of all properties, for messages.
     var propertyNames: [String] { attributes.map(\.name) + relationships.map(\.name) }
 }

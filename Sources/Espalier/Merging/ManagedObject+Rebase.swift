@@ -309,8 +309,9 @@ extension ManagedObject {
     /// Whether this list can adopt a destination that the store has added: it is not deleted or related elsewhere here.
     private func isFree(_ id: ObjectID, at slot: Int, unless list: [ObjectID]) -> Bool {
         guard let other = managedObjectContext?.memory.registry[id], !list.contains(id) else { return true }
-        if other.isDeleted { return false }
-        guard let inverse = withShape({ $0.inverses[slot] }), !inverse.isToMany,
+        let inverse = withShape { $0.inverses[slot] }
+        if other.isDeleted { return !isCleared(byDeletionOf: other, inverse) }
+        guard let inverse, !inverse.isToMany,
             let destination = other.unsavedDestinationID(at: inverse.slot)
         else { return true }
         return destination == storedID || destination == other.row?.destination(at: inverse.slot)
@@ -322,7 +323,9 @@ extension ManagedObject {
         else { return }
         for id in Set(stored).symmetricDifference(base) {
             guard let other = context.memory.registry[id], !other.hasChanges, other.hasRow,
-                (other.storedDestinationID(at: inverse.slot) == storedID) != stored.contains(id)
+                (other.storedDestinationID(at: inverse.slot) == storedID) != stored.contains(id),
+                // One whose row is deleted keeps its last values.
+                !other.state.contains(.inaccessible) || stored.contains(id)
             else { continue }
             context.takeNewestRow(ofUnchanged: other)
         }
@@ -361,15 +364,19 @@ extension ManagedObject {
     private func isTaken(_ id: ObjectID, across relationship: Relationship, _ keepsOtherEnds: Bool) -> Bool {
         guard let other = managedObjectContext?.memory.registry[id] else { return false }
         let inverse = withShape { $0.inverses[relationship.slot] }
-        // Only `nullify` clears references to a deleted object; the save applies the other rules to the referring
-        // objects.
-        if other.isDeleted {
-            return other.state.contains(.inaccessible) || inverse.map { $0.deleteRule == .nullify } != false
-        }
-        guard keepsOtherEnds, let inverse, !inverse.isToMany,
+        if other.isDeleted { return isCleared(byDeletionOf: other, inverse) }
+        // A relationship that a merge has emptied at the other end follows the store, as this one does.
+        guard keepsOtherEnds, let inverse, !inverse.isToMany, !other.yields(inverse.slot),
             let destination = other.unsavedDestinationID(at: inverse.slot)
         else { return false }
         return destination != storedID && destination != other.row?.destination(at: inverse.slot)
+    }
+
+    /// Whether the deletion of an object clears references to it: only `nullify` does, and the save applies the other
+    /// rules to the referring objects.
+    private func isCleared(byDeletionOf other: ManagedObject, _ inverse: Relationship?) -> Bool {
+        if other.state.contains(.inaccessible) { return managedObjectContext?.readsAgain(other) != true }
+        return inverse.map { $0.deleteRule == .nullify } != false
     }
 
     private func carryOut(_ decision: ToOneDecision) {
@@ -486,14 +493,5 @@ extension ManagedObject {
             managedObjectContext?.memory.registry[id]?.isDeleted != true
         else { return nil }
         return id
-    }
-}
-
-extension ToManyChange {
-    /// The added and removed destinations, compared with the base of the change.
-    var differences: (added: [ObjectID], removed: [ObjectID]) {
-        guard let list else { return (added.sorted(by: ObjectID.inOrderOfCreation), Array(removed)) }
-        let (before, now) = (Set(base), Set(list))
-        return (list.filter { !before.contains($0) }, base.filter { !now.contains($0) })
     }
 }

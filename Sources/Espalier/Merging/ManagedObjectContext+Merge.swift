@@ -1,29 +1,29 @@
-// Merging what other contexts have saved (MC-47, MC-48).
+// Merging the saves of other contexts (MC-47, MC-48).
 //
 // Invariants
-//   1. All saves that have arrived are merged together, because a row that one of them changed leads to rows as the
-//      last one left them.
-//   2. The context moves to the newest generation before it merges: that one has all the saves that have arrived.
+//   1. All saves that have arrived are merged together, because a row that one of them has changed leads to rows in
+//      the state after the last one.
+//   2. The context moves to the newest generation before it merges: that contains all saves that have arrived.
 
 import EspalierModel
 
 extension ManagedObjectContext {
-    /// Takes in a save of another context.
+    /// Merges a save of another context.
     ///
-    /// Unchanged objects get the new values, and so do changed ones, with unsaved changes on top: if both sides have
-    /// changed a property, the next save reports the conflict, or decides it by the merge policy. Deleted ones read
-    /// `isDeleted` and keep their last values, unless they are changed here: then the next save reports the conflict.
-    /// Only objects in memory are touched; nothing but what changed objects need is fetched. If `saved` says that
-    /// everything may have changed, every object in memory is refreshed.
+    /// Objects get the new values, and keep unsaved changes on top: if both sides have changed a property, the next
+    /// save reports the conflict, or lets the merge policy decide it. For deleted objects `isDeleted` is true, and they
+    /// keep their last values; if they have changes here, the next save reports the conflict instead. A merge affects
+    /// objects in memory only, and fetches only the rows that changed objects need. If `saved` says that everything may
+    /// have changed, every object in memory is refreshed.
     public func mergeChanges(from saved: SavedChanges) {
         moveToNewestGeneration()
         merge([saved])
     }
 
-    /// Merges the saves that have arrived since the last time, and reads the newest generation from now on, if the
-    /// context merges by itself and is not pinned.
+    /// Merges the saves that have arrived since the last merge, and moves to the newest generation, if the context
+    /// merges automatically and is not pinned.
     func mergeWaitingSaves() {
-        // What a running save writes is based on the rows it began with.
+        // The changes of a running save are based on the rows at its beginning.
         guard let mailbox, stage == nil, !generation.isPinned else { return }
         let saves = mailbox.takeAll()
         moveToNewestGeneration()
@@ -38,29 +38,31 @@ extension ManagedObjectContext {
         defer { endEvent() }
         if saves.contains(where: \.isEverything) { refreshAll(isAsked: false) }
         var (changed, left): ([ManagedObject], Set<ObjectID>) = ([], [])
-        var seen = Set<ObjectID>()
-        // The last word on an object is that of the last save.
+        var (seen, inserted, deleted) = (Set<ObjectID>(), Set<ObjectID>(), Set<ObjectID>())
+        func read(_ id: ObjectID) {
+            guard !deleted.contains(id), seen.insert(id).inserted else { return }
+            cache.invalidate(id)
+            guard let object = memory.registry[id] else { return }
+            if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
+        }
+        // The last save determines whether an object exists. Only an insertion restores a deleted one: a save also
+        // reports an update if all that it changed was related to an object that is already deleted.
         for saved in saves.reversed() {
-            for id in saved.deleted where seen.insert(id).inserted {
+            for id in saved.deleted where !inserted.contains(id) && deleted.insert(id).inserted {
                 if takeDeletion(of: id) { left.insert(id) }
             }
-            for id in saved.inserted where seen.insert(id).inserted {
-                cache.invalidate(id)
-                guard let object = memory.registry[id] else { continue }
-                if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
+            for id in saved.inserted {
+                read(id)
+                inserted.insert(id)
             }
-            for id in saved.updated where seen.insert(id).inserted {
-                cache.invalidate(id)
-                guard let object = memory.registry[id] else { continue }
-                if object.hasChanges { changed.append(object) } else { reread(object, mergesChanges: true) }
-            }
+            for id in saved.updated { read(id) }
         }
         forgetPairs(with: left)
         takeNewerRows(of: changed)
         for saved in saves { tellDidMerge(saved) }
     }
 
-    /// Returns whether the object has left the context.
+    /// Applies the deletion of a row by another context; returns whether the object has left this context.
     private func takeDeletion(of id: ObjectID) -> Bool {
         guard let object = memory.registry[id] else {
             cache.invalidate(id)
@@ -71,17 +73,18 @@ extension ManagedObjectContext {
         return hasLeft
     }
 
-    /// Notes that another context or process has deleted the row of an object; returns whether it leaves the context.
+    /// Records that another context or process has deleted an object's row; returns whether the object has left this
+    /// context.
     func noteGone(_ object: ManagedObject) -> Bool {
         if object.state.contains(.deleted) {
             leave(object)
             return true
         }
         if object.hasChanges, object.hasOwnChanges {
-            // It keeps what it has: the next save reports the conflict.
+            // The object keeps its values: the next save reports the conflict.
             object.state.insert(.gone)
         } else {
-            // A value that was set to what it was is no change, nor is the departure of others from its lists.
+            // A value that was set to the committed one is no own change, nor is the removal of others from its lists.
             memory.updated.remove(object)
             object.leaveRemovalsToStore()
             object.discardPersistentChanges()
@@ -92,22 +95,22 @@ extension ManagedObjectContext {
         return false
     }
 
-    /// Removes an object that both this context and another one have deleted: there is nothing left to save.
+    /// Removes an object that both this context and another one have deleted: nothing is left to save.
     func leave(_ object: ManagedObject) {
         memory.deleted.remove(object)
         memory.registry.remove(object)
         object.leaveContext()
     }
 
-    /// Forgets that objects joined or left to-many relationships, if their deletion is saved by another context as
-    /// well: a context that inserts them again decides what they are related to.
+    /// Forgets additions to and removals from to-many relationships of objects whose deletion another context has saved
+    /// as well: a context that inserts them again decides about their relationships.
     ///
     /// - Complexity: O(changed objects and destinations of their changed relationships), if there are any.
     func forgetPairs(with gone: Set<ObjectID>) {
         guard !gone.isEmpty else { return }
         for object in changedObjects {
             for (slot, change) in object.changes?.values.toMany.pairs ?? []
-            where (change.removed.ids + change.added.ids + change.base).contains(where: gone.contains) {
+            where change.concerns(gone) {
                 object.changeable().values.toMany.modify(slot) { $0.forget(gone) }
             }
         }
@@ -115,28 +118,33 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Makes the lists at the other ends forget that they lost this object, which was forgotten here: a context that
-    /// inserts it again decides what it is related to, at both ends.
+    /// Makes the lists at the other ends forget the removal of this object, whose row is deleted: a context that
+    /// inserts it again decides about its relationships, at both ends.
     fileprivate func leaveRemovalsToStore() {
         guard let context = managedObjectContext else { return }
-        for (slot, change) in changes?.values.toMany.pairs ?? [] {
-            guard let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany else { continue }
-            for id in change.differences.removed {
+        func leave(_ ids: some Sequence<ObjectID>, _ slot: Int) {
+            guard let inverse = withShape({ $0.inverses[slot] }), inverse.isToMany else { return }
+            for id in ids {
                 guard let other = context.memory.registry[id],
                     other.changes?.values.toMany.contains(inverse.slot) == true
                 else { continue }
                 other.changeable().values.toMany.modify(inverse.slot) { $0.followRemoval(of: storedID) }
             }
         }
+        for (slot, _) in changes?.values.destinations.pairs ?? [] {
+            leave(row?.destination(at: slot).map { [$0] } ?? [], slot)
+        }
+        for (slot, change) in changes?.values.toMany.pairs ?? [] { leave(change.differences.removed, slot) }
     }
 
-    /// Whether it is changed in another way than by losing what was related to it: that goes with either end.
+    /// Whether the object has other changes than the removal of related objects, which the deletion of either end
+    /// explains.
     fileprivate var hasOwnChanges: Bool {
         guard let values = changes?.values else { return false }
         for (slot, value) in values.attributes.pairs
         where !entity.attributes[slot].isTransient && row?.value(at: slot) != value { return true }
         for (slot, id) in values.destinations.pairs where row?.destination(at: slot) != id {
-            // The other end may be what was changed.
+            // An empty destination may be a change of the other end.
             if id != nil || withShape({ $0.inverses[slot] }) == nil { return true }
         }
         return values.toMany.pairs.contains { slot, change in
@@ -145,7 +153,7 @@ extension ManagedObject {
             guard let inverse = withShape({ $0.inverses[slot] }) else {
                 return !removed.isEmpty || change.list.map { $0 != change.base } == true
             }
-            // Others' to-one relationships say who is there.
+            // The to-one relationships at the other end define the members.
             if !inverse.isToMany { return false }
             return change.list.map { $0 != change.base.filter { !removed.contains($0) } } == true
         }

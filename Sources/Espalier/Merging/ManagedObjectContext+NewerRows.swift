@@ -201,6 +201,17 @@ extension ManagedObjectContext {
         object.turnIntoFault()
     }
 
+    /// Whether an object whose row was deleted has one again in the newest generation, which it reads then.
+    func readsAgain(_ object: ManagedObject) -> Bool {
+        guard let row = try? storedRows(of: [object.storedID]).first, row != nil else { return false }
+        if object.hasChanges {
+            object.state.remove(.inaccessible)
+        } else {
+            takeNewestRow(ofUnchanged: object)
+        }
+        return true
+    }
+
     /// Makes an object adopt the newest row before it changes together with another object that has adopted one: a save
     /// must not write its older row.
     func takeNewestRow(ifUnchanged object: ManagedObject) {

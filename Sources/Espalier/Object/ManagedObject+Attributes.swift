@@ -1,4 +1,4 @@
-// Reading and writing attributes by slot: what typed and dynamic access have in common.
+// Reading and writing attributes by slot, for both typed and dynamic access.
 
 import EspalierModel
 import EspalierStore
@@ -26,19 +26,19 @@ extension ManagedObject {
         return state.contains(.inaccessible) ? .null : shape.defaultValues[slot]
     }
 
-    /// What `read` finds in the committed row, unless the object has unsaved changes; fires the fault.
+    /// The value that `read` finds in the committed row; `nil` if the object has unsaved changes; fires the fault.
     @inline(__always)
     final func committedValue<Value>(_ read: (RowContent, RowPlace) -> Value?) -> Value? {
         if !isFulfilled { fireFault() }
         return changes == nil ? withRow(read) ?? nil : nil
     }
 
-    /// The value of an attribute that differs, or may differ, from the committed one.
+    /// The unsaved value of an attribute, which may equal the committed one; `nil` if there is none.
     final func unsavedAttribute(at slot: Int) -> AttributeValue? {
         newValues?.attribute(at: slot) ?? changes?.values.attributes[slot]
     }
 
-    /// Writes an attribute, or refuses with the reason; then nothing has changed.
+    /// Sets an attribute; if it refuses the value, it returns the reason and changes nothing.
     final func setAttributeValue(_ value: consuming AttributeValue, at slot: Int) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
         let type = withShape { $0.attributeTypes[slot] }
@@ -56,17 +56,17 @@ extension ManagedObject {
         return nil
     }
 
-    /// Why the object takes no changes, if it takes none.
+    /// The reason why the object refuses changes; `nil` if it accepts them.
     final func reasonNotToChange() -> Violation.Reason? {
         if state.isDisjoint(with: [.deleted, .ended, .inaccessible]) { return nil }
         if state.contains(.inaccessible) { return .rowIsGone }
         return state.contains(.merged) ? .objectIsMerged(into: storedID) : .objectIsDeleted
     }
 
-    /// The object's changes, its own; begins them if there are none.
+    /// The object's changes, for modification; made if there are none.
     ///
-    /// What a checkpoint keeps too is copied first. Use the result at once: kept longer it may not be the one that the
-    /// object has.
+    /// Changes that a checkpoint keeps too are copied first. Use the result at once: later the object may have another
+    /// instance.
     @inline(__always)
     final func changeable() -> ObjectChanges {
         if let changes, !changes.isShared { return changes }
@@ -80,9 +80,9 @@ extension ManagedObject {
         return own
     }
 
-    /// The values of an object that no store has yet, to be changed; `nil` for other objects.
+    /// The values of an object that no store has yet, for modification; `nil` for other objects.
     ///
-    /// Use them at once, as with `changeable`.
+    /// Use them at once, like the result of `changeable`.
     @inline(__always)
     final func changeableNewValues() -> RowValues? {
         if let newValues, !newValues.isShared { return newValues }
@@ -114,19 +114,19 @@ extension ManagedObject {
         }
     }
 
-    /// Notes a refused change, to be reported by the next save.
+    /// Records a refused change for the next save to report.
     final func refuse(_ property: String?, _ reason: Violation.Reason) {
         requireContext()
         reportingContext?.record(Violation(self, property, reason))
     }
 
-    /// The context whose next save reports what this object refuses: its own, or the one that it has left.
+    /// The context whose next save reports the changes that this object refuses: its own, or the one that it has left.
     final var reportingContext: ManagedObjectContext? {
         if let context = managedObjectContext { return context }
         return state.contains(.ended) ? withShape { $0.context.object ?? $0.formerContext } : nil
     }
 
-    /// Notes for the next save what reading has met, once for a property that is read again and again.
+    /// Records a problem that a read has found, for the next save to report; once for a property that is read often.
     final func recordOnce(_ property: String?, _ reason: Violation.Reason) {
         guard let context = reportingContext else { return }
         let violation = Violation(self, property, reason)
@@ -140,7 +140,7 @@ extension ManagedObject {
 extension AttributeType {
     /// Whether an attribute of this type can hold a value.
     ///
-    /// Ranges are checked when saving, types at once.
+    /// A setter checks the type at once; a save checks ranges.
     func canHold(_ value: AttributeValue) -> Bool {
         // One switch over the value alone: a tuple of both would copy it.
         switch value {

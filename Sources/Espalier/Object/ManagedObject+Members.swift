@@ -1,8 +1,8 @@
-// To-many relationships one destination at a time: the questions and changes of live collections, by slot.
+// Reading and changing single destinations of to-many relationships by slot, for live collections.
 //
 // Invariants
-//   1. Each answer is what `destinationIDs` would give, and none reads a list that is not in memory, unless it is about
-//      places in an order.
+//   1. Each answer agrees with `destinationIDs`. Only questions about places in an order read a list that is not in
+//      memory.
 //   2. If a store cannot answer, the relationship reads as empty, and the next save reports why.
 
 import EspalierModel
@@ -11,10 +11,10 @@ import EspalierStore
 extension ManagedObject {
     // MARK: Reading
 
-    /// How many destinations a to-many relationship has.
+    /// The number of destinations of a to-many relationship.
     ///
-    /// - Complexity: O(1) if that is known; else the store counts, which is O(n / entries of a page), and asks for each
-    ///   unsaved addition and removal once.
+    /// - Complexity: O(1) if the number is known; otherwise the store counts, which is O(n / entries of a page), and
+    ///   looks up each unsaved addition and removal once.
     final func destinationCount(at slot: Int) -> Int {
         applyUnreadInverses()
         guard let changes, changes.values.toMany.contains(slot) else { return storedCount(at: slot) }
@@ -30,7 +30,7 @@ extension ManagedObject {
 
     /// Whether a to-many relationship has no destination.
     ///
-    /// - Complexity: O(log n) if the store is asked, and as `destinationCount` after removals of all that it holds.
+    /// - Complexity: O(log n) if the store is asked; as `destinationCount` if all destinations that it has are removed.
     final func hasNoDestinations(at slot: Int) -> Bool {
         applyUnreadInverses()
         guard let change = changes?.values.toMany[slot] else { return !storesMore(than: 0, at: slot) }
@@ -41,8 +41,8 @@ extension ManagedObject {
 
     /// Whether `id` is one of the destinations of a to-many relationship.
     ///
-    /// - Complexity: O(log n), a look-up in the store among others; O(n) for an ordered relationship whose list is in
-    ///   memory and not changed, or whose inverse is ordered too.
+    /// - Complexity: O(log n), which may include a look-up in the store; O(n) for an ordered relationship whose list is
+    ///   in memory and not changed, or whose inverse is ordered too.
     final func hasDestination(_ id: ObjectID, at slot: Int) -> Bool {
         applyUnreadInverses()
         var known: Bool?
@@ -50,7 +50,7 @@ extension ManagedObject {
         return known ?? isStored(id, at: slot)
     }
 
-    /// The destination at `index` of an ordered relationship; `nil` if there are not so many.
+    /// The destination at `index` of an ordered relationship; `nil` if the index is out of range.
     ///
     /// - Complexity: O(log n) once the list of IDs is in memory.
     final func destinationID(at index: Int, inOrder slot: Int) -> ObjectID? {
@@ -63,7 +63,7 @@ extension ManagedObject {
 
     /// The index of `id` in an ordered relationship.
     ///
-    /// - Complexity: O(log n) if the order has unsaved changes, and O(n) the first time; else O(n).
+    /// - Complexity: O(log n) if the order has unsaved changes, but O(n) the first time; otherwise O(n).
     final func destinationIndex(of id: ObjectID, inOrder slot: Int) -> Int? {
         applyUnreadInverses()
         var place: Int?
@@ -90,7 +90,7 @@ extension ManagedObject {
         }
     }
 
-    /// The answer to `question`; `otherwise` if there is no context, or if the store fails, which is recorded.
+    /// The answer to `question`; `otherwise` if there is no context, or if the store fails, which the method records.
     private func askStore<Answer>(
         at slot: Int, otherwise: Answer,
         _ question: (ManagedObjectContext, Relationship) throws(ContextError) -> Answer
@@ -107,8 +107,8 @@ extension ManagedObject {
 
     // MARK: Writing
 
-    /// Puts objects that are no destinations yet before the one at `index` of an ordered relationship, or refuses all
-    /// with the reason.
+    /// Inserts the objects that are no destinations yet before the one at `index` of an ordered relationship, or
+    /// refuses all objects and returns the reason.
     final func insertDestinations(_ objects: [ManagedObject], at index: Int, inOrder slot: Int) -> Violation.Reason? {
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToRelate(to: objects, across: relationship) { return reason }
@@ -124,7 +124,7 @@ extension ManagedObject {
         return nil
     }
 
-    /// Moves the destination at `source` of an ordered relationship to `target`, or refuses with the reason.
+    /// Moves the destination at `source` of an ordered relationship to `target`, or refuses and returns the reason.
     final func moveDestination(from source: Int, to target: Int, inOrder slot: Int) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
         if !isFulfilled { fireFault() }
@@ -142,7 +142,7 @@ extension ManagedObject {
         return nil
     }
 
-    /// Removes the destination at `index` of an ordered relationship, or refuses with the reason.
+    /// Removes the destination at `index` of an ordered relationship, or refuses and returns the reason.
     final func removeDestination(at index: Int, inOrder slot: Int) -> Violation.Reason? {
         if let reason = reasonNotToChange() { return reason }
         guard let id = destinationID(at: index, inOrder: slot) else {

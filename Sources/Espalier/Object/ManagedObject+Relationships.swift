@@ -1,9 +1,9 @@
-// Relationships: reading destinations, and keeping both sides equal at once (MO-24).
+// Relationships: reading destinations, and changing both sides together (MO-24).
 //
 // Invariants
-//   1. After `link` and `unlink`, `b` is a destination of `a` exactly if `a` is one of `b`'s inverse relationship.
-//   2. A change is checked as a whole before anything is written: a refused one leaves both sides as they were.
-//   3. The unordered to-many side is changed without loading what the store holds.
+//   1. After `link` and `unlink`, `b` is a destination of `a` if and only if `a` is a destination of `b`'s inverse.
+//   2. A change is checked as a whole before it is applied: a refused one leaves both sides as they were.
+//   3. A change of the unordered to-many side does not load the stored list.
 
 import EspalierModel
 import EspalierStore
@@ -21,7 +21,7 @@ extension ManagedObject {
         return storedDestinationID(at: slot)
     }
 
-    /// The destination of a to-one relationship that differs, or may differ, from the committed one.
+    /// The unsaved destination of a to-one relationship, which may equal the committed one; `nil` if there is none.
     @inline(__always)
     final func unsavedDestinationID(at slot: Int) -> ObjectID?? {
         if let newValues { return .some(newValues.destination(at: slot)) }
@@ -52,7 +52,7 @@ extension ManagedObject {
         }
     }
 
-    /// The destination of a to-one relationship in the row, if that is in memory.
+    /// The destination of a to-one relationship in the row, if the row is in memory.
     @inline(__always)
     final func storedDestinationID(at slot: Int) -> ObjectID? {
         withRow { $0.destination(at: slot, of: $1) } ?? nil
@@ -63,7 +63,7 @@ extension ManagedObject {
         guard let id = destinationID(at: slot) else { return nil }
         let known = withContext { $0.memory.registry[id] } ?? nil
         if let known, !known.wantsCohort { return known }
-        // Retained: the `init` of a new object and the `deinit` of others may release the context.
+        // A strong reference: the `init` of a new object and the `deinit` of others may release the context.
         guard let context = managedObjectContext else {
             requireContext()
             return nil
@@ -74,7 +74,7 @@ extension ManagedObject {
         return object
     }
 
-    /// The destinations of a to-many relationship: in the kept order, or stored ones by key and then new ones.
+    /// The destinations of a to-many relationship in its order; if it has none, stored ones by key, then new ones.
     final func destinationIDs(at slot: Int) -> [ObjectID] {
         applyUnreadInverses()
         guard let change = changes?.values.toMany[slot] else { return storedDestinationIDs(at: slot) }
@@ -83,7 +83,7 @@ extension ManagedObject {
 
     /// The objects at the other end of a to-many relationship.
     final func destinations(at slot: Int) -> [ManagedObject] {
-        // Retained, as above.
+        // A strong reference, as above.
         guard let context = managedObjectContext else {
             requireContext()
             return []
@@ -92,7 +92,7 @@ extension ManagedObject {
         return context.objects(for: destinationIDs(at: slot), from: self, across: relationship)
     }
 
-    /// What the store holds, without unsaved changes.
+    /// The destinations in the store, without unsaved changes.
     final func storedDestinationIDs(at slot: Int) -> [ObjectID] {
         guard mayBeStored else { return [] }
         return withContext { context in
@@ -108,7 +108,7 @@ extension ManagedObject {
 
     // MARK: Writing
 
-    /// Makes `destination` the one destination of a to-one relationship, or refuses with the reason.
+    /// Makes `destination` the destination of a to-one relationship, or refuses and returns the reason.
     final func setDestination(_ destination: ManagedObject?, at slot: Int) -> Violation.Reason? {
         let relationship = entity.relationships[slot]
         guard !relationship.isToMany else { return .wrongType(found: "one object", expected: "several objects") }
@@ -134,7 +134,7 @@ extension ManagedObject {
         return nil
     }
 
-    /// Makes `destinations` the destinations of a to-many relationship, or refuses with the reason.
+    /// Makes `destinations` the destinations of a to-many relationship, or refuses and returns the reason.
     final func setDestinations(_ destinations: [ManagedObject], at slot: Int) -> Violation.Reason? {
         let relationship = entity.relationships[slot]
         guard relationship.isToMany else { return .wrongType(found: "several objects", expected: "one object") }
@@ -156,7 +156,7 @@ extension ManagedObject {
         return nil
     }
 
-    /// Adds destinations to a to-many relationship, at the end if it is ordered, or refuses all with the reason.
+    /// Adds destinations to a to-many relationship, at the end if it is ordered, or refuses all and returns the reason.
     final func addDestinations(_ destinations: [ManagedObject], at slot: Int) -> Violation.Reason? {
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToRelate(to: destinations, across: relationship) { return reason }
@@ -166,7 +166,7 @@ extension ManagedObject {
         return nil
     }
 
-    /// Removes destinations from a to-many relationship, or refuses with the reason; others are ignored.
+    /// Removes destinations from a to-many relationship, or refuses and returns the reason; ignores other objects.
     final func removeDestinations(_ destinations: [ManagedObject], at slot: Int) -> Violation.Reason? {
         let relationship = entity.relationships[slot]
         if let reason = reasonNotToChange() { return reason }
@@ -176,7 +176,7 @@ extension ManagedObject {
         return nil
     }
 
-    /// Whether `destination` is a destination; asks the to-one side if there is one.
+    /// Whether `destination` is a destination; reads the to-one side if there is one.
     ///
     /// - Complexity: as `hasDestination`; O(1) if the relationship or its inverse is to-one.
     final func isLinked(to destination: ManagedObject, across relationship: Relationship) -> Bool {
@@ -187,9 +187,9 @@ extension ManagedObject {
         return hasDestination(destination.storedID, at: relationship.slot)
     }
 
-    /// Why these objects cannot be destinations, if they cannot.
+    /// The reason why these objects cannot be destinations; `nil` if they can.
     ///
-    /// Objects outside of every context join this one.
+    /// Objects without a context are inserted into the context of the others.
     final func reasonNotToRelate(
         to destinations: some Collection<ManagedObject>, across relationship: Relationship
     ) -> Violation.Reason? {
@@ -217,8 +217,8 @@ extension ManagedObject {
         return nil
     }
 
-    /// Whether `destination` is what a relationship leads to mostly, of which nothing else has to be asked: an object
-    /// of this context and of just the entity.
+    /// Whether `destination` is the usual case that needs no other checks: an object of this context that is not
+    /// deleted, of exactly the destination's entity.
     private func isPlain(_ destination: ManagedObject, at slot: Int) -> Bool {
         isInContext(of: destination) && destination.state.isDisjoint(with: [.deleted, .ended, .inaccessible])
             && withShape { slot < $0.destinationEntities.count && destination.entity === $0.destinationEntities[slot] }
@@ -226,7 +226,7 @@ extension ManagedObject {
 
     // MARK: Both sides at once
 
-    /// Relates both sides; whom a to-one side was related to before is unrelated first.
+    /// Relates both sides, after a to-one side has left its former destination.
     final func link(_ other: ManagedObject, across relationship: Relationship) {
         if !relationship.isToMany, let old = destinationID(at: relationship.slot), old != other.storedID {
             leave(old, across: relationship)
@@ -234,7 +234,7 @@ extension ManagedObject {
         linkFree(other, across: relationship)
     }
 
-    /// Relates both sides, if this one has left its destination or may have several.
+    /// Relates both sides; this side is to-many, or has left its former destination.
     private func linkFree(_ other: ManagedObject, across relationship: Relationship) {
         assert(isInContext(of: other), "objects of two contexts are related")
         let inverse = withShape { $0.inverses[relationship.slot] }
@@ -270,8 +270,10 @@ extension ManagedObject {
         leave(id, across: relationship)
     }
 
-    /// Takes this object out of the other side only: of a to-one relationship that leads elsewhere next, and is not
-    /// empty in between, which would count as a change that was taken back.
+    /// Removes this object from the other side only.
+    ///
+    /// The caller changes this side. A to-one relationship that gets another destination is not emptied in between,
+    /// because that would count as a change that was taken back.
     private func leave(_ id: ObjectID, across relationship: Relationship) {
         guard let inverse = withShape({ $0.inverses[relationship.slot] }), let context = managedObjectContext else {
             return
@@ -286,9 +288,9 @@ extension ManagedObject {
         withShape { $0.inverses[relationship.slot]?.isOrdered } == true
     }
 
-    /// Makes both ends of an unordered many-to-many relationship count a change to come in the same way.
+    /// Makes both ends of an unordered many-to-many relationship record the next change in the same way.
     ///
-    /// If a merge came below the changes of one of them, what is added and taken back is not nothing.
+    /// If a merge may have changed the stored list of one end, an addition and a removal do not cancel out there.
     final func alignMerges(with other: ManagedObject, across relationship: Relationship) {
         guard withContext(\.hasMergedSets) == true, relationship.isToMany, !relationship.isOrdered,
             let inverse = withShape({ $0.inverses[relationship.slot] }), inverse.isToMany, !inverse.isOrdered
@@ -300,8 +302,8 @@ extension ManagedObject {
         late.beginChange(of: end).values.toMany.modify(end.slot) { $0.noteMerge() }
     }
 
-    /// Makes `id` the destination, or one of them, on both sides: how a refused change is taken back, in lists to where
-    /// this object stood.
+    /// Makes `id` the destination, or one of the destinations, on both sides, to revert a change; in ordered lists this
+    /// object returns to its former place.
     final func relate(to id: ObjectID?, at slot: Int) {
         let relationship = entity.relationships[slot]
         guard let context = managedObjectContext else { return }
@@ -320,7 +322,7 @@ extension ManagedObject {
         }
     }
 
-    /// Makes `id` the destination, or one of them, on this side only.
+    /// Makes `id` the destination, or one of the destinations, on this side only.
     final func addRaw(_ id: ObjectID, to relationship: Relationship) {
         if !relationship.isToMany {
             if !isFulfilled { fireFault() }
@@ -337,7 +339,7 @@ extension ManagedObject {
         noteChange()
     }
 
-    /// Takes `id` out of this side only.
+    /// Removes `id` from this side only.
     final func removeRaw(_ id: ObjectID, from relationship: Relationship) {
         if state.contains(.inaccessible) { return }
         if !relationship.isToMany {
@@ -355,8 +357,8 @@ extension ManagedObject {
         noteChange()
     }
 
-    /// Whether the store holds `id` in a set that another context may have changed below the changes made here; `nil`
-    /// if none has, or if the set cannot be read.
+    /// Whether the stored set has `id`, if a merge may have changed that set; `nil` if no merge has, or if the store
+    /// cannot be read.
     private func isStoredBelowMerge(_ id: ObjectID, _ relationship: Relationship) -> Bool? {
         guard changes?.values.toMany[relationship.slot]?.isMerged == true, let context = managedObjectContext else {
             return nil
@@ -364,10 +366,10 @@ extension ManagedObject {
         return try? context.stores(id, in: relationship, of: self)
     }
 
-    /// The changes, with one of a to-many relationship begun.
+    /// The changes of this object, with a change of a to-many relationship, which is begun if there is none.
     ///
-    /// An ordered relationship changes as a whole list, so that needs what the store holds, and the version of the row
-    /// that it belongs to; a set does not.
+    /// An ordered relationship changes as a whole list, so its change needs the stored list and the version of the row
+    /// to which the list belongs. The change of a set needs neither.
     @discardableResult
     final func beginChange(of relationship: Relationship) -> ObjectChanges {
         assert(relationship.isToMany, "\(relationship.name) is to-one")
@@ -375,7 +377,7 @@ extension ManagedObject {
         if let changes, changes.values.toMany.contains(relationship.slot) { return changeable() }
         var start = ToManyChange()
         if relationship.isOrdered {
-            // First the row: a list that is newer than its row is noticed when saving, one that is older is not.
+            // The row is read first: a save notices a list that is newer than its row, but not one that is older.
             if !hasRow { loadRow() }
             let stored = storedDestinationIDs(at: relationship.slot)
             start = ToManyChange(list: stored, base: stored)

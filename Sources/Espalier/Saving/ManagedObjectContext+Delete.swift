@@ -1,24 +1,24 @@
-// Deleting: marking objects, and running delete rules on what they lead to (MC-10 to MC-16).
+// Deleting: marking objects, and running delete rules on the objects to which they lead (MC-10 to MC-16).
 //
 // Invariants
-//   1. `delete` marks; rules run in `processPendingChanges`, which every fetch and save begins with (MC-12).
-//   2. Rules look at relationships as they are when they run. They end: each object's rules run once.
-//   3. The relationships of a deleted object itself keep their values: `deny` is judged by them when saving (MC-15).
-//   4. The rules run here for objects in memory only, as a prediction. When saving, the store runs the same rules over
-//      all rows, and tells the context which other rows they have deleted or changed (DeleteRules).
+//   1. `delete` marks; rules run in `processPendingChanges`, with which every fetch and save begins (MC-12).
+//   2. Rules read relationships at the time they run. They terminate: each object's rules run once.
+//   3. The relationships of a deleted object itself keep their values: a save checks `deny` with them (MC-15).
+//   4. The rules run here for objects in memory only, as a prediction. In a save the store runs the same rules over all
+//      rows, and reports to the context which other rows they have deleted or changed (DeleteRules).
 
 import EspalierModel
 
 extension ManagedObjectContext {
-    /// Marks an object to be deleted by the next save (MC-10).
+    /// Marks an object for deletion by the next save (MC-10).
     ///
-    /// One that was never saved just leaves the context. Objects in memory that delete rules reach change with it in
-    /// the next `processPendingChanges`, and their hooks are called; rows that are not in memory the store deletes or
-    /// changes when saving, however many they are, and calls no hook for.
+    /// An object that was never saved only leaves the context. The next `processPendingChanges` runs the delete rules:
+    /// it deletes or changes the objects in memory that they reach, and calls their hooks. In the save the store
+    /// deletes or changes the rows that are not in memory, however many they are, and calls no hooks for them.
     ///
     /// - Complexity: O(1); the rules are O(1) for each ID in the relationships that they follow, and make no objects.
     /// - Throws: `ContextError.objectOfOtherContext` or `.objectWithoutContext`; `.store` if the row, which the delete
-    ///   rules need, cannot be read (MC-11). Deleting twice, or what is gone from the store, changes nothing.
+    ///   rules need, cannot be read (MC-11). To delete an object twice, or one whose row is deleted, changes nothing.
     public func delete(_ object: ManagedObject) throws(ContextError) {
         guard let context = object.managedObjectContext else { throw .objectWithoutContext(object.storedID) }
         guard context === self else { throw .objectOfOtherContext(object.storedID) }
@@ -27,16 +27,16 @@ extension ManagedObjectContext {
         markDeleted(object)
     }
 
-    /// Merges waiting saves of other contexts and runs the delete rules of what was deleted (MC-36).
+    /// Merges waiting saves of other contexts and runs the delete rules of deleted objects (MC-36).
     ///
-    /// This is the end of an event: observers are told which objects have changed in it.
+    /// This call ends an event: it notifies observers of the objects that have changed in it.
     public func processPendingChanges() {
         processChanges()
         endUndoEvent()
     }
 
-    /// Merges waiting saves of other contexts and runs the delete rules of what was deleted, in the middle of an event
-    /// of the application.
+    /// Merges waiting saves of other contexts and runs the delete rules of deleted objects, without ending the event's
+    /// group of undo actions.
     func processChanges() {
         beginEvent()
         defer { endEvent() }
@@ -62,7 +62,7 @@ extension ManagedObjectContext {
         unpropagated.append(object)
     }
 
-    /// Runs the rules of every deleted object whose rules have not run, and of those that this deletes.
+    /// Runs the rules of every deleted object whose rules have not run, and of the objects that these rules delete.
     func runDeleteRules() {
         guard !unpropagated.isEmpty else { return }
         var next = 0
@@ -79,14 +79,14 @@ extension ManagedObjectContext {
         let processed = unpropagated.filter { $0.state.contains(.deleted) }
         unpropagated.removeAll()
         runsRulesAgain = false
-        // Rows that another context has deleted need no deletion.
+        // Another context has deleted these rows already, so this one need not.
         let gone = processed.filter { $0.state.contains(.gone) }
         for object in gone where object.state.contains(.deleted) { leave(object) }
         forgetPairs(with: Set(gone.map(\.storedID)))
         endUnsaved(processed.filter { $0.isInserted && $0.state.contains(.deleted) })
     }
 
-    /// Lets go of deleted objects that were never saved.
+    /// Removes deleted objects that were never saved from the context.
     private func endUnsaved(_ unsaved: [ManagedObject]) {
         guard !unsaved.isEmpty else { return }
         applyUnreadInverses()
@@ -98,17 +98,17 @@ extension ManagedObjectContext {
             memory.registry.remove(object)
             object.leaveContext()
         }
-        // No store will ever know them.
+        // No store has these objects, and none will, so changes must not refer to them.
         for object in naming where object.state.contains(.registered) {
             object.replaceNewDestinations { ended.contains($0) ? nil : $0 }
             if object.changes != nil { object.changeable().forget(ended) }
         }
     }
 
-    /// The changed objects, others among them, whose relationships may name one of `objects`.
+    /// The changed objects whose relationships may refer to one of `objects`, and possibly some that do not.
     ///
-    /// - Complexity: O(`objects` and what they are related to); O(all changed objects) if a relationship without
-    ///   inverse leads to their entities.
+    /// - Complexity: O(`objects` and their destinations); O(all changed objects) if a relationship without inverse
+    ///   leads to their entities.
     func objectsNaming(_ objects: [ManagedObject]) -> [ManagedObject] {
         let isNamedFromAfar = objects.contains { object in
             model.oneWayDestinations.contains(where: { object.entity.isKind(of: $0) })
@@ -129,7 +129,7 @@ extension ManagedObjectContext {
     }
 
     private func runRule(of relationship: Relationship, inverse: Relationship?, for object: ManagedObject) {
-        // An object that was never saved leaves no row that could be referred to: its relationships are always undone.
+        // An object that was never saved has no row to refer to: every reference to it is removed.
         switch relationship.deleteRule {
         case .noAction where !object.isInserted, .deny where !object.isInserted:
             break
@@ -143,7 +143,7 @@ extension ManagedObjectContext {
             guard let inverse else { return }
             forEachDestination(of: relationship, of: object) { destination in
                 if destination.isDeleted { return }
-                // What is undone has led away already what led here then.
+                // A step of the undo has removed the reference already.
                 if isUndoing, !destination.leads(to: object, across: inverse) { return }
                 if runsRulesAgain { takeNewestRow(ifUnchanged: destination) }
                 destination.removeRaw(object.storedID, from: inverse)
@@ -151,7 +151,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Calls `body` with the destinations that are in memory; returns whether there are others.
+    /// Calls `body` with the destinations in memory; returns whether there are others.
     @discardableResult
     private func forEachDestination(
         of relationship: Relationship, of object: ManagedObject, _ body: (ManagedObject) -> Void
@@ -173,8 +173,8 @@ extension ManagedObjectContext {
         return hasOthers
     }
 
-    /// The object with this ID if it is in memory, or has to be so that the deletion of `object` can be undone: one
-    /// that is deleted too, or that has an order in which `object` stands.
+    /// The object with this ID if it is in memory, or if the undo of the deletion of `object` needs it there: because
+    /// the rule deletes it too, or removes `object` from its ordered relationship.
     private func known(
         _ id: ObjectID, from object: ManagedObject, across relationship: Relationship
     ) -> ManagedObject? {

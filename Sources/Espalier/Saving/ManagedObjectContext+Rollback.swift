@@ -1,12 +1,12 @@
-// Going back: to the committed values, to an empty context.
+// Discarding changes: back to the committed values, or to an empty context.
 
 import EspalierModel
 
 extension ManagedObjectContext {
-    /// Gives up all unsaved changes (MC-29): new objects leave, others have their last committed values again.
+    /// Discards all unsaved changes (MC-29): new objects leave, others have their last committed values again.
     ///
-    /// Asks no store. Refused changes that wait to be reported are forgotten. In a hook of a save that has not written
-    /// yet the call is refused, and the save reports that.
+    /// The call asks no store, and forgets recorded refusals. In a hook of a save that has not written yet, the call is
+    /// refused, and the save reports that.
     public func rollback() {
         if refusesWhileSaving("rollback()") { return }
         forgetUndo()
@@ -26,10 +26,10 @@ extension ManagedObjectContext {
         forgetChanges()
     }
 
-    /// Forgets every object (MC-30), and reads the newest generation from then on, unless the context is pinned.
+    /// Forgets every object (MC-30), and moves to the newest generation, unless the context is pinned.
     ///
-    /// Objects that the application still holds belong to no context afterwards. Writing to them is refused, and the
-    /// next `save()` says so. In a hook of a save that has not written yet the call is refused, and the save reports
+    /// Objects that the application still retains belong to no context afterwards. They refuse changes, and the next
+    /// `save()` reports that. In a hook of a save that has not written yet, the call is refused, and the save reports
     /// that.
     public func reset() {
         if refusesWhileSaving("reset()") { return }
@@ -38,7 +38,7 @@ extension ManagedObjectContext {
         defer { endEvent() }
         if memory.collectsChanges { noteReset(of: memory.registry.objects.map(\.storedID)) }
         detachObjects(isReset: true)
-        // Objects that end from here on do not leave it.
+        // Detached objects do not remove themselves from the registry when they are freed.
         memory.registry = ObjectRegistry()
         forgetDestinations()
         cache.removeAll()
@@ -47,7 +47,8 @@ extension ManagedObjectContext {
     }
 
     private func forgetChanges() {
-        // The end of an object may run code of the application that comes back here: not while a list changes.
+        // Freeing an object may run application code that calls the context again: retain the objects until no list is
+        // being changed.
         let former = (memory.inserted, memory.updated)
         defer { withExtendedLifetime(former) {} }
         replace(\.inserted, by: ChangedObjects())

@@ -1,10 +1,10 @@
-// Saving: the steps of a change on its way into the stores (steps: README).
+// Saving: the steps in which changes are written to the stores (steps: README).
 //
 // Invariants
-//   1. A save that fails leaves context and objects exactly as they were (F-5): it undoes all that steps 1 to 9 did.
-//   2. Durability is decided in one place only: the store's transaction in steps 6 to 9.
-//   3. Stores are saved one after the other, each on its own (MC-40).
-// Not here: validation (+Validation), the request (+Freeze), conflicts (+Conflicts), undoing (ContextCheckpoint).
+//   1. A save that fails leaves context and objects exactly as they were (F-5): it reverts all effects of steps 1 to 9.
+//   2. Only one place decides durability: the store's transaction in steps 6 to 9.
+//   3. Stores are saved one after the other, each in a transaction of its own (MC-40).
+// Not here: validation (+Validation), the request (+Freeze), conflicts (+Conflicts), reverting (ContextCheckpoint).
 
 import EspalierModel
 import EspalierStore
@@ -12,10 +12,10 @@ import EspalierStore
 extension ManagedObjectContext {
     /// Writes all changes, in one transaction per store (MC-39); does nothing if there are none.
     ///
-    /// - Throws: `ContextError`, with everything that is wrong and not only the first: broken rules and refused changes
-    ///   (`.violations`), `.conflicts`, `.constraints`, or what the store says. The context is as it was before;
-    ///   refused changes have been reported once and are forgotten, as they never took effect.
-    ///   `.alreadySaving` in a hook of a save that this context runs: nothing is done, and that save goes on.
+    /// - Throws: `ContextError` with all errors, not only the first: broken rules and refused changes (`.violations`),
+    ///   `.conflicts`, `.constraints`, or the store's error. The context is as it was before. Refused changes are
+    ///   reported once and then forgotten, because they never took effect.
+    ///   `.alreadySaving` in a hook of a save of this context: the call does nothing, and that save continues.
     public func save() throws(ContextError) {
         try checkIsNotSaving()
         mergeWaitingSaves()
@@ -65,7 +65,7 @@ extension ManagedObjectContext {
         if let failure = outcome.failure { throw .partlySaved(underlying: failure) }
     }
 
-    /// What stores have written.
+    /// The parts of a save that stores have written.
     struct SaveOutcome {
         struct Part {
             let part: SourcePart
@@ -73,14 +73,14 @@ extension ManagedObjectContext {
             let result: SaveResult
         }
         var saved: [Part] = []
-        /// Why the store after the last of `saved` failed.
+        /// The error of the store after the last one in `saved`, if it failed.
         var failure: ContextError?
     }
 
-    /// All changes, valid, with what hooks make of them (MO-31).
+    /// All changes, validated, including those that hooks make (MO-31).
     ///
-    /// `willSave` is called again until it changes nothing. Objects that a validation hook inserts, changes first or
-    /// deletes are part of the save, too.
+    /// `willSave` is called again until it changes nothing. Objects that a validation hook inserts, deletes or is the
+    /// first to change are part of the save, too.
     private func settle() throws(ContextError) -> ChangeSet {
         var rounds = HookRounds()
         while true {
@@ -91,7 +91,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// All changes, with what delete rules and `willSave` make of them, until no object changes any more (MO-31).
+    /// All changes, including those that delete rules and `willSave` make, until no object changes any more (MO-31).
     private func collect(_ rounds: inout HookRounds) throws(ContextError) -> ChangeSet {
         while true {
             stage = SaveStage(.deleteRules)
@@ -108,15 +108,16 @@ extension ManagedObjectContext {
         }
     }
 
-    /// How often a save has called `willSave` of its objects: hooks that never come to an end must not end the program.
+    /// Counts the calls of `willSave` in a save, so that hooks which change objects in every round end the save with an
+    /// error, and not the program.
     private struct HookRounds {
         private static let roundCountMax = 1000
         private var roundCount = 0
         private var callCount = 0
         private var callCountMax = 0
 
-        /// - Throws: `ContextError.unsettledSave` after 1,000 rounds, or 1,000 times as many calls as the first round
-        ///   had, which counts as 100 at least.
+        /// - Throws: `ContextError.unsettledSave` after 1,000 rounds, or after 1,000 times as many calls as in the
+        ///   first round, which counts as at least 100.
         mutating func begin(with changes: ChangeSet) throws(ContextError) {
             let count = changes.inserted.count + changes.updated.count + changes.deleted.count
             if roundCount == 0 { callCountMax = Self.roundCountMax * max(count, 100) }
@@ -128,9 +129,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sends the changes to their stores; resolves conflicts as the merge policy says, and then sends again.
+    /// Sends the changes to their stores; resolves conflicts by the merge policy, and then sends them again.
     ///
-    /// - Throws: the error of the first store; if a later one fails, that is part of the outcome.
+    /// - Throws: the error of the first store; the error of a later store is part of the outcome.
     private func write(_ changes: inout ChangeSet) throws(ContextError) -> SaveOutcome {
         let attemptCountMax = 10
         var attempt = 1
@@ -151,7 +152,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What the merge policy is asked about.
+    /// The conflicts that the merge policy has to resolve.
     private struct Refusal {
         var conflicts: [VersionConflict] = []
         var missing: [ReferenceConflict] = []
@@ -222,21 +223,21 @@ extension ManagedObjectContext {
             if !part.isEmpty {
                 parts.append((store, part))
             } else if !locked.isEmpty, !locked(in: store).isEmpty {
-                // Before anything is written.
+                // First, so that its locks are checked before any store writes.
                 parts.insert((store, part), at: 0)
             }
         }
         return parts
     }
 
-    /// Keeps which conflicts a save tells of: refreshing settles them.
+    /// Records the conflicts that a save reports: a refresh settles them.
     private func noteReported(_ error: ContextError) {
         guard case .conflicts(let conflicts) = error else { return }
         reportedConflicts = [:]
         for conflict in conflicts { reportedConflicts[conflict.object] = conflict.newVersion }
     }
 
-    /// The part of the source that holds an object or will hold it.
+    /// The part of the source that has an object's row or will have it.
     func part(of object: ManagedObject) throws(ContextError) -> SourcePart {
         let id = object.storedID
         if id.isTemporary { return try source.partForNewObjects(of: object.entity) }
@@ -244,21 +245,21 @@ extension ManagedObjectContext {
         return part
     }
 
-    /// Makes what the stores have written the committed state (MC-41).
+    /// Makes the rows that the stores have written the committed state (MC-41).
     ///
-    /// - Returns: what other contexts are told.
+    /// - Returns: the changes of which other contexts are notified.
     private func apply(_ outcome: SaveOutcome) -> SavedChanges {
         var told = SavedChanges(inserted: [], updated: [], deleted: [], contextName: name)
         var generations: [UInt64: UInt64] = [:]
         for saved in outcome.saved { generations[saved.part.number] = saved.result.generation }
         moveToNewestGeneration(afterSaving: generations)
-        // If one of several stores has failed, `freeze` has applied them before.
+        // If one of several stores has failed, `freeze` has applied them already.
         memory.unreadInverses.removeAll()
         for part in outcome.saved {
             let insertedIDs = part.result.inserted.ids
             assert(insertedIDs.count == part.changes.inserted.count, "\(insertedIDs.count) rows were inserted")
             assert(insertedIDs.allSatisfy { !$0.isTemporary }, "a stored row has a temporary ID")
-            // Saved together, they are likely to be walked together.
+            // Objects that are saved together are likely to be read together.
             let cohort = Cohort(insertedIDs, cache: cache)
             var (position, merged) = (0, part.result.merged[...])
             for index in 0..<part.result.inserted.partCount {
@@ -318,8 +319,8 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObjectContext {
-    /// Tells of the lists that contain an object again which was inserted under its former ID: this context has not
-    /// changed those lists.
+    /// Adds to `told` the owners of the lists that contain an object again after its insertion under its former ID;
+    /// this context has not changed those lists.
     private func noteOwners(of object: ManagedObject, in told: inout SavedChanges) {
         for relationship in object.entity.relationships where !relationship.isToMany {
             let slot = relationship.slot
@@ -333,13 +334,13 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Has no changes any more: they are written.
+    /// Discards the changes after a save has written them.
     func becomeCommitted() {
         discardPersistentChanges()
         state.subtract([.inserted, .updated])
     }
 
-    /// Forgets all changes but the values of transient attributes.
+    /// Discards all changes except the values of transient attributes.
     func discardPersistentChanges() {
         guard changes != nil || newValues != nil else { return }
         var kept = ObjectChanges.Values()
@@ -354,7 +355,7 @@ extension ManagedObject {
 }
 
 extension SaveResult {
-    /// The IDs of the rows that are new.
+    /// The IDs of the new rows.
     fileprivate var newIDs: [ObjectID] {
         if merged.isEmpty { return inserted.ids }
         let others = Set(merged)

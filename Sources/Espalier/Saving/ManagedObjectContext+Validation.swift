@@ -1,16 +1,16 @@
-// Validation: every rule of the model and every hook of the classes, all broken ones reported together (F-5).
+// Validation: checks every rule of the model and every hook of the classes, and reports all violations together (F-5).
 
 import EspalierModel
 import EspalierStore
 
-/// How many violations a save tells whole: nobody reads more at once, and each has a text and an ID of its own.
+/// The number of violations that a save reports in full: a reader needs no more at once, and each has a text and an ID.
 private let toldViolationCountMax = 1000
 
 extension ManagedObjectContext {
-    /// Checks everything a save would write.
+    /// Checks all changes that a save would write.
     ///
-    /// - Throws: `ContextError.violations` with all that is wrong, refused changes included, or the first 1,000 and the
-    ///   number of the others.
+    /// - Throws: `ContextError.violations` with all violations, including refused changes, or with the first 1,000 and
+    ///   the number of the others.
     func validate(_ changes: ChangeSet) throws(ContextError) {
         var violations: [Violation] = []
         var untoldCount = 0
@@ -35,7 +35,7 @@ extension ManagedObjectContext {
             keepFirst()
         }
         stage = SaveStage(.validateForDelete)
-        // Last, because counting destinations may have met some that cannot be read.
+        // Last, because the checks may have recorded destinations that cannot be read.
         violations = recorded + violations
         keepFirst()
         if untoldCount > 0, let last = violations.last {
@@ -46,18 +46,18 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObjectContext {
-    /// Those of `ids`, all of one store, that are to be there after a save, as far as the context can know.
+    /// The `ids`, all of one store, of the objects that will exist after a save, as far as the context can know.
     ///
-    /// One that is not in memory may be gone: what a deleted object leads to may have been deleted by others, too.
+    /// The row of an object that is not in memory may be deleted: another context may have deleted it, too.
     ///
-    /// - Complexity: O(IDs), and a question to the store for each batch of those that are not in memory.
+    /// - Complexity: O(IDs), and one read of the store for each batch of those that are not in memory.
     fileprivate func staying(_ ids: [ObjectID]) -> [ObjectID] {
         let batchCount = 256
         let unknown = ids.filter { memory.registry[$0] == nil }
         var gone = Set<ObjectID>()
         for start in stride(from: 0, to: unknown.count, by: batchCount) {
             let batch = Array(unknown[start..<min(start + batchCount, unknown.count)])
-            // What cannot be read is left to the store.
+            // The store decides about rows that cannot be read.
             guard let rows = try? storedRows(of: batch) else {
                 gone.formUnion(batch)
                 continue
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
         }
         return ids.filter { id in
             guard let object = memory.registry[id] else { return !gone.contains(id) }
-            // A changed object may be inserted again: then the store judges.
+            // A changed object whose row is deleted may be inserted again: then the store decides.
             return !object.isDeleted && object.state.isDisjoint(with: [.gone, .inaccessible])
         }
     }
@@ -78,21 +78,21 @@ extension ManagedObject {
             let values = newValues ?? RowValues(shape.defaultValues, relationshipCount: 0)
             for slot in shape.attributeRules.indices {
                 guard let rule = shape.attributeRules[slot] else { continue }
-                // Most rules only ask for a value: then it is not copied.
+                // Most rules only require a value: then it need not be copied.
                 if rule.range == nil, !values.isNull(at: slot) { continue }
                 if let reason = rule.reason(against: values.attribute(at: slot)) {
                     violations.append(Violation(self, entity.attributes[slot].name, reason))
                 }
             }
         }
-        // Counting destinations may run code of the application, which may make the context forget the shape.
+        // Counting destinations may run application code, which may make the context forget the shape.
         if withShape({ !$0.checkedRelationships.isEmpty }) {
             for relationship in shape.checkedRelationships { check(relationship, &violations) }
         }
         collect(&violations) { try validateForInsert() }
     }
 
-    /// What is not changed was valid when it was saved.
+    /// Checks the changed properties only: the others were valid when they were saved.
     fileprivate func checkUpdate(_ violations: inout [Violation]) {
         guard let changes else { return }
         if !changes.values.attributes.isEmpty {
@@ -118,7 +118,7 @@ extension ManagedObject {
 
     /// A relationship with rule deny must have no destination that stays (MO-39).
     ///
-    /// Where rows go that are not in memory, only the store can tell which stay.
+    /// If the store will delete rows that are not in memory, only the store knows which destinations stay.
     fileprivate func checkDelete(_ violations: inout [Violation]) {
         if managedObjectContext?.leavesCascadesToStore != true {
             for relationship in shape.denyingRelationships {

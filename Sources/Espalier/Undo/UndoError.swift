@@ -1,25 +1,25 @@
-// Why nothing was undone or redone.
+// The errors of undo and redo.
 
-/// Why an undo manager did not do what it was asked for; nothing has changed then.
+/// The reason why an undo manager refused a call; the call has changed nothing.
 public enum UndoError: Error, Equatable {
     case nothingToUndo
     case nothingToRedo
-    /// So many groups have begun and not ended.
+    /// `level` groups are open.
     case openGroup(level: Int)
-    /// No group is open that could end.
+    /// No group is open that `endUndoGrouping` can end.
     case noGroup
     /// Registration is not disabled.
     case registrationIsEnabled
-    /// Something is being undone or redone.
+    /// An action is being undone or redone.
     case isBusy
     /// The context has no undo manager.
     case noUndoManager
-    /// The context saves.
+    /// The context is saving.
     case contextIsSaving
 }
 
 extension UndoError: CustomStringConvertible {
-    /// What is wrong, and what would be right.
+    /// The problem, and the way to correct it.
     public var description: String {
         switch self {
         case .nothingToUndo: "there is nothing to undo; ask `canUndo` first"

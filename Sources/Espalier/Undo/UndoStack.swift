@@ -1,16 +1,16 @@
-// What can be undone and what can be redone: two stacks of groups of actions.
+// The undo stack and the redo stack: groups of actions.
 //
 // Invariants
-//   1. An action that is registered while another one is undone goes to the redo stack, and the other way round: to
-//      redo is to undo what undoing did.
-//   2. Groups nest. Only outermost ones stand on the stacks, and none in which nothing was registered. Undoing puts one
-//      on the other stack in any case, so that as much can be redone as was undone.
-//   3. If `levelsOfUndo` is not 0, each stack has at most so many groups; the oldest ones go first.
-// Not here: what a context registers (UndoJournal).
+//   1. An action that is registered during an undo is part of a group on the redo stack, and vice versa: a redo undoes
+//      the changes of the undo.
+//   2. Groups nest. The stacks hold outermost groups only, and no group without actions. The one exception: each undo
+//      and each redo pushes a group on the other stack, so that as many groups can be redone as were undone.
+//   3. If `levelsOfUndo` is not 0, each stack has at most that many groups; the oldest ones are removed first.
+// Not here: the actions that a context registers (UndoJournal).
 
-/// Undoes and redoes actions in groups: what Core Data calls an undo manager (Behaviour MC-53 to MC-58).
+/// Undoes and redoes actions in groups; Core Data calls it an undo manager (Behaviour MC-53 to MC-58).
 ///
-/// Give one to a context, and every change of its objects can be undone:
+/// A context with an undo manager can undo every change of its objects:
 ///
 /// ```swift
 /// context.undoManager = UndoStack()
@@ -18,11 +18,11 @@
 /// try context.undo()
 /// ```
 ///
-/// All actions of one event make one group. An event of a context ends with `processPendingChanges`, with a `perform`
-/// block, with a save, and when something is undone or redone. Groups of an application's own nest in it. Several
-/// contexts may share an undo manager, if they are used in one place.
+/// All actions of one event form one group. An event of a context ends with `processPendingChanges`, with a `perform`
+/// block, with a save, and with an undo or redo. Groups of an application's own nest in it. Several contexts may share
+/// an undo manager, if they are in the same isolation region.
 ///
-/// An undo manager keeps the objects alive that changed: leave it out for an import (MC-58).
+/// An undo manager retains the objects that have changed: do not use one for an import (MC-58).
 public final class UndoStack {
     /// An action, or a group within a group.
     private enum Entry {
@@ -32,14 +32,14 @@ public final class UndoStack {
 
     private struct Action {
         let target: ObjectIdentifier
-        /// Does it; returns whether the target still lives.
+        /// Runs the action, unless this is a test; returns whether the target still lives.
         let body: (_ isTest: Bool) -> Bool
     }
 
     private final class Group {
         var name: String
         var entries: [Entry] = []
-        /// Whether it began by itself, with the first action of an event.
+        /// Whether it began automatically, with the first action of an event.
         let isEvent: Bool
 
         init(name: String = "", isEvent: Bool = false) { (self.name, self.isEvent) = (name, isEvent) }
@@ -62,42 +62,42 @@ public final class UndoStack {
 
     private var undoStack: [Group] = []
     private var redoStack: [Group] = []
-    /// The groups that have begun and not ended, the outermost one first.
+    /// The open groups, the outermost one first.
     private var open: [Group] = []
     private var stage = Stage.idle
     private var disabledCount = 0
-    /// What makes those register who have changes that are not registered yet.
+    /// For each source, the closure that makes it register its waiting changes (`addSource`).
     private var sources: [ObjectIdentifier: () -> UndoError?] = [:]
 
-    /// An undo manager with nothing to undo.
+    /// Makes an undo manager with nothing to undo.
     public init() {}
 
     // MARK: Groups
 
-    /// How many groups each stack keeps; 0 for all of them.
+    /// The largest number of groups on each stack; 0 for no limit.
     public var levelsOfUndo = 0 {
         didSet { trim() }
     }
-    /// Whether the actions of one event make one group; otherwise each action outside of a group is one of its own.
+    /// Whether the actions of one event form one group; otherwise each action outside of a group is a group of its own.
     public var groupsByEvent = true
-    /// How many groups have begun and not ended.
+    /// The number of open groups.
     public var groupingLevel: Int { open.count }
 
-    /// Begins a group, within the one that is open.
+    /// Begins a group inside the innermost open one.
     public func beginUndoGrouping() {
         if open.isEmpty, groupsByEvent { open.append(Group(isEvent: true)) }
         open.append(Group())
     }
 
-    /// Ends the group that began last; an empty one leaves nothing.
+    /// Ends the group that began last, and discards it if it is empty.
     ///
-    /// - Throws: `UndoError.noGroup` if none is open but that of the event.
+    /// - Throws: `UndoError.noGroup` if no group is open, apart from that of the event.
     public func endUndoGrouping() throws(UndoError) {
         guard let last = open.last, !last.isEvent, stage == .idle || open.count > 1 else { throw .noGroup }
         closeLast()
     }
 
-    /// Ends the group of the event, if no other one is open in it.
+    /// Ends the group of the event, if no other group is open in it.
     func endEvent() {
         if stage == .idle, open.count == 1, open[0].isEvent { closeLast() }
     }
@@ -123,22 +123,23 @@ public final class UndoStack {
     /// Whether actions are registered.
     public var isUndoRegistrationEnabled: Bool { disabledCount == 0 }
 
-    /// Registers nothing until `enableUndoRegistration` was called as often.
+    /// Disables registration until `enableUndoRegistration` was called as often.
     ///
-    /// What a context has changed before counts as registered only after its `processPendingChanges` (MC-54).
+    /// A context registers its changes in `processPendingChanges`. Call that first: otherwise earlier changes cannot be
+    /// undone if registration is still disabled at the next one (MC-54).
     public func disableUndoRegistration() { disabledCount += 1 }
 
-    /// Takes one `disableUndoRegistration` back.
+    /// Reverts one call of `disableUndoRegistration`.
     ///
-    /// - Throws: `UndoError.registrationIsEnabled` if there is none.
+    /// - Throws: `UndoError.registrationIsEnabled` if registration is not disabled.
     public func enableUndoRegistration() throws(UndoError) {
         guard disabledCount > 0 else { throw .registrationIsEnabled }
         disabledCount -= 1
     }
 
-    /// Registers an action of the application's own, which is called with `target` if that still lives.
+    /// Registers an action of the application's own, which an undo calls with `target` if that still lives.
     ///
-    /// What `handler` registers itself is what redoes the action. A new action leaves nothing to redo.
+    /// The actions that `handler` registers redo the action. A new action clears the redo stack.
     public func registerUndo<Target: AnyObject>(withTarget target: Target, handler: @escaping (Target) -> Void) {
         guard isUndoRegistrationEnabled else { return }
         if stage == .idle { redoStack.removeAll() }
@@ -153,9 +154,9 @@ public final class UndoStack {
         if isAlone, !groupsByEvent { closeLast() }
     }
 
-    /// Takes in somebody who registers only when `register` is called: before anything is undone or redone.
+    /// Adds a source: an object that registers its changes when `register` is called, before each undo and redo.
     ///
-    /// - Parameter register: returns why nothing can be undone now, if nothing can.
+    /// - Parameter register: returns the reason if undo and redo are impossible now.
     func addSource<Source: AnyObject>(_ source: Source, _ register: @escaping (Source) -> UndoError?) {
         sources[ObjectIdentifier(source)] = { [weak source] in
             guard let source else { return nil }
@@ -163,20 +164,20 @@ public final class UndoStack {
         }
     }
 
-    /// Forgets a source, which ends, with its actions.
+    /// Removes a source and its actions.
     func removeSource(_ source: ObjectIdentifier) {
         sources[source] = nil
         removeAllActions { $0.target == source }
     }
 
-    /// Forgets all actions, and the groups that are open.
+    /// Removes all actions, and the open groups.
     public func removeAllActions() {
         undoStack.removeAll()
         redoStack.removeAll()
         if stage == .idle { open.removeAll() } else { open.first?.entries.removeAll() }
     }
 
-    /// Forgets the actions that were registered with `target`.
+    /// Removes the actions that were registered with `target`.
     public func removeAllActions(withTarget target: AnyObject) {
         let key = ObjectIdentifier(target)
         removeAllActions { $0.target == key }
@@ -195,26 +196,26 @@ public final class UndoStack {
 
     // MARK: Undoing
 
-    /// Whether nothing is being undone or redone.
+    /// Whether no undo and no redo is running.
     var isIdle: Bool { stage == .idle }
-    /// Whether something is being undone.
+    /// Whether an undo is running.
     public var isUndoing: Bool { stage == .undoing }
-    /// Whether something is being redone.
+    /// Whether a redo is running.
     public var isRedoing: Bool { stage == .redoing }
-    /// Whether there is something to undo.
+    /// Whether there is an action to undo.
     ///
-    /// What a context has changed since the last `processPendingChanges` is not counted.
+    /// Changes of a context after its last `processPendingChanges` do not count.
     public var canUndo: Bool { undoCount > 0 }
-    /// Whether there is something to redo.
+    /// Whether there is an action to redo.
     public var canRedo: Bool { redoCount > 0 }
-    /// How many groups can be undone.
+    /// The number of groups that can be undone.
     public var undoCount: Int { undoStack.count + (open.first?.entries.isEmpty == false && stage == .idle ? 1 : 0) }
-    /// How many groups can be redone.
+    /// The number of groups that can be redone.
     public var redoCount: Int { redoStack.count }
 
-    /// Undoes the last group, after the running event has ended.
+    /// Ends the current event, then undoes the last group.
     ///
-    /// - Throws: `UndoError.nothingToUndo`; `.openGroup` if a group has begun and not ended; `.isBusy` in an action.
+    /// - Throws: `UndoError.nothingToUndo`; `.openGroup` if a group is open; `.isBusy` in an action.
     public func undo() throws(UndoError) {
         try checkIsClosed()
         guard let group = takeLast(of: &undoStack) else { throw .nothingToUndo }
@@ -222,9 +223,9 @@ public final class UndoStack {
         trim()
     }
 
-    /// Redoes what was undone last, after the running event has ended.
+    /// Ends the current event, then redoes the group that was undone last.
     ///
-    /// - Throws: `UndoError.nothingToRedo`; `.openGroup` if a group has begun and not ended; `.isBusy` in an action.
+    /// - Throws: `UndoError.nothingToRedo`; `.openGroup` if a group is open; `.isBusy` in an action.
     public func redo() throws(UndoError) {
         try checkIsClosed()
         guard let group = takeLast(of: &redoStack) else { throw .nothingToRedo }
@@ -232,9 +233,9 @@ public final class UndoStack {
         trim()
     }
 
-    /// Undoes the last group, which may be one within a group that is open.
+    /// Undoes the last group, which may be nested in an open group.
     ///
-    /// - Throws: `UndoError.nothingToUndo` if there is none; `.isBusy` in an action.
+    /// - Throws: `UndoError.nothingToUndo` if there is no group; `.isBusy` in an action.
     public func undoNestedGroup() throws(UndoError) {
         guard stage == .idle else { throw .isBusy }
         guard let outer = open.last else { return try undo() }
@@ -256,7 +257,7 @@ public final class UndoStack {
         guard open.isEmpty else { throw .openGroup(level: open.count) }
     }
 
-    /// Takes the last group out that is not all about targets which have ended.
+    /// Removes and returns the last group; skips groups whose targets have all been freed.
     private func takeLast(of stack: inout [Group]) -> Group? {
         while let group = stack.popLast() {
             let wasEmpty = group.entries.isEmpty
@@ -266,7 +267,7 @@ public final class UndoStack {
         return nil
     }
 
-    /// Carries out the actions of a group, the last one first; what they register.
+    /// Runs the actions of a group, the last one first; returns the group of the actions that these register.
     private func run(_ group: Group, _ stage: Stage) -> Group {
         let reverse = Group(name: group.name)
         (self.stage, open) = (stage, [reverse])
@@ -286,11 +287,11 @@ public final class UndoStack {
 
     // MARK: Names
 
-    /// Names the group that is open or, if none is, the last one, for menus.
+    /// Names the open group, or the last group if none is open, for menus.
     public func setActionName(_ name: String) { (open.first ?? undoStack.last)?.name = name }
-    /// The name of what `undo()` would undo; empty if it has none.
+    /// The name of the group that `undo()` would undo; empty if it has none.
     public var undoActionName: String { (stage == .idle ? open.first : nil)?.name ?? undoStack.last?.name ?? "" }
-    /// The name of what `redo()` would redo; empty if it has none.
+    /// The name of the group that `redo()` would redo; empty if it has none.
     public var redoActionName: String { redoStack.last?.name ?? "" }
 }
 

@@ -1,23 +1,23 @@
-// Undoing and redoing what was changed in a context (MC-53 to MC-58).
+// Undoing and redoing the changes in a context (MC-53 to MC-58).
 //
 // Invariants
-//   1. What is undone or redone is one action: what was changed between two calls of `processPendingChanges`, or less.
-//   2. After a save, undoing makes changes for the next one. What others have saved meanwhile stays, except for
-//      properties that the action has changed too: those get their former values (MC-56).
+//   1. One action has at most the changes between two calls of `processPendingChanges`.
+//   2. After a save, an undo makes changes for the next one. Changes that other contexts have saved meanwhile stay,
+//      except for properties that the action has changed too: those get their former values (MC-56).
 // Not here: how steps are undone (Reversal), which steps there are (UndoJournal), groups (UndoStack).
 
 import EspalierModel
 import EspalierStore
 
 extension ManagedObjectContext {
-    /// What undoes the changes of objects; `nil` at first: nothing is kept then (MC-53).
+    /// The undo manager of the context; `nil` at first: the context records no steps then (MC-53).
     ///
-    /// A save leaves it as it is: undoing afterwards makes changes for the next save, and an object whose deletion is
-    /// saved comes back as a new one under its old ID (MC-56). `rollback` and `reset` forget what could be undone.
+    /// A save keeps its actions: an undo after the save makes changes for the next save, and inserts an object whose
+    /// deletion is saved again under its former ID (MC-56). `rollback` and `reset` remove the context's actions.
     ///
-    /// While there is one, deleting reads what the object's relationships lead to, and what cascades reach comes into
-    /// memory, so that all of it can come back. What led to a deleted object across a relationship without inverse does
-    /// not lead there again after its deletion was saved.
+    /// In a context with an undo manager, a deletion reads the destinations of the object's relationships, and loads
+    /// the objects that cascades reach, so that an undo can restore all of them. After the deletion was saved, an undo
+    /// does not restore references to the object across relationships without inverse.
     public var undoManager: UndoStack? {
         get { journal?.manager }
         set {
@@ -33,42 +33,42 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Undoes what the last event has changed, after it has ended the running one (MC-57).
+    /// Ends the current event, then undoes the changes of the last event (MC-57).
     ///
-    /// - Complexity: as of the changes that are undone.
-    /// - Throws: `UndoError`; nothing has changed then.
+    /// - Complexity: that of the changes that are undone.
+    /// - Throws: `UndoError`; then nothing has changed.
     public func undo() throws(UndoError) {
         guard let undoManager else { throw .noUndoManager }
         try undoManager.undo()
     }
 
-    /// Redoes what was undone last, after it has ended the running event (MC-57).
+    /// Ends the current event, then redoes the changes that were undone last (MC-57).
     ///
-    /// - Complexity: as of the changes that are redone.
-    /// - Throws: `UndoError`; nothing has changed then.
+    /// - Complexity: that of the changes that are redone.
+    /// - Throws: `UndoError`; then nothing has changed.
     public func redo() throws(UndoError) {
         guard let undoManager else { throw .noUndoManager }
         try undoManager.redo()
     }
 
-    /// Whether a save runs that may still fail: then nothing is registered, and no event ends.
+    /// Whether a running save may still fail: then no action is registered, and no event ends.
     private var mayTakeBack: Bool { stage?.hook.isAfterCommit == false }
 
-    /// Registers what the event has changed so far as one action.
+    /// Registers the changes of the event so far as one action.
     func registerUndo() {
         guard let journal, !journal.steps.isEmpty, !mayTakeBack else { return }
         registerSteps(of: journal, journal.edition)
     }
 
-    /// Makes what was registered since the last call one group, unless it is part of another one.
+    /// Ends the group of the event's actions, unless another group is open in it.
     func endUndoEvent() {
         if let journal, !mayTakeBack { journal.manager.endEvent() }
     }
 
-    /// Registers what the event and the hooks of a save have changed, once it has succeeded.
+    /// Registers the changes of the event and of the hooks of a save, after the save has succeeded.
     func registerUndoOfSave() {
         guard let journal else { return }
-        // The save has come after these steps.
+        // A past edition, because the save has changed the objects after these steps.
         if !journal.steps.isEmpty { registerSteps(of: journal, journal.edition - 1) }
         journal.manager.endEvent()
     }
@@ -78,10 +78,10 @@ extension ManagedObjectContext {
         journal.manager.registerUndo(withTarget: self) { $0.undo(steps, edition) }
     }
 
-    /// Whether steps are being undone.
+    /// Whether an undo or a redo is running.
     var isUndoing: Bool { journal?.manager.isIdle == false }
 
-    /// Forgets what could be undone in this context.
+    /// Removes the steps and actions of this context.
     func forgetUndo() {
         guard let journal else { return }
         journal.truncate(to: 0)
@@ -93,14 +93,14 @@ extension ManagedObjectContext {
         defer { endEvent() }
         var reversal = Reversal(in: self, isExact: edition == journal?.edition)
         reversal.run(steps)
-        // Steps know what rules have done before; they may meet what has come since.
+        // The steps include the effects of earlier delete rules; the rules may reach objects that were related since.
         runDeleteRules()
         registerUndo()
     }
 
-    // MARK: Objects that come back
+    // MARK: Restored objects
 
-    /// Makes a deleted object one that is not.
+    /// Reverts the deletion of an object, which is not saved.
     func takeBackDeletion(of object: ManagedObject) {
         memory.deleted.remove(object)
         unpropagated.removeAll { $0 === object }
@@ -114,14 +114,14 @@ extension ManagedObjectContext {
         noteReturn(of: object)
     }
 
-    /// Makes an object that has left the context a new one with its former ID and values, and without relationships;
-    /// returns whether it had left and can come back.
+    /// Inserts an object that has left the context again, with its former ID and values, and without relationships;
+    /// returns whether it had left and could be inserted.
     func takeBack(_ object: ManagedObject) -> Bool {
         guard object.state.contains(.ended), object.state.isDisjoint(with: .merged),
             object.withShape({ $0.context.object }) === self
         else { return false }
         if let other = memory.registry[object.storedID] {
-            // Made when the row was gone already.
+            // An object that was made after the row was deleted.
             guard !other.hasChanges else { return false }
             memory.registry.remove(other)
             other.leaveContext()
@@ -143,8 +143,8 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// Makes an object that has left its context one that can join it as a new one, with its last attribute values and
-    /// without relationships: what these led to may have another ID since.
+    /// Prepares an object that has left its context for joining it as a new one, with its last attribute values and
+    /// without relationships: their destinations may have other IDs by now.
     fileprivate func prepareToComeBack() {
         newValues = RowValues(
             entity.attributes.map { attributeValue(at: $0.slot) }, entity.relationships.map { _ in nil })

@@ -1,18 +1,18 @@
-// Undoing steps, the last one first.
+// Undoes the steps of an action, the last one first.
 //
 // Invariants
-//   1. Each step changes one side of one object, past accessors and hooks (MC-55). So undoing all steps of an action
-//      gives just the state before it, if nothing else has changed the objects since.
-//   2. If something else has, a save or a merge, steps set what they know, leave out what is gone, and make both ends
-//      of the relationships that they have changed agree in the end.
-//   3. What a step does here is written to the journal again: to redo is to undo that.
+//   1. Undoing a step changes one side of one object, without calling accessors and hooks (MC-55). So undoing all steps
+//      of an action restores exactly the state before it, if nothing else has changed the objects since.
+//   2. If a save or a merge has changed them since, the steps restore the values that they have and skip objects whose
+//      rows are deleted; in the end both ends of the relationships that they have changed agree.
+//   3. Undoing a step appends steps to the journal: a redo undoes those.
 
 import EspalierModel
 import EspalierStore
 
 /// One run over the steps of an action.
 struct Reversal {
-    /// Two ends of a relationship, of which a step has changed the first one.
+    /// Two ends of a relationship; a step has changed the first one.
     private struct Pair {
         let object: ManagedObject
         let slot: Int
@@ -20,9 +20,9 @@ struct Reversal {
     }
 
     private let context: ManagedObjectContext
-    /// Whether nothing but steps has changed the objects since.
+    /// Whether only changes with steps have been made since.
     private let isExact: Bool
-    /// Objects whose deletion was saved, which are new ones now.
+    /// Objects whose deletion was saved, and which this run has inserted again.
     private var returned = Set<ManagedObject>()
     private var pairs: [Pair] = []
 
@@ -30,9 +30,9 @@ struct Reversal {
 
     /// Undoes the steps.
     ///
-    /// - Complexity: O(log n) for a step; O(destinations) for one that knows all of a relationship.
+    /// - Complexity: O(log n) for a step; O(destinations) for one that has all destinations of a relationship.
     mutating func run(_ steps: [UndoStep]) {
-        // What has left comes back before steps lead to it; its relationships follow at its own step.
+        // Objects that have left are inserted before steps refer to them; their own steps restore their relationships.
         for step in steps.reversed() {
             if case .deleted = step.change, context.takeBack(step.object) { returned.insert(step.object) }
         }
@@ -73,19 +73,19 @@ struct Reversal {
     /// The object that a step names, if it is in memory.
     private func known(_ end: UndoStep.End) -> ManagedObject? {
         switch end {
-        // Not another one of its ID: that would be a fault of a row that is gone.
+        // Never another object with its ID: that would be a fault for a deleted row.
         case .object(let object): object.managedObjectContext === context && object.isUsable ? object : nil
         case .row(let id): context.memory.registry[id].flatMap { $0.isUsable ? $0 : nil }
         }
     }
 
-    /// The object that a step names, if a relationship can lead to it.
+    /// The object that a step names, if it can be a destination.
     private func found(
         _ end: UndoStep.End, from source: ManagedObject, across relationship: Relationship
     ) -> ManagedObject? {
         guard case .row(let id) = end else { return known(end) }
         let object = context.object(for: id, from: source, across: relationship)
-        // Others may have deleted the row.
+        // Another context may have deleted the row.
         if !isExact, !object.isFulfilled { object.fireFault() }
         return object.isUsable ? object : nil
     }
@@ -127,9 +127,9 @@ struct Reversal {
         if let place { move(other, to: place, in: object, at: relationship.slot, isStep: false) }
     }
 
-    /// Puts a destination where it stood.
+    /// Moves a destination to its former place.
     ///
-    /// - Parameter isStep: whether that is to be written, and not part of an addition, which is undone as a whole.
+    /// - Parameter isStep: whether the move appends a step; it does not as part of an addition, which has one already.
     private func move(
         _ other: ManagedObject, to place: UndoStep.Place, in object: ManagedObject, at slot: Int, isStep: Bool
     ) {
@@ -146,13 +146,13 @@ struct Reversal {
         object.noteChange()
     }
 
-    /// The index that a destination has to move to from `source`.
+    /// The index to which a destination has to move from `source`.
     private func target(
         of place: UndoStep.Place, from source: Int, in object: ManagedObject, at slot: Int
     ) -> Int {
         let last = object.destinationCount(at: slot) - 1
         let target = min(place.index, last)
-        // Of those that stay.
+        // The destination at `index` of the list without the moved one.
         func destination(at index: Int) -> ObjectID? {
             object.destinationID(at: index < source ? index : index + 1, inOrder: slot)
         }
@@ -169,7 +169,7 @@ struct Reversal {
         return found < source ? found + 1 : found
     }
 
-    /// Puts the destinations that there are into an order; others come last, as they stand.
+    /// Sorts the present destinations in the order of `ends`; the others follow, in their present order.
     private func order(_ ends: [UndoStep.End], of object: ManagedObject, at slot: Int) {
         let list = object.destinationIDs(at: slot)
         let ids = ends.map(\.id)
@@ -183,8 +183,8 @@ struct Reversal {
 
     // MARK: Both sides
 
-    /// Gives an object that has come back what its relationships led to, and leads back to it what the store has led
-    /// away.
+    /// Restores the destinations of an object that was inserted again, and the references to it that the store has
+    /// removed.
     private mutating func restore(_ relations: [[UndoStep.Relation]], of object: ManagedObject) {
         for (relationship, relations) in zip(object.entity.relationships, relations) {
             guard relationship.isToMany else {
@@ -206,7 +206,7 @@ struct Reversal {
     ) {
         guard let inverse = object.withShape({ $0.inverses[relationship.slot] }) else { return }
         for relation in relations {
-            // One that is deleted still leads here.
+            // A deleted object still refers to this one.
             guard let other = known(relation.end), !other.state.contains(.deleted),
                 !other.leads(to: object, across: inverse)
             else { continue }
@@ -218,8 +218,8 @@ struct Reversal {
         }
     }
 
-    /// Makes both ends of what was changed agree: the end that steps have changed is right, unless the other one may
-    /// lead to one object only, and leads elsewhere.
+    /// Makes both ends of the changed relationships agree: the end that steps have changed is right, unless the other
+    /// end is to-one and has another destination.
     private mutating func settle() {
         let changed = pairs
         pairs = []
@@ -253,9 +253,10 @@ struct Reversal {
 }
 
 extension ManagedObject {
-    /// Whether steps can change it and lead to it.
+    /// Whether steps can change this object and refer to it.
     ///
-    /// They can if its deletion is not saved: rules do not lead away from all that is deleted, and it may come back.
+    /// They can if its deletion is not saved yet: delete rules do not remove every reference to it, and an undo may
+    /// restore it.
     fileprivate var isUsable: Bool {
         state.contains(.registered) && state.isDisjoint(with: [.ended, .inaccessible, .merged])
     }

@@ -1,23 +1,23 @@
-// Calls that run code of the caller which may throw errors of its own.
+// Calls that run closures of the caller, which may throw errors of the caller's own types.
 //
-// The walks of the engine know no errors but the engine's. Code that throws ends a walk with an answer that the walk
-// knows, and `carrying` throws its error afterwards: so a walk is compiled once, whatever its callers throw.
+// The walks of the engine throw only errors of the engine. A closure that throws ends a walk with a normal answer, and
+// `carrying` throws the closure's error afterwards: so a walk is compiled once, for all error types of callers.
 //
 // Invariants
-//   1. After code of the caller has thrown it is not called again, and nothing but its error leaves the call.
-//   2. An error of the caller changes nothing: a write transaction goes on as after code that returned.
+//   1. After a closure of the caller has thrown, it is not called again, and the call throws only its error.
+//   2. An error of the caller changes nothing: a write transaction continues as after a closure that returned.
 
-/// An error that a call throws which runs code of its caller: one of the engine, or one of the caller's own.
+/// An error of a call that runs a closure of its caller: one of the engine, or one of the caller's own.
 @usableFromInline
 package protocol StorageFailure: Error {
-    /// An error of the engine, as the caller throws it.
+    /// Makes the caller's form of an error of the engine.
     init(_ error: StorageError)
 }
 
-/// What the caller's code has thrown.
+/// The error that the caller's closure has thrown.
 ///
-/// By reference: `nil` is found out by one comparison. To find out that an optional enum with payloads is nothing to be
-/// destroyed took 60 steps for each row.
+/// A class, so that one comparison finds `nil`. With an optional enum with payloads, the check that no payload has to
+/// be destroyed took 60 steps for each row.
 @usableFromInline
 final class ThrownError<Failure: Error> {
     @usableFromInline let error: Failure
@@ -26,7 +26,7 @@ final class ThrownError<Failure: Error> {
     init(_ error: Failure) { self.error = error }
 }
 
-/// Runs `call`, which leaves in its argument what code of the caller has thrown.
+/// Runs `call`, which stores the error of the caller's closure in its argument; then throws that error.
 @inlinable @inline(__always)
 func carrying<Result, Failure: StorageFailure>(
     _ call: (inout ThrownError<Failure>?) throws(StorageError) -> Result
@@ -39,7 +39,7 @@ func carrying<Result, Failure: StorageFailure>(
 }
 
 extension ReadTransaction {
-    /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
+    /// Calls `body` with the bytes of the value of `key`, in place if they are in a leaf; `nil` if the key is absent.
     @inlinable
     package func withValue<R, Failure: StorageFailure>(
         of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) throws(Failure) -> R
@@ -55,7 +55,7 @@ extension ReadTransaction {
 }
 
 extension WriteTransaction {
-    /// Calls `body` with the bytes of the value of `key` where they lie, if the key exists.
+    /// Calls `body` with the bytes of the value of `key`, in place if they are in a leaf; `nil` if the key is absent.
     @inlinable
     package func withValue<R, Failure: StorageFailure>(
         of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) throws(Failure) -> R
@@ -69,7 +69,7 @@ extension WriteTransaction {
         return result
     }
 
-    /// Calls `body` with the bytes of the value of `key`, to be changed where they lie; returns whether the key exists.
+    /// Calls `body` with the bytes of the value of `key`, which it may change in place; returns whether the key exists.
     @inlinable
     package mutating func withMutableValue<Failure: StorageFailure>(
         of key: UInt64, in tree: Tree<UInt64>, _ body: (inout MutableRawSpan) throws(Failure) -> Void
@@ -83,7 +83,7 @@ extension WriteTransaction {
 }
 
 extension Lookup where Key == UInt64 {
-    /// Calls `body` with the value of `key` where it lies; returns whether the key exists.
+    /// Calls `body` with the value of `key`, in place if it is in a leaf; returns whether the key exists.
     @inlinable @inline(__always)
     package mutating func withValue<Failure: StorageFailure>(
         of key: UInt64, _ body: (RawSpan) throws(Failure) -> Void
@@ -97,7 +97,7 @@ extension Lookup where Key == UInt64 {
 }
 
 extension Lookup where Key == [UInt8] {
-    /// Calls `body` with keys and values, where they lie and from `key` on, until it returns `false`.
+    /// Calls `body` with the entries from `key` on, in place if they are in a leaf, until it returns `false`.
     @inlinable @inline(__always)
     package mutating func forEachEntry<Failure: StorageFailure>(
         from key: RawSpan, _ body: (_ key: RawSpan, _ value: RawSpan) throws(Failure) -> Bool
@@ -112,8 +112,8 @@ extension Lookup where Key == [UInt8] {
 }
 
 extension Lookup where Key == [UInt8] {
-    /// Passes whole leaves from `key` on as long as `passing` says so, and then calls `body` with keys and values where
-    /// they lie, until it returns `false`.
+    /// Skips whole leaves from `key` on as long as `passing` returns `true`, then calls `body` with the other entries,
+    /// in place if they are in a leaf, until it returns `false`.
     @inlinable @inline(__always)
     package mutating func forEachEntry<Failure: StorageFailure>(
         from key: RawSpan, passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
@@ -129,7 +129,7 @@ extension Lookup where Key == [UInt8] {
 }
 
 extension Cursor {
-    /// Calls `body` with the value's bytes, where they lie if the value is in a leaf.
+    /// Calls `body` with the value's bytes, in place if they are in a leaf.
     @inlinable
     package func withValue<Failure: StorageFailure>(_ body: (RawSpan) throws(Failure) -> Void) throws(Failure) {
         try carrying { (thrown: inout ThrownError<Failure>?) throws(StorageError) in
@@ -139,7 +139,7 @@ extension Cursor {
         }
     }
 
-    /// Calls `body` with the key's and the value's bytes, where they lie if they are in a leaf.
+    /// Calls `body` with the key's and the value's bytes, in place if they are in a leaf.
     @inlinable
     package func withEntry<Failure: StorageFailure>(
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(Failure) -> Void
@@ -153,7 +153,7 @@ extension Cursor {
 }
 
 extension Cursor where Key == UInt64 {
-    /// Calls `body` with keys and values, from the entry of the cursor on and where they lie, until it returns `false`.
+    /// Calls `body` with the entries from the cursor's on, in place if they are in a leaf, until it returns `false`.
     @inlinable @inline(__always)
     package mutating func forEachValue<Failure: StorageFailure>(
         _ body: (_ key: UInt64, _ value: RawSpan) throws(Failure) -> Bool

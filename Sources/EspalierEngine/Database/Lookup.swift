@@ -1,14 +1,14 @@
-// Looking up keys of one tree, one after the other.
+// Lookups of several keys in one tree, one after the other.
 //
 // Invariants
-//   1. The leaf of the last key stays pinned; the next key is sought there first, as keys that are wanted together are
-//      often neighbours. It is not trusted any more when the transaction has changed a page since.
-//   2. Crossing from leaf to leaf, the fences must meet; so even in a damaged tree keys ascend, and every walk ends.
+//   1. The leaf of the last key stays pinned. The next search begins there, because keys that are wanted together are
+//      often neighbors; it does not use the leaf if the transaction has changed a page since.
+//   2. A walk from one leaf to the next requires equal fences; so even in a damaged tree keys ascend, and walks end.
 
-/// A way to look up keys of a tree that are wanted together.
+/// Looks up keys of a tree that are wanted together.
 ///
-/// Costs nothing to make, unlike a cursor, and goes in one direction only: each call says where it begins. Those of a
-/// write transaction go on working after its changes.
+/// Unlike a cursor, a lookup costs nothing to make, and walks in one direction only, from a key that each call names. A
+/// lookup of a write transaction stays usable after changes of the transaction.
 public struct Lookup<Key: StoredKey>: ~Copyable {
     private var base: AnyLookup
 
@@ -16,30 +16,30 @@ public struct Lookup<Key: StoredKey>: ~Copyable {
 }
 
 extension Lookup where Key == UInt64 {
-    /// Calls `body` with the value of `key` where it lies; returns whether the key exists.
+    /// Calls `body` with the value of `key`, in place if it is in a leaf; returns whether the key exists.
     ///
-    /// - Throws: what reading throws.
+    /// - Throws: the errors of reads.
     public mutating func withValue(of key: UInt64, _ body: (RawSpan) -> Void) throws(StorageError) -> Bool {
         try base.withValue(of: key, body)
     }
 }
 
 extension Lookup where Key == [UInt8] {
-    /// Calls `body` with keys and values, where they lie and from `key` on, until it returns `false`.
+    /// Calls `body` with the entries from `key` on, in place if they are in a leaf, until it returns `false`.
     ///
-    /// - Throws: what reading throws.
+    /// - Throws: the errors of reads.
     public mutating func forEachEntry(
         from key: RawSpan, _ body: (_ key: RawSpan, _ value: RawSpan) -> Bool
     ) throws(StorageError) {
         try base.forEachEntry(from: key, body)
     }
 
-    /// Passes the entries of whole leaves from `key` on, as long as `passing` says so, and then calls `body` with keys
-    /// and values where they lie, until it returns `false`.
+    /// Skips whole leaves from `key` on as long as `passing` returns `true`, then calls `body` with the other entries,
+    /// in place if they are in a leaf, until it returns `false`.
     ///
-    /// Over a transaction that writes, nothing is passed.
-    /// - Parameter passing: whether so many entries, with this one as the last, are passed unseen.
-    /// - Throws: what reading throws.
+    /// A lookup of a write transaction skips no leaf.
+    /// - Parameter passing: whether to skip the next `count` entries, of which it gets only the last one.
+    /// - Throws: the errors of reads.
     @usableFromInline
     package mutating func forEachEntry(
         from key: RawSpan, passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
@@ -48,10 +48,10 @@ extension Lookup where Key == [UInt8] {
         try base.forEachEntry(from: key, passing: passing, body)
     }
 
-    /// How many entries are from `lower` on and below `upper`, or `limit` if there are more.
+    /// The number of entries from `lower` on and below `upper`, or `limit` if there are more.
     ///
     /// - Parameter upper: `nil` for all entries from `lower` on.
-    /// - Throws: what reading throws.
+    /// - Throws: the errors of reads.
     /// - Complexity: O(log n + leaves of the range). Pages above the leaves have no counts.
     public mutating func countEntries(
         from lower: [UInt8], below upper: [UInt8]?, limit: Int = .max
@@ -60,18 +60,18 @@ extension Lookup where Key == [UInt8] {
     }
 }
 
-/// A lookup in a tree of either kind of keys, for other modules to call without specializing it.
+/// A lookup in a tree of either kind of keys, which other modules can call without specialization.
 @usableFromInline
 struct AnyLookup: ~Copyable {
-    /// The first property, and so the first that goes: a lookup may be the last that holds the pages, and a pin must go
-    /// before their memory.
+    /// The first property, and so the first that is destroyed: the lookup may have the last reference to the pages, and
+    /// a pin must be released before their memory is freed.
     private var leaf: PagePin?
     /// The operations on the pages, made once: making one retains them.
     private let operations: BTree<CursorPages>
     private let tree: TreeHandle
-    /// The view of `leaf`, at hand without unwrapping it.
+    /// The view of `leaf`, which is available without unwrapping the pin.
     private var view: PageView?
-    /// Where in the leaf the last key was, or the walk ended.
+    /// The index in the leaf at which the last key was found, or the walk ended.
     private var index = 0
     /// The change count of the pages when the leaf was pinned.
     private var changeCount: UInt64 = 0
@@ -119,7 +119,7 @@ struct AnyLookup: ~Copyable {
         try check(.bytes)
         // SAFETY: the key is used only within the closure.
         unsafe try key.withUnsafeBytes { bytes throws(StorageError) in try find(TreeKey(unsafe ByteString(bytes))) }
-        // What is passed is not looked at again: a leaf from which entries are wanted ends the passing.
+        // Skipped entries are not visited later: the first leaf with wanted entries ends the skipping.
         while let view, !pages.canChange {
             let last = view.cellCount - 1
             var isPassed = index > last
@@ -134,7 +134,7 @@ struct AnyLookup: ~Copyable {
         try visitEntries(body)
     }
 
-    /// The entries from the place of the lookup on.
+    /// Visits the entries from the place of the lookup on.
     private mutating func visitEntries(_ body: (_ key: RawSpan, _ value: RawSpan) -> Bool) throws(StorageError) {
         walk: while let view {
             while index < view.cellCount {
@@ -144,7 +144,7 @@ struct AnyLookup: ~Copyable {
                 guard goesOn else { return }
                 index &+= 1
                 if changeCount != pages.changeCount {
-                    // The least key behind another is that with a zero byte more.
+                    // The least key after another one is that key with a zero byte appended.
                     let next = OwnedKey(passed + [0])
                     try find(next.key)
                     continue walk
@@ -160,7 +160,7 @@ struct AnyLookup: ~Copyable {
         try check(.bytes)
         if let upper, !lower.lexicographicallyPrecedes(upper) { return 0 }
         let start = OwnedKey(lower)
-        // Not asked for if there is no upper end.
+        // Not used if there is no upper end.
         let end = OwnedKey(upper ?? [])
         var count = 0
         try find(start.key)
@@ -178,10 +178,10 @@ struct AnyLookup: ~Copyable {
 
     // MARK: Places
 
-    /// Goes to the first entry of the leaf after the one of `view`; returns whether there is one.
+    /// Moves to the first entry of the leaf after the one of `view`; returns whether there is one.
     private mutating func crossToNextLeaf(after view: PageView) throws(StorageError) -> Bool {
         guard view.highFenceByteCount > 0 else { return false }
-        // The old leaf stays pinned until its fence was compared.
+        // The old leaf stays pinned until its fence is compared.
         let old = leaf.take()
         _ = try descend(to: TreeKey(view.highFence))
         assert(isLeafPinned, "invariant 1: the next leaf is pinned")
@@ -200,7 +200,7 @@ struct AnyLookup: ~Copyable {
         try pages.checkUsable()
     }
 
-    /// Goes to the first entry of a tree of bytes keys that is not below `key`, or to the end of the leaf of `key`.
+    /// Moves to the first entry of a tree of bytes keys that is not below `key`, or to the end of the leaf of `key`.
     private mutating func find(_ key: TreeKey) throws(StorageError) {
         if let view, changeCount == pages.changeCount, view.fencesContain(key) {
             index = view.position(of: key, expectedAt: index).index
@@ -209,7 +209,7 @@ struct AnyLookup: ~Copyable {
         }
     }
 
-    /// Pins the leaf of `key` and goes to its place; returns whether it is there.
+    /// Pins the leaf of `key` and moves to the key's place; returns whether the key exists.
     private mutating func descend(to key: TreeKey) throws(StorageError) -> Bool {
         view = nil
         let found = try operations.locate(key, in: pages.record(of: tree))
@@ -233,7 +233,7 @@ struct AnyLookup: ~Copyable {
 extension CursorPages {
     /// The record of `tree` as it is now.
     fileprivate func record(of tree: TreeHandle) throws(StorageError) -> TreeRecord {
-        // SAFETY: read at once.
+        // SAFETY: the record is read at once, before the table can change.
         switch self {
         case .reading(let pages): unsafe try pages.trees.record(of: tree, in: pages).pointee
         case .writing(let pages): unsafe try pages.trees.record(of: tree, in: pages).pointee
@@ -249,8 +249,8 @@ extension PageView {
     func withKey<R>(_ index: Int, _ body: (RawSpan) -> R) -> R {
         let (prefix, suffix) = (prefix, suffix(index))
         guard prefix.count > 0 else { return suffix.withSpan(body) }
-        // The page holds the key in two parts: they are put together on the stack.
-        // SAFETY: both parts are written before the memory is read, which ends with the closure.
+        // The page has the key in two parts, which are joined on the stack.
+        // SAFETY: both parts are written before the memory is read, and no pointer to it leaves the closure.
         return unsafe withUnsafeTemporaryAllocation(byteCount: prefix.count + suffix.count, alignment: 1) { memory in
             let whole = unsafe PageView(base: memory.baseAddress.unsafelyUnwrapped, byteCount: memory.count)
             whole.copy(prefix, to: 0)

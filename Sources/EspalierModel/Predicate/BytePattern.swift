@@ -1,22 +1,23 @@
-// Bytes that are looked for in others, and texts that hold several of them one behind the other.
+// Searches for one byte pattern in a text, and for several patterns in order.
 //
 // Invariants
-//   1. UTF-8 tells from each byte whether a character begins there: where the bytes of one text stand in another, its
-//      scalars stand, and the other way round.
-//   2. Each search takes time in proportion to the text, whatever it looks for.
-// SAFETY: a text that is lent is read within the call, and at places below its count: behind each place where the
-// pattern may begin, as many bytes as the pattern has are there.
+//   1. In UTF-8 each byte shows whether a scalar begins there: so the bytes of one text are in another text exactly
+//      where its scalars are.
+//   2. Each search takes time proportional to the length of the text, whatever the pattern.
+// SAFETY: a borrowed text is read within the call only, and at offsets below its count: from each offset at which the
+// pattern may begin, the text has at least as many bytes as the pattern.
 
-/// Bytes to be found in others (Knuth, Morris and Pratt 1977).
+/// Bytes to find in a text (Knuth, Morris and Pratt 1977).
 ///
-/// Places where the first and the last byte fit are found eight at a time; only from there on the rest is compared.
-/// A class, as a copy for each text would retain every array.
+/// The search tests eight offsets at a time for the first and the last byte, and compares the other bytes only at
+/// offsets where both fit. A class, because a copy for each text would retain every array.
 final class BytePattern: Sendable {
     let count: Int
     private let bytes: [UInt8]
-    /// For each place the length of the longest beginning of the pattern that ends there and is not all of it.
+    /// For each index the length of the longest proper prefix of the pattern that ends there, as a suffix of the bytes
+    /// up to and including that index.
     private let borders: [Int]
-    /// The first and the last byte, each eight times.
+    /// The first byte and the last byte, each repeated eight times.
     private let firsts: UInt64
     private let lasts: UInt64
 
@@ -33,12 +34,12 @@ final class BytePattern: Sendable {
         lasts = UInt64(bytes.last ?? 0) &* 0x0101_0101_0101_0101
     }
 
-    /// Whether `text` has the bytes somewhere.
+    /// Whether `text` contains the bytes.
     ///
     /// - Complexity: O(n)
     func isIn(_ text: UnsafeBufferPointer<UInt8>) -> Bool { unsafe end(in: text, from: 0, below: text.count) != nil }
 
-    /// The place behind the first occurrence of the bytes that begins at `start` or later and ends by `limit`.
+    /// The offset after the first occurrence of the bytes that begins at `start` or later and ends at most at `limit`.
     ///
     /// - Complexity: O(limit - start)
     func end(in text: UnsafeBufferPointer<UInt8>, from start: Int, below limit: Int) -> Int? {
@@ -61,7 +62,7 @@ final class BytePattern: Sendable {
         return nil
     }
 
-    /// The first place from `start` to `lastStart` where the bytes may begin.
+    /// The first offset in `start...lastStart` at which the bytes may begin.
     @inline(__always)
     private func candidate(in text: UnsafeBufferPointer<UInt8>, from start: Int, _ lastStart: Int) -> Int? {
         var position = start
@@ -72,7 +73,7 @@ final class BytePattern: Sendable {
         }
         guard position <= lastStart else { return nil }
         if lastStart >= 7 {
-            // The last eight places, without those that were looked at.
+            // The last eight offsets, without those that were tested already.
             let fits = unsafe fits(text, at: lastStart - 7) & (UInt64.max << UInt64(8 * (position - lastStart + 7)))
             return fits == 0 ? nil : lastStart - 7 + fits.trailingZeroBitCount / 8
         }
@@ -87,9 +88,9 @@ final class BytePattern: Sendable {
         return nil
     }
 
-    /// The places among eight where the first and the last byte may fit, with a bit set in the byte of each.
+    /// The offsets among eight at which the first and the last byte may fit, with a bit set in the byte of each.
     ///
-    /// A subtraction borrows: behind a place that fits, one that does not may be among them.
+    /// The subtraction borrows, so the result may include a wrong offset after a right one.
     @inline(__always)
     private func fits(_ text: UnsafeBufferPointer<UInt8>, at position: Int) -> UInt64 {
         func zeros(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 }
@@ -100,7 +101,7 @@ final class BytePattern: Sendable {
     }
 }
 
-/// What a LIKE pattern of stars and literals asks for: how a text begins and ends, and what stands between, in order.
+/// A LIKE pattern of stars and literals: the beginning and the end of a text, and the literals between them, in order.
 ///
 /// A class, as `BytePattern` is.
 final class LikeParts: Sendable {
@@ -110,7 +111,7 @@ final class LikeParts: Sendable {
     /// Whether there is no star: the text is `head`.
     private let isWhole: Bool
 
-    /// - Parameter literals: what stands before, between and behind the stars: one more than there are stars.
+    /// - Parameter literals: the bytes before, between and after the stars: one element more than there are stars.
     init(_ literals: [[UInt8]]) {
         head = literals[0]
         isWhole = literals.count == 1
@@ -118,7 +119,7 @@ final class LikeParts: Sendable {
         middles = literals.dropFirst().dropLast().filter { !$0.isEmpty }.map(BytePattern.init)
     }
 
-    /// Whether the whole of a folded text fits.
+    /// Whether the whole of a folded text matches.
     ///
     /// - Complexity: O(n)
     func match(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -129,7 +130,7 @@ final class LikeParts: Sendable {
         }
         var position = head.count
         for middle in middles {
-            // The first place is the best: what comes behind it has the most room.
+            // The first occurrence is the best one: it leaves the most bytes for the next literals.
             guard let end = unsafe middle.end(in: text, from: position, below: limit) else { return false }
             position = end
         }

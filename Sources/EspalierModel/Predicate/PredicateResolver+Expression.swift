@@ -1,7 +1,7 @@
 // Expressions other than key paths: constants, lists, functions, SUBQUERY, TERNARY, CAST.
 //
 // Invariants
-//   1. A function whose arguments are constants becomes a constant, `now()` included: a predicate asks one question.
+//   1. A function of constants becomes a constant, `now()` included: all rows are tested with one value.
 
 import FoundationEssentials
 
@@ -35,7 +35,7 @@ extension PredicateResolver {
         var constants: [AttributeValue] = []
         constants.reserveCapacity(elements.count)
         for case .value(let value) in elements { constants.append(value) }
-        // Most lists, and all long ones.
+        // Most lists, and all long ones, have constants only.
         if constants.count == elements.count {
             return Operand(expression: .values(constants), family: .any, isCollection: true)
         }
@@ -143,8 +143,8 @@ extension PredicateResolver {
         return Operand(expression: .value(function(constants)), family: family)
     }
 
-    /// The type that constants beside the function's result are converted to, so that `price * 2 == 19.98` holds for
-    /// decimals; `nil` if results can be of several types.
+    /// The type to which constants are converted that are compared with the function's result, for example to make
+    /// `price * 2 == 19.98` work for decimals; `nil` if results can be of several types.
     private func type(of function: ResolvedFunction, _ family: Family, _ operands: [Operand]) -> AttributeType? {
         switch function {
         case .noIndex: return operands[0].type
@@ -209,7 +209,7 @@ extension PredicateResolver {
             type: collection.type, keyPath: collection.keyPath)
     }
 
-    /// Whether all the to-many relationships of a path keep an order.
+    /// Whether all the to-many relationships of a path are ordered.
     private func isOrdered(_ path: ResolvedKeyPath) -> Bool {
         path.steps.allSatisfy { !$0.isToMany || model.entities[$0.source].relationships[$0.slot].isOrdered }
     }
@@ -242,7 +242,7 @@ extension PredicateResolver {
 }
 
 extension GrammarFunction {
-    /// How many arguments the function takes; `nil` = does not matter.
+    /// The number of arguments of the function; `nil` if the function is refused anyway.
     var argumentCount: Int? {
         switch self {
         case .aggregate: 1

@@ -132,7 +132,7 @@ extension PredicateResolver {
             expression: .path(path), family: family, type: type, isCollection: path.isToMany, keyPath: keyPath)
     }
 
-    /// The type at the end of an attribute, and the names of composite elements that lead to it (MD-26).
+    /// The type at the end of a path into an attribute, and the names of the composite elements on that path (MD-26).
     private func attribute(
         _ attribute: Attribute, _ rest: [String], _ keyPath: FetchKeyPath, _ position: Int, in entity: Entity
     ) throws(FetchPredicateError) -> (AttributeType, [String]) {

@@ -1,13 +1,13 @@
-// Resolves the comparison that most fetches consist of, by a shorter way than `resolve`.
+// Resolves the most frequent predicate, an equality, in fewer steps than `resolve`.
 //
 // Invariants
-//   1. The result equals that of `resolve`. All other comparisons, and every error, are left to `resolve`.
+//   1. The result equals that of `resolve`, which handles all other predicates and every error.
 
 extension PredicateResolver {
     /// The resolved form of `predicate` if it compares an attribute for equality with a constant that the attribute
     /// accepts; otherwise `nil`.
     ///
-    /// It takes a sixth of a fetch by index less than `resolve`.
+    /// Compared with `resolve` it saves a sixth of a fetch by index.
     static func plainEquality(_ predicate: FetchPredicate, of entity: Entity) -> ResolvedPredicate.Node? {
         guard case .comparison(let comparison) = predicate, comparison.operator == .equal,
             comparison.modifier == .direct, !comparison.options.contains(.localeSensitive),

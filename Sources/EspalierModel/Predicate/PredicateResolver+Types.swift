@@ -10,14 +10,14 @@ extension PredicateResolver {
         case number, text, boolean, date, bytes, uuid, uri, transformable, object, composite
     }
 
-    /// A resolved operand with the known facts about its values.
+    /// A resolved operand, with facts about its values.
     struct Operand {
         var expression: ResolvedExpression
         var family: Family
-        /// The type of the attribute that the values belong to.
+        /// The type of the attribute to which the values belong.
         var type: AttributeType?
         var isCollection = false
-        /// The key path that the operand was made of; for messages.
+        /// The key path from which the operand was made; for messages.
         var keyPath: FetchKeyPath?
         /// The column at which the operand begins as a side of a comparison.
         var place: Int?
@@ -128,7 +128,7 @@ extension PredicateResolver {
         return result
     }
 
-    /// The value as one of the other side's type; `nil` if there is no such value.
+    /// The value converted to the other side's type; `nil` if there is no such value.
     private func converted(_ value: AttributeValue, to other: Operand) -> AttributeValue? {
         if value.isNull || other.family == .any { return value }
         if let type = other.type, let converted = try? type.converting(value) { return converted }

@@ -1,7 +1,7 @@
-// Binds a predicate to an entity: looks up names, checks types, converts constants, brings comparisons into one form.
+// Binds a predicate to an entity: looks up names, checks types, converts constants, normalizes comparisons.
 //
 // Invariants
-//   1. The result keeps the invariants of ResolvedPredicate, or an error says which name or value is wrong.
+//   1. The result satisfies the invariants of ResolvedPredicate; otherwise an error says which name or value is wrong.
 // Not here: key paths (PredicateResolver+KeyPath), functions (PredicateResolver+Expression), types
 // (PredicateResolver+Types).
 
@@ -14,7 +14,7 @@ struct PredicateResolver {
     let model: ManagedObjectModel
     /// The variables of the SUBQUERYs around the current place, outermost first, and the entities of their elements.
     var variables: [(name: String, entity: ManagedObjectModel.EntityIndex)] = []
-    /// How deep the current place is nested.
+    /// The nesting depth of the current place.
     private var depth = 0
 
     init(entity: Entity, model: ManagedObjectModel) { (self.entity, self.model) = (entity, model) }
@@ -34,7 +34,7 @@ struct PredicateResolver {
         }
     }
 
-    /// Counts one level of nesting; `leave` with `depth -= 1`.
+    /// Counts one level of nesting; the caller leaves it with `depth -= 1`.
     private mutating func enter() throws(FetchPredicateError) {
         guard depth < ResolvedPredicate.depthMax else {
             throw FetchPredicateError(.tooDeep(limit: ResolvedPredicate.depthMax))
@@ -42,7 +42,7 @@ struct PredicateResolver {
         depth += 1
     }
 
-    /// Does `body` one level deeper.
+    /// Runs `body` one level deeper.
     mutating func nested<Result>(
         _ body: (inout PredicateResolver) throws(FetchPredicateError) -> Result
     ) throws(FetchPredicateError) -> Result {
@@ -51,7 +51,7 @@ struct PredicateResolver {
         return try body(&self)
     }
 
-    /// AND or OR: nested ones of the same kind are joined, constants are folded.
+    /// Resolves AND or OR: joins nested ones of the same kind, and folds constants.
     private mutating func resolve(
         all predicates: [FetchPredicate], isConjunction: Bool
     ) throws(FetchPredicateError) -> ResolvedPredicate.Node {
@@ -98,7 +98,7 @@ struct PredicateResolver {
         }
     }
 
-    /// An error that says where `keyPath` stood, or that component of it.
+    /// An error with the column of a component of `keyPath`.
     func located(
         _ reason: FetchPredicateError.Reason, at keyPath: FetchKeyPath?, component: Int = 0, suggestion: String? = nil
     ) -> FetchPredicateError {
@@ -111,7 +111,7 @@ struct PredicateResolver {
 }
 
 extension PredicateResolver {
-    /// An error that says where a side of a comparison stood.
+    /// An error with the column of a side of a comparison.
     func located(_ reason: FetchPredicateError.Reason, at side: Operand, in sides: Sides) -> FetchPredicateError {
         guard let text = sides.text, let place = side.place else {
             return located(reason, at: side.keyPath ?? sides.left.keyPath ?? sides.right.keyPath)
@@ -120,16 +120,16 @@ extension PredicateResolver {
     }
 }
 
-/// A comparison on its way to its final form.
+/// A comparison while it is being resolved.
 struct Sides {
     var left: PredicateResolver.Operand
     var right: PredicateResolver.Operand
     var `operator`: FetchPredicate.Comparison.Operator
     var modifier: FetchPredicate.Comparison.Modifier
-    /// The text that the sides stand in.
+    /// The text of the predicate that contains the sides.
     var text: String?
 
-    /// Brings the key path to the left and gives CONTAINS and IN their one meaning (PR-08, PX-13).
+    /// Moves the key path to the left side, and rewrites CONTAINS and IN to their normal form (PR-08, PX-13).
     mutating func normalize() {
         guard modifier == .direct else { return }
         switch `operator` {
@@ -153,7 +153,7 @@ struct Sides {
 }
 
 extension FetchPredicate.Comparison.Operator {
-    /// The operator that asks the same with the sides exchanged.
+    /// The operator that gives the same result with the sides exchanged; `nil` if there is none.
     var mirrored: Self? {
         switch self {
         case .equal, .notEqual: self
@@ -165,7 +165,7 @@ extension FetchPredicate.Comparison.Operator {
         }
     }
 
-    /// Whether the operator is about text.
+    /// Whether the operator compares text only.
     var isTextual: Bool {
         switch self {
         case .contains, .beginsWith, .endsWith, .like, .matches: true
@@ -173,7 +173,7 @@ extension FetchPredicate.Comparison.Operator {
         }
     }
 
-    /// Whether the operator asks which side is smaller.
+    /// Whether the operator compares the order of the sides.
     var isOrdering: Bool {
         switch self {
         case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .between: true
@@ -183,7 +183,7 @@ extension FetchPredicate.Comparison.Operator {
 }
 
 extension ResolvedExpression {
-    /// Constant members of IN in ascending order, each once; other expressions as they are.
+    /// Constant members of IN in ascending order, each once; other expressions unchanged.
     fileprivate func sortedMembers(
         _ operator: FetchPredicate.Comparison.Operator, _ options: FetchPredicate.Comparison.Options
     ) -> ResolvedExpression {
@@ -199,8 +199,9 @@ extension ResolvedExpression {
 }
 
 extension [AttributeValue] {
-    /// The values in ascending order, each once, if all are texts that are compared as they are: quicker than value by
-    /// value.
+    /// The values in ascending order, each once, if all are texts and no option folds them; otherwise `nil`.
+    ///
+    /// Sorting strings is faster than comparing values.
     fileprivate func sortedTexts(_ options: ComparisonOptions) -> [AttributeValue]? {
         guard options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive, .normalized]) else { return nil }
         var texts: [String] = []

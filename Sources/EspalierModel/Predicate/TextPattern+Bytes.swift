@@ -1,15 +1,15 @@
-// Text operators on bytes where they lie, for text that is folded already: no text is made for a row that fails.
+// Text operators on borrowed bytes of folded text, so that no string is made for a row that fails.
 //
 // Invariants
-//   1. The answer is that of `matches(_:)`, or none.
+//   1. The answer is that of `matches(_:)`, or `nil`.
 
 extension TextPattern {
-    /// Whether folded text has what the operator asks for; `nil` if only `matches(_:)` can tell.
+    /// Whether folded text matches; `nil` if only `matches(_:)` can decide.
     ///
-    /// - Parameter isASCII: whether all bytes are below 0x80; otherwise they are of canonically composed text.
+    /// - Parameter isASCII: whether all bytes are below 0x80; otherwise the text is canonically composed.
     package func matches(_ folded: UnsafeBufferPointer<UInt8>, isASCII: Bool) -> Bool? {
         switch matcher {
-        // SAFETY: of all, the bytes are read within the call.
+        // SAFETY: all cases read the bytes within the call only.
         case .contains(let part): unsafe part.isIn(folded)
         case .beginsWith(let part): unsafe folded.count >= part.count && folded.starts(with: part)
         case .endsWith(let part): unsafe folded.count >= part.count && folded.suffix(part.count).elementsEqual(part)
@@ -26,15 +26,15 @@ extension TextPattern {
 }
 
 extension LikePattern {
-    /// A piece of a pattern for ASCII text: a byte, or one of these.
+    /// The codes of a pattern's pieces for ASCII text that are no bytes.
     enum ByteCode {
         static let one: UInt16 = 0x100
         static let any: UInt16 = 0x101
-        /// A scalar that no such text has.
+        /// A scalar that ASCII text cannot contain.
         static let never: UInt16 = 0x102
     }
 
-    /// Whether the whole of ASCII text fits.
+    /// Whether the whole of an ASCII text matches.
     func matches(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         let codes = byteCodes
         var (position, piece) = (0, 0)

@@ -1,16 +1,16 @@
-// The text operators: what a constant on the right becomes once, so that each object costs one pass over its text.
+// The text operators: prepares the constant on the right side once, so that each object costs one pass over its text.
 //
 // Invariants
 //   1. Both sides are folded the same way (TextFolding), so an index over folded text gives the same answer.
 //   2. CONTAINS, BEGINSWITH and ENDSWITH compare Unicode scalars of the folded text; empty text is in every text.
-//   3. LIKE knows `?` (one scalar), `*` (any number, line breaks too) and `\` (the next character stands for itself);
-//      it takes O(text x pattern) time and no stack (PR-06).
+//   3. In LIKE, `?` matches one scalar, `*` any number (line breaks too), and `\` makes the next character a literal;
+//      it takes O(text x pattern) time and does not recurse (PR-06).
 //   4. MATCHES is a regular expression in ICU's syntax over scalars that has to match the whole text (PR-07).
-//   5. CONTAINS, BEGINSWITH, ENDSWITH, and LIKE without `?`, take time in proportion to the text, whatever they look
-//      for.
-// Not here: how bytes are found in bytes (BytePattern), and what rows are asked (TextPattern+Bytes).
+//   5. CONTAINS, BEGINSWITH, ENDSWITH, and LIKE without `?`, take time proportional to the length of the text, whatever
+//      the pattern.
+// Not here: the search for bytes (BytePattern), and matches of borrowed bytes of rows (TextPattern+Bytes).
 
-/// A pattern of a text operator, ready to be tried on many texts.
+/// A pattern of a text operator, prepared for many texts.
 package final class TextPattern: Sendable {
     typealias Options = ComparisonOptions
 
@@ -25,12 +25,12 @@ package final class TextPattern: Sendable {
 
     let matcher: Matcher
     private let options: Options
-    /// The pattern as it was given.
+    /// The pattern before folding.
     let source: String
-    /// Folded text that every match begins with; `nil` if there is none.
+    /// The folded text with which every match begins; `nil` if there is none.
     let requiredPrefix: String?
 
-    /// Makes `pattern` ready for `operator`.
+    /// Prepares `pattern` for `operator`.
     ///
     /// - Throws: `InvalidPattern` if MATCHES has no regular expression on its right.
     init(_ operator: FetchPredicate.Comparison.Operator, _ pattern: String, _ options: Options) throws(InvalidPattern) {
@@ -56,12 +56,12 @@ package final class TextPattern: Sendable {
         (self.options, source) = (options, pattern)
     }
 
-    /// Whether `text` has what the operator asks for.
+    /// Whether `text` matches.
     ///
-    /// - Throws: `PatternLimit` if MATCHES takes more steps than one text may cost.
+    /// - Throws: `PatternLimit` if MATCHES takes more steps than the limit for one text.
     func matches(_ text: String) throws(PatternLimit) -> Bool {
         switch matcher {
-        // SAFETY: folded bytes are read within the closures only.
+        // SAFETY: the closures read the folded bytes, and keep no pointer to them.
         case .contains(let part): return unsafe TextFolding.withFolded(text, options) { unsafe part.isIn($0) }
         case .beginsWith(let part): return unsafe TextFolding.withFolded(text, options) { unsafe $0.starts(with: part) }
         case .endsWith(let part):
@@ -88,9 +88,9 @@ struct LikePattern: Sendable {
 
     private let pieces: [Piece]
     private let options: TextPattern.Options
-    /// The pieces as they are compared with ASCII text.
+    /// The pieces in the form for ASCII text: a byte or a `ByteCode`.
     let byteCodes: [UInt16]
-    /// The pieces as they are compared with the bytes of any text; `nil` if one of them is `?`.
+    /// The pieces in the form for the bytes of any text; `nil` if one of them is `?`.
     let parts: LikeParts?
 
     init(_ pattern: String, _ options: TextPattern.Options) {
@@ -129,7 +129,7 @@ struct LikePattern: Sendable {
         parts = pieces.contains(.one) ? nil : LikeParts(Self.literals(pieces))
     }
 
-    /// The bytes before, between and behind the stars.
+    /// The bytes before, between and after the stars.
     private static func literals(_ pieces: [Piece]) -> [[UInt8]] {
         var literals: [[UInt8]] = [[]]
         for piece in pieces {
@@ -149,13 +149,13 @@ struct LikePattern: Sendable {
         return String(prefix)
     }
 
-    /// Whether the whole of `text` fits.
+    /// Whether the whole of `text` matches.
     func matches(_ text: String) -> Bool {
-        // SAFETY: folded bytes are read within the closure only.
+        // SAFETY: the closure reads the folded bytes, and keeps no pointer to them.
         if let parts { return unsafe TextFolding.withFolded(text, options) { unsafe parts.match($0) } }
         let scalars = Array(TextFolding.folded(text, options).unicodeScalars)
         var (position, piece) = (0, 0)
-        // Where the last `*` stands, and how far its match reaches so far: the only place to go back to.
+        // The index of the last `*`, and the end of its match so far: the only place to which the search returns.
         var star: (piece: Int, end: Int)?
         while position < scalars.count {
             if piece < pieces.count, pieces[piece] == .any {

@@ -1,4 +1,4 @@
-// Finds the keys of candidate rows: what a plan's source says, sorted and without repetition.
+// Finds the keys of candidate rows from the source that a plan names; sorts them and removes duplicates.
 
 internal import EspalierEngine
 internal import EspalierModel
@@ -11,7 +11,7 @@ struct Candidate: Hashable {
 
 struct CandidateCollector {
     let session: ReadSession
-    /// More candidates than this are given up: reading all rows in order is cheaper then.
+    /// The largest number of candidates: with more of them it is cheaper to read all rows in order.
     let countMax: Int
 
     /// The candidates of `source` by ascending key; `nil` if there are too many.
@@ -42,7 +42,7 @@ struct CandidateCollector {
     }
 
     private static func ordered(_ candidates: consuming [Candidate]) -> [Candidate] {
-        // Those of one value of an index come so.
+        // The candidates of one value of an index are sorted already.
         var found = candidates
         if zip(found, found.dropFirst()).allSatisfy({ $0.key < $1.key }) { return found }
         found.sort { $0.key < $1.key }
@@ -73,7 +73,7 @@ struct CandidateCollector {
                 return false
             }
             let family = catalog.model.entities[step.destination]
-            // An index of a superentity lists other entities too, which the relationship cannot lead to.
+            // An index of a superentity also lists rows of other entities, to which the relationship cannot lead.
             for destination in destinations
             where catalog.numbering.entity(destination.entityNumber)?.isKind(of: family) == true {
                 try collect(way, from: destination, into: &found)
@@ -87,11 +87,11 @@ struct CandidateCollector {
         return found.count <= countMax
     }
 
-    /// Appends what the entries of ascending ranges lead to; returns `false` as soon as there are too many.
+    /// Appends the candidates of the entries in ascending ranges; returns `false` as soon as there are too many.
     private func collect(_ group: Int, _ ranges: [EntryRange], into found: inout [Candidate]) throws(StoreError) -> Bool
     {
         let tree = catalog.groupTrees[group]
-        // One for all: the next range may begin in the leaf where the last one ended.
+        // One lookup for all ranges: the next range may begin in the leaf in which the last one ended.
         var entries = try session.transaction.lookup(in: tree)
         for range in ranges {
             try entries.forEach(from: range.lower) { key, value throws(StoreError) in
@@ -159,7 +159,7 @@ struct CandidateCollector {
 }
 
 extension StoreCatalog {
-    /// The row that an index entry leads to.
+    /// The row to which an index entry leads.
     func candidate(_ key: RawSpan, _ value: RawSpan, _ tree: Tree<[UInt8]>) throws(StoreError) -> Candidate {
         guard key.byteCount > 8, value.byteCount == 3,
             case let candidate = Candidate(

@@ -1,15 +1,15 @@
-// Carries a plan out on one read transaction.
+// Executes a plan in one read transaction.
 //
 // Invariants
-//   1. Every row's structure is checked before anything of it is used.
-//   2. A row is tested and sorted where it lies, and copied once, into the result; conditions and sort keys that need
-//      more than its own attributes (`RowTest`) get a copy in one reused buffer.
+//   1. Every row's structure is checked before any part of the row is used.
+//   2. A row is tested and sorted in place, and copied once, into the result; conditions and sort keys that need more
+//      than its own attributes (`RowTest`) get a copy in one reused buffer.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 struct FetchExecution: ~Copyable {
-    /// With a limit, so many candidates are read before it is asked whether there are more than that.
+    /// With a limit, the number of candidates up to which `find` reads only the rows of the candidates.
     private static let firstCountMax = 512
 
     private let plan: FetchPlan
@@ -18,24 +18,26 @@ struct FetchExecution: ~Copyable {
     private let reader: RowReader
     private let storeTag: UInt32
     private var residual: [ResolvedPredicate.Node] { didSet { chooseTests() } }
-    /// Tests of conditions in `residual` that a row alone answers, and the conditions that are left.
+    /// The tests of the conditions in `residual` that a row alone can answer.
     private var tests: [RowTest] = []
+    /// The other conditions in `residual`.
     private var untested: [ResolvedPredicate.Node] = []
-    /// Whether the order needs nothing but attributes of the row itself.
+    /// Whether all sort keys are attributes of the row itself.
     private var sortsByOwnValues = false
     private var foldedText: [UInt8] = []
     private var sortKey: [UInt8] = []
     private var sink: FetchSink
     private var sortBuffer: SortBuffer?
     private lazy var scratch = SharedBytes()
-    /// That of the last row.
+    /// The properties of the last row that rows with the same beginning share.
     private var lastAlike: RowsAlike?
-    /// Whether a row that is found is one that is wanted, in the order it comes.
+    /// Whether every row that is found belongs to the result, in the order in which it is found.
     private var takesUntested: Bool
-    /// The primary keys of the rows that are wanted and were not looked at yet.
+    /// The primary keys of the rows that are wanted and not visited yet.
     private var keys: ClosedRange<UInt64>
-    /// How many rows more a scan looks at, and where it has stopped if these were all.
+    /// The number of rows that a scan may still visit.
     private var rowsToScan = Int.max
+    /// The key at which a scan has stopped because `rowsToScan` was 0.
     private var next: UInt64?
 
     init(_ plan: consuming FetchPlan, _ kind: FetchKind, _ session: ReadSession) {
@@ -64,7 +66,7 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    /// Finds all rows and gives them to the sink.
+    /// Finds all rows and passes them to the sink.
     consuming func run() throws(StoreError) -> FetchSink {
         let session = session
         defer { session.forgetRows() }
@@ -78,10 +80,10 @@ struct FetchExecution: ~Copyable {
         return finish()
     }
 
-    /// The rows that candidates lead to, by primary key.
+    /// Visits the rows of the candidates, by primary key.
     ///
-    /// - Complexity: with a limit and without an order O(square root of the rows) if there are few candidates, or many;
-    ///   else O(candidates).
+    /// - Complexity: with a limit and without an order, O(square root of the number of rows) if there are few or many
+    ///   candidates; otherwise O(candidates).
     private mutating func find(_ source: CandidateSource) throws(StoreError) {
         let isCheap = plan.isExact && sink.kind != .rows
         let countMax = isCheap ? Int.max : plan.candidateCountMax
@@ -93,7 +95,7 @@ struct FetchExecution: ~Copyable {
         if let few = try CandidateCollector(session: session, countMax: Self.firstCountMax).candidates(source) {
             return try offer(few)
         }
-        // Where many rows match, the first of all rows hold as many as are wanted.
+        // If many rows match, a scan finds as many as are wanted among the first of all rows.
         let wanted = Double(limit) + Double(plan.offset)
         let count = try session.transaction.count(of: catalog.rowTree(of: plan.entity))
         rowsToScan = max(Self.firstCountMax, Int(4 * (Double(count) * wanted).squareRoot()))
@@ -106,7 +108,7 @@ struct FetchExecution: ~Copyable {
         try offer(CandidateCollector(session: session, countMax: countMax).candidates(source))
     }
 
-    /// Looks at the rows that candidates lead to, or at all rows if there are too many candidates.
+    /// Visits the rows of the candidates, or all rows if there were too many candidates (`nil`).
     private mutating func offer(_ candidates: [Candidate]?) throws(StoreError) {
         guard let candidates else {
             residual = plan.condition
@@ -133,7 +135,7 @@ struct FetchExecution: ~Copyable {
         return sink
     }
 
-    /// All rows of the hierarchy, by primary key.
+    /// Visits all rows of the hierarchy, by primary key.
     private mutating func scan() throws(StoreError) {
         let tree = catalog.rowTree(of: plan.entity)
         if takesUntested { sink.expect(Int(clamping: try session.transaction.count(of: tree))) }
@@ -151,11 +153,11 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    /// The entries of an index in order, those with equal values by ascending primary key.
+    /// Visits the entries of an index in order, those with equal values by ascending primary key.
     private mutating func walk(_ group: Int, _ range: EntryRange, isReversed: Bool) throws(StoreError) {
         let walk = IndexWalk(session: session, group: group, range: range, entity: plan.entity)
         var rows = try rows()
-        // What is skipped anyway need not be looked at, if each entry stands for a row of the result.
+        // Rows that the offset skips need not be visited if each entry of the index has a row in the result.
         let entity = catalog.model.entities[catalog.schema.groups[group].entity]
         let countsAll =
             plan.isExact && takesUntested && keys == StoreFetch.allKeys
@@ -166,12 +168,12 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    /// Where candidates lead to.
+    /// A lookup for the rows of candidates.
     private func rows() throws(StoreError) -> StoreLookup<UInt64> {
         try session.transaction.lookup(in: catalog.rowTree(of: plan.entity))
     }
 
-    /// Looks at the row a candidate leads to, or takes it unseen if that is enough; returns whether more are wanted.
+    /// Visits the row of a candidate, or accepts it unread if its ID is enough; returns whether more rows are wanted.
     private mutating func offer(_ candidate: Candidate, _ rows: inout StoreLookup<UInt64>) throws(StoreError) -> Bool {
         guard plan.isWanted[Int(candidate.entityNumber)], keys.contains(candidate.key) else { return true }
         if plan.isExact, takesUntested, sink.kind != .rows || sink.isSkipping,
@@ -186,13 +188,13 @@ struct FetchExecution: ~Copyable {
         return try goesOn(step, candidate.key)
     }
 
-    /// What a look at a row where it lies has told.
+    /// The result of `look(at:key:)`.
     private enum Step {
-        /// More rows are wanted, or none; or the row is in `scratch` now, to be evaluated.
+        /// More rows are wanted, or no more; or the row is in `scratch` now, to be evaluated.
         case more, enough, test
     }
 
-    /// Whether more rows are wanted after `look(at:key:)` said `step`.
+    /// Whether more rows are wanted after `look(at:key:)` has returned `step`.
     private mutating func goesOn(_ step: Step, _ key: UInt64) throws(StoreError) -> Bool {
         switch step {
         case .more: true
@@ -201,7 +203,7 @@ struct FetchExecution: ~Copyable {
         }
     }
 
-    /// What all rows that begin alike, with the same widths and layout, have in common for this fetch.
+    /// The properties that all rows share which begin with the same two bytes, that is with equal widths and layout.
     private struct RowsAlike {
         let head: UInt16
         let shape: RowLayout.Shape
@@ -210,7 +212,7 @@ struct FetchExecution: ~Copyable {
         let isWanted: Bool
     }
 
-    /// Checks a row where it lies and takes it, if nothing is to be tested or sorted.
+    /// Checks and tests a row in place; accepts it, or copies it to `scratch` if a test or sort key needs more.
     @inline(__always)
     private mutating func look(at row: RawSpan, key: UInt64) throws(StoreError) -> Step {
         assert(StepCount.note(rows: 1))
@@ -243,7 +245,7 @@ struct FetchExecution: ~Copyable {
         return .test
     }
 
-    /// Takes a row that has passed all tests.
+    /// Accepts a row that has passed all tests.
     private mutating func takeTested(_ row: RawSpan, _ id: ObjectID) -> Step {
         guard case .sorted(let keys) = plan.order, sortBuffer != nil else {
             return sink.accept(id, row) ? .more : .enough
@@ -256,7 +258,7 @@ struct FetchExecution: ~Copyable {
         return .more
     }
 
-    /// Checks a row that begins otherwise than the one before, or is damaged.
+    /// Checks a row that begins differently from the last one, or is damaged; returns its shared properties.
     @inline(never)
     private mutating func kind(of row: RawSpan, _ key: UInt64) throws(StoreError) -> RowsAlike {
         let number = try catalog.check(row, in: plan.entity, key: key)
@@ -267,12 +269,12 @@ struct FetchExecution: ~Copyable {
         let kind = RowsAlike(
             head: row.number(at: 0), shape: shape, offsets: reader.offsets(of: row, shape), entityTag: entity.tag,
             isWanted: plan.isWanted[Int(number)])
-        // A layout with a long number is not told by the first two bytes.
+        // The first two bytes do not identify a layout with a long number.
         lastAlike = row.byte(at: 1) == RowOffsets.longNumberMark ? nil : kind
         return kind
     }
 
-    /// Tests the row in `scratch` and takes it if it passes; returns whether more are wanted.
+    /// Tests the row in `scratch` and accepts it if it passes; returns whether more rows are wanted.
     private mutating func test(_ key: UInt64) throws(StoreError) -> Bool {
         let number = scratch.bytes.withRawSpan { reader.entityNumber(of: $0) }
         guard let entity = catalog.numbering.entity(number),
@@ -295,7 +297,7 @@ struct FetchExecution: ~Copyable {
 }
 
 extension ResolvedSortKey {
-    /// Whether it is an attribute of the row that is sorted.
+    /// Whether the sort key is an attribute of the sorted row itself.
     fileprivate var isOfOwnValue: Bool {
         guard path.base == .evaluatedObject, path.steps.isEmpty, case .attribute(_, _, elements: []) = path.terminal
         else { return false }

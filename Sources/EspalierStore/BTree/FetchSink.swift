@@ -1,17 +1,17 @@
-// Where found rows go: skipped, counted, listed or copied, and when it is enough.
+// The destination of the rows that a fetch finds: skips, counts, lists or copies them, up to the limit.
 //
 // Invariants
-//   1. Rows come in the order of the result. The first `offset` are skipped, no more than `limit` are taken.
+//   1. Rows arrive in the order of the result. The first `offset` rows are skipped, and at most `limit` are accepted.
 
 internal import EspalierModel
 
-/// What a fetch wants of the rows it finds.
+/// The kind of result that a fetch returns.
 enum FetchKind {
     case rows, ids, count
 }
 
 struct FetchSink: ~Copyable {
-    /// For how many rows room is made at once: how many there are comes from a file, which may be damaged.
+    /// The largest number of rows for which memory is reserved: the number comes from a file, which may be damaged.
     private static let expectedCountMax = 1 << 20
 
     let kind: FetchKind
@@ -31,7 +31,7 @@ struct FetchSink: ~Copyable {
     /// Whether the next row is skipped.
     var isSkipping: Bool { toSkip > 0 }
 
-    /// Makes room for `count` rows, or as many of them as are wanted.
+    /// Reserves memory for `count` rows, or for as many of them as are wanted.
     mutating func expect(_ count: Int) {
         let taken = min(max(0, count - toSkip), limit, Self.expectedCountMax)
         switch kind {
@@ -41,16 +41,16 @@ struct FetchSink: ~Copyable {
         }
     }
 
-    /// Skips so many rows if all of them are to be skipped; returns whether it did.
+    /// Skips `count` rows if the offset includes all of them; returns whether it did.
     mutating func skip(_ count: Int) -> Bool {
         guard count <= toSkip else { return false }
         toSkip -= count
         return true
     }
 
-    /// Takes a row; returns whether more are wanted.
+    /// Skips or accepts a row; returns whether more are wanted.
     ///
-    /// The bytes are needed for rows only.
+    /// Only a fetch of rows uses the bytes.
     @inline(__always)
     mutating func accept(_ id: ObjectID, _ row: RawSpan) -> Bool {
         guard toSkip == 0 else {
@@ -67,13 +67,13 @@ struct FetchSink: ~Copyable {
         return count < limit
     }
 
-    /// The rows that were taken.
+    /// The accepted rows.
     consuming func snapshots() -> SnapshotList {
         assert(checkInvariants())
         return builder.finish()
     }
 
-    /// Asserts that what was counted was taken; to be called in `assert`.
+    /// Asserts that the count agrees with the accepted rows; call it inside `assert`.
     func checkInvariants() -> Bool {
         assert(toSkip >= 0 && count <= limit, "invariant 1: \(count) rows of \(limit), \(toSkip) to skip")
         assert(ids.count == (kind == .ids ? count : 0), "\(ids.count) IDs of \(count) rows")

@@ -1,15 +1,15 @@
-// Goes along an index in the order of its values, and with equal values by ascending primary key.
+// Walks an index in the order of its values, and entries with equal values by ascending primary key.
 //
 // Invariants
-//   1. Entries come in order and one by one: a caller that has enough stops the walk, however many entries follow.
-//   2. Entries whose values were cut say only where the run of all that begin alike stands: the rows of such a run give
-//      the rest of the order.
+//   1. The walk passes entries in order and one by one: a caller that has enough stops it, however many entries follow.
+//   2. Cut values determine only the place of the run of entries that begin alike: the rows of such a run determine the
+//      order within it.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 struct IndexWalk {
-    /// How many entries with equal values are kept going backwards, before the walk turns round for them.
+    /// The number of entries with equal values that a backward walk keeps; it visits a longer run by a forward walk.
     private static let keptCountMax = 16
 
     let session: ReadSession
@@ -23,9 +23,9 @@ struct IndexWalk {
 
     /// Calls `body` with the candidates of the range, until it returns `false`.
     ///
-    /// - Parameter passing: whether so many of the first candidates may be passed unseen; only asked going forwards.
-    /// - Complexity: O(log n) and O(candidates that `body` takes), with those that share cut values with the last one,
-    ///   and O(log n) for each leaf that is passed.
+    /// - Parameter passing: whether to skip this number of first candidates unread; only a forward walk calls it.
+    /// - Complexity: O(log n) and O(candidates that `body` gets, and those that share cut values with the last one),
+    ///   and O(log n) for each skipped leaf.
     func forEach(
         isReversed: Bool, passing: (Int) -> Bool, _ body: (Candidate) throws(StoreError) -> Bool
     ) throws(StoreError) {
@@ -46,7 +46,7 @@ struct IndexWalk {
         var goesOn = true
         func passes(_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool {
             if let upper = range.upper, !upper.withRawSpan({ lastKey.precedes($0) }) { return false }
-            // A run of cut entries that goes on in the next leaf has no order without its beginning.
+            // A run of cut entries that continues in the next leaf cannot be sorted without its beginning.
             guard !lastValue.isOfCutEntry, passing(count) else { return false }
             assert(StepCount.note())
             return true
@@ -97,7 +97,7 @@ struct IndexWalk {
             if let ended, try !give(ended, isReversed: true, body) { return }
             guard isInRange else { break }
             if run.candidates.count > Self.keptCountMax, !run.isCut {
-                // Many rows have this value: the walk goes along them from the first, and then on before that.
+                // Many rows have this value: a forward walk visits them, then this walk continues before the first one.
                 run.candidates.removeAll(keepingCapacity: true)
                 guard try forward(from: run.values, whileEqual: true, body) else { return }
                 isOnEntry = try cursor.seek(run.values)
@@ -107,8 +107,8 @@ struct IndexWalk {
         _ = try give(run, isReversed: true, body)
     }
 
-    /// Calls `body` with the candidates of a run, which were found backwards if the walk is; returns whether it wants
-    /// more.
+    /// Calls `body` with the candidates of a run, which a backward walk has found in reverse order; returns whether it
+    /// wants more.
     private func give(
         _ run: EntryRun, isReversed: Bool, _ body: (Candidate) throws(StoreError) -> Bool
     ) throws(StoreError) -> Bool {
@@ -122,7 +122,7 @@ struct IndexWalk {
         return true
     }
 
-    /// Candidates with cut values by what their rows have, and equal ones by key.
+    /// The candidates of cut entries, sorted by the values of their rows, and equal ones by key.
     private func inOrder(_ candidates: [Candidate], isReversed: Bool) throws(StoreError) -> [Candidate] {
         var rows = try session.transaction.lookup(in: catalog.rowTree(of: entity))
         var found: [(codes: [UInt8], candidate: Candidate)] = []
@@ -141,7 +141,7 @@ struct IndexWalk {
     }
 }
 
-/// Entries that follow one another and have equal values, as far as they were not cut.
+/// Consecutive entries with equal values, or with values that are equal up to the cut.
 private struct EntryRun {
     var candidates: [Candidate] = []
     private(set) var values: [UInt8] = []

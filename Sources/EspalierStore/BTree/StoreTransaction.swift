@@ -1,25 +1,25 @@
-// The engine's transactions, lookups and cursors with errors as a store throws them.
+// The engine's transactions, lookups and cursors, with the errors of a store.
 //
 // Invariants
-//   1. Errors leave this file without the path of the file: the store names it where they leave the store
+//   1. Errors that are thrown here have no file path: the store adds it where it throws them to its caller
 //      (`StoreError.naming(_:_:)`).
-// Not here: errors of code that the engine calls, which the engine carries out (its `CallerErrors`).
+// Not here: errors of closures that the engine calls and passes on itself (its `CallerErrors`).
 
 public import EspalierEngine
 
 extension StoreError: StorageFailure {
-    /// An error of the engine.
+    /// Makes a store's error from an error of the engine.
     @usableFromInline
     package init(_ error: StorageError) { self = .storage(error, path: nil) }
 }
 
-/// Makes a call of the engine.
+/// Runs a call of the engine and converts its error.
 @inline(__always)
 func calling<Result: ~Copyable>(_ call: @autoclosure () throws(StorageError) -> Result) throws(StoreError) -> Result {
     do { return try call() } catch { throw StoreError(error) }
 }
 
-/// What read and write transactions have in common.
+/// The methods that read and write transactions share.
 protocol TreeReading: ~Copyable {
     func tree(named name: String) throws(StorageError) -> AnyTree?
     func tree<Key>(named name: String, keys: Key.Type) throws(StorageError) -> Tree<Key>?
@@ -64,7 +64,7 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         try calling(try base.get(key, from: tree))
     }
 
-    /// Calls `body` with the value of `key` where it lies, if there is one.
+    /// Calls `body` with the value of `key`, in place if it is in a leaf; `nil` if the key is absent.
     func withValue<R>(
         of key: UInt64, in tree: Tree<UInt64>, _ body: (RawSpan) throws(StoreError) -> R
     ) throws(StoreError) -> R? {
@@ -79,8 +79,8 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         StoreCursor(try calling(try base.cursor(over: tree)))
     }
 
-    /// The entries of `tree` from `lower` on and below `upper`, in order and where they lie, until `body` returns
-    /// `false`.
+    /// Calls `body` with the entries of `tree` from `lower` on and below `upper`, in order and in place, until it
+    /// returns `false`.
     func forEach(
         in tree: Tree<[UInt8]>, from lower: [UInt8], below upper: [UInt8]?,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
@@ -92,7 +92,8 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
         }
     }
 
-    /// The entries of `tree` whose keys begin with `prefix`, in order and where they lie, until `body` returns `false`.
+    /// Calls `body` with the entries of `tree` whose keys begin with `prefix`, in order and in place, until it returns
+    /// `false`.
     func forEach(
         in tree: Tree<[UInt8]>, beginningWith prefix: [UInt8],
         _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
@@ -106,17 +107,17 @@ struct StoreTransaction<Base: TreeReading & ~Copyable>: ~Copyable {
 }
 
 extension StoreTransaction where Base == ReadTransaction {
-    /// Begins to read.
+    /// Begins a read transaction.
     init(reading database: Database) throws(StoreError) { self.init(try calling(try database.beginRead())) }
 
-    /// The newest commit this transaction sees.
+    /// The newest commit that this transaction reads.
     var number: UInt64 { base.transactionID }
 }
 
 extension StoreTransaction where Base == WriteTransaction {
-    /// Begins to write.
+    /// Begins a write transaction.
     ///
-    /// - Throws: `.readOnly` for a database that takes no writes.
+    /// - Throws: `.readOnly` for a database that is open for reading only.
     init(writing database: Database) throws(StoreError) {
         guard !database.isReadOnly else { throw .readOnly(path: nil) }
         self.init(try calling(try database.beginWrite()))
@@ -131,7 +132,7 @@ extension StoreTransaction where Base == WriteTransaction {
         try calling(try base.createTree(named: name, kind: kind))
     }
 
-    /// Gives a tree another name; handles with the old one are of no use any more.
+    /// Gives a tree another name; handles with the old name become invalid.
     mutating func renameTree(_ tree: AnyTree, to name: String) throws(StoreError) -> AnyTree {
         try calling(try base.renameTree(tree, to: name))
     }
@@ -162,7 +163,7 @@ extension StoreTransaction where Base == WriteTransaction {
         try calling(try base.put(value, for: key, in: tree))
     }
 
-    /// Calls `body` with the value of `key`, to be changed where it lies; returns whether there is one.
+    /// Calls `body` with the value of `key`, which it may change in place; returns whether the key exists.
     mutating func withMutableValue(
         of key: UInt64, in tree: Tree<UInt64>, _ body: (inout MutableRawSpan) throws(StoreError) -> Void
     ) throws(StoreError) -> Bool {
@@ -186,7 +187,7 @@ extension StoreTransaction where Base == WriteTransaction {
         _ = try calling(try base.removeAll(keys, from: tree))
     }
 
-    /// Makes everything durable and visible; returns the number of the commit.
+    /// Commits the transaction, and returns the number of the commit; `nil` uses the durability of the database.
     @discardableResult
     consuming func commit(_ durability: Durability? = nil) throws(StoreError) -> UInt64 {
         do { return try base.commit(durability).transactionID } catch { throw StoreError(error) }
@@ -201,7 +202,7 @@ struct StoreLookup<Key: StoredKey>: ~Copyable {
 }
 
 extension StoreLookup where Key == UInt64 {
-    /// Calls `body` with the value of `key` where it lies; returns whether there is one.
+    /// Calls `body` with the value of `key`, in place if it is in a leaf; returns whether the key exists.
     @inline(__always)
     mutating func withValue(
         of key: UInt64, _ body: (RawSpan) throws(StoreError) -> Void
@@ -211,12 +212,12 @@ extension StoreLookup where Key == UInt64 {
 }
 
 extension StoreLookup where Key == [UInt8] {
-    /// How many entries are from `lower` on and below `upper`, or `limit` if there are more.
+    /// The number of entries from `lower` on and below `upper`, or `limit` if there are more.
     mutating func countEntries(from lower: [UInt8], below upper: [UInt8]?, limit: Int) throws(StoreError) -> Int {
         try calling(try base.countEntries(from: lower, below: upper, limit: limit))
     }
 
-    /// Calls `body` with keys and values where they lie, from `key` on, until it returns `false`.
+    /// Calls `body` with the entries from `key` on, in place if they are in a leaf, until it returns `false`.
     @inline(__always)
     mutating func forEach(
         from key: [UInt8], _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
@@ -225,10 +226,10 @@ extension StoreLookup where Key == [UInt8] {
         unsafe try base.forEachEntry(from: key.span.bytes, body)
     }
 
-    /// Passes whole leaves from `key` on as long as `passing` says so, and then calls `body` with keys and values where
-    /// they lie, until it returns `false`.
+    /// Skips whole leaves from `key` on as long as `passing` returns `true`, then calls `body` with the other entries,
+    /// in place if they are in a leaf, until it returns `false`.
     ///
-    /// - Parameter passing: whether so many entries, with this one as the last, are passed unseen.
+    /// - Parameter passing: whether to skip the next `count` entries, of which it gets only the last one.
     @inline(__always)
     mutating func forEach(
         from key: [UInt8], passing: (_ count: Int, _ lastKey: RawSpan, _ lastValue: RawSpan) -> Bool,
@@ -238,8 +239,8 @@ extension StoreLookup where Key == [UInt8] {
         unsafe try base.forEachEntry(from: key.span.bytes, passing: passing, body)
     }
 
-    /// Calls `body` with keys and values where they lie, from the big-endian bytes of `number` on, until it returns
-    /// `false`.
+    /// Calls `body` with the entries from the big-endian bytes of `number` on, in place if they are in a leaf, until it
+    /// returns `false`.
     @inline(__always)
     mutating func forEach(
         fromBigEndian number: UInt64, _ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Bool
@@ -268,12 +269,12 @@ struct StoreCursor<Key: StoredKey>: ~Copyable {
 
     func value() throws(StoreError) -> [UInt8] { try calling(try base.value()) }
 
-    /// Calls `body` with key and value where they lie.
+    /// Calls `body` with key and value, in place if they are in a leaf.
     func withEntry(_ body: (_ key: RawSpan, _ value: RawSpan) throws(StoreError) -> Void) throws(StoreError) {
         try base.withEntry(body)
     }
 
-    /// Calls `body` with the value where it lies.
+    /// Calls `body` with the value, in place if it is in a leaf.
     func withValue(_ body: (RawSpan) throws(StoreError) -> Void) throws(StoreError) { try base.withValue(body) }
 }
 
@@ -284,7 +285,7 @@ extension StoreCursor where Key == UInt64 {
         get throws(StoreError) { try calling(try base.key) }
     }
 
-    /// Calls `body` with keys and values, where they lie, from the entry of the cursor on until it returns `false`.
+    /// Calls `body` with the entries from the cursor's on, in place if they are in a leaf, until it returns `false`.
     @inline(__always)
     mutating func forEachValue(
         _ body: (_ key: UInt64, _ value: RawSpan) throws(StoreError) -> Bool

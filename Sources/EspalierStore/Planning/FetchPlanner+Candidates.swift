@@ -1,9 +1,9 @@
-// The ways to find candidates: primary keys, indexes, relationships gone backwards, and unions of these.
+// The ways to find candidates: primary keys, indexes, relationships followed backward, and unions of these.
 
 internal import EspalierModel
 
 extension FetchPlanner {
-    /// Every way to get candidates that answers at least one of the conditions.
+    /// All ways to find candidates that answer at least one of the conditions.
     func choices(_ conditions: [ResolvedPredicate.Node], _ terms: [PlanTerm?], _ entity: Entity) -> [Choice] {
         var choices = indexChoices(terms, entity)
         for (position, condition) in conditions.enumerated() {
@@ -32,7 +32,7 @@ extension FetchPlanner {
         }
     }
 
-    /// How many rows some ranges of an index may lead to.
+    /// The estimated number of rows to which some ranges of an index lead.
     private func estimate(_ found: GroupRanges, _ group: KeyGroup, rowCount: Double) -> Double {
         func share(_ pointCount: Int) -> Double { pointCount == 0 ? 1 : pointCount == 1 ? Self.pointShare : 1 / 400 }
         if found.openness == .points, group.isUnique, found.answered.count == group.elements.count {
@@ -40,7 +40,7 @@ extension FetchPlanner {
         }
         let estimate: Double =
             switch found.openness {
-            // If they lead to more, the execution finds out, and reads all rows instead.
+            // If they lead to more rows, the execution notices it, and reads all rows instead.
             case .points: min(rowCount * share(found.answered.count) * Double(found.ranges.count), rowCount / 3)
             case .prefix: rowCount * share(found.fixedCount) / 40
             case .bounded: rowCount * share(found.fixedCount) / 10
@@ -91,7 +91,7 @@ extension FetchPlanner {
         let (near, far) = (schema.model.entities[step.source], schema.model.entities[step.destination])
         guard let way = InverseAccess(step, schema) else { return nil }
         let fan = Double(hierarchyCount(of: near)) / max(1, Double(hierarchyCount(of: far)))
-        // If more lead to them, the execution finds out, and reads all rows instead.
+        // If more rows lead to them, the execution notices it, and reads all rows instead.
         let estimate = min(
             choice.estimate * max(fan, 1), max(choice.estimate, Double(hierarchyCount(of: near)) / 3))
         return Choice(
@@ -99,7 +99,7 @@ extension FetchPlanner {
             cost: choice.cost + choice.estimate + estimate, isExact: choice.isExact && way.provesExistence)
     }
 
-    /// All ways of the alternatives of an OR together, if each has one.
+    /// The union of the cheapest ways of the alternatives of an OR; `nil` if one of them has no way.
     private func union(_ alternatives: [ResolvedPredicate.Node], at position: Int, _ entity: Entity) -> Choice? {
         var whole = Choice(source: .union([]), answered: [position], estimate: 0, cost: 0, isExact: true)
         var sources: [CandidateSource] = []

@@ -1,7 +1,7 @@
-// Which keys of an index pass some conditions: equal values of its first properties, then one range or list.
+// The keys of an index that pass some conditions: equal values of its first properties, then one range or list.
 //
 // Invariants
-//   1. The ranges hold every entry that passes. They hold no other, if `isExact`: no bound had to be cut.
+//   1. The ranges contain every entry that passes. If `isExact` is true, they contain no other entry.
 
 internal import EspalierModel
 internal import FoundationEssentials
@@ -10,11 +10,11 @@ internal import FoundationEssentials
 struct GroupRanges {
     /// Ascending and disjoint; empty = nothing passes.
     private(set) var ranges: [EntryRange] = []
-    /// Positions of the terms that the ranges answer.
+    /// The positions of the terms that the ranges answer.
     private(set) var answered: [Int] = []
-    /// How many leading properties have one fixed value.
+    /// The number of leading properties with one fixed value.
     private(set) var fixedCount = 0
-    /// Whether the ranges hold nothing that does not pass.
+    /// Whether all entries of the ranges pass: no bound was cut, and no term was the prefix of a text.
     private(set) var isExact = true
     /// Whether the last answered term is a range of values or a prefix, and whether it is bounded on both sides.
     private(set) var openness = Openness.points
@@ -27,7 +27,7 @@ struct GroupRanges {
     private let numbering: StoreNumbering
     private var prefix: [UInt8] = []
 
-    /// Takes as many of `terms` into ranges of `group` as its properties allow, in their order.
+    /// Makes ranges of `group` from as many of `terms` as its properties allow, in the order of the properties.
     init(_ group: KeyGroup, terms: [PlanTerm?], numbering: StoreNumbering) {
         self.group = group
         self.numbering = numbering
@@ -46,7 +46,7 @@ struct GroupRanges {
         ranges = [range(beginningWith: prefix)]
     }
 
-    /// Whether a row of this store can have the value: IDs of other stores are of no row here.
+    /// Whether a row of this store can have the value: no row has an ID of another store.
     private func isPossible(_ value: AttributeValue) -> Bool {
         guard case .objectID(let id) = value else { return true }
         return numbering.isOwn(id)
@@ -96,7 +96,7 @@ struct GroupRanges {
             KeyCoding.append(textPrefix: text, isAscending: element.isAscending, to: &key)
             ranges = [range(beginningWith: key)]
             openness = .prefix
-            // Whether a text begins with another is for the predicate to say: it may look at characters.
+            // Only the predicate decides whether a text begins with another: it may compare characters.
             isExact = false
         case .between(let lower, let upper):
             openness = lower != nil && upper != nil ? .bounded : .halfOpen
@@ -104,7 +104,7 @@ struct GroupRanges {
         }
     }
 
-    /// Takes a second bound, of another term than the `first` on the same property, into the one range there is.
+    /// Adds a second bound to the one range, from another term than `first` on the same property.
     private mutating func narrow(
         _ first: Int, _ terms: [PlanTerm?], _ element: KeyGroup.Element, _ taken: PlanOperation
     ) {
@@ -123,9 +123,9 @@ struct GroupRanges {
     private mutating func range(
         from lower: PlanOperation.Bound?, to upper: PlanOperation.Bound?, _ element: KeyGroup.Element
     ) -> EntryRange? {
-        // What is no number comes behind all numbers, and is not greater than any.
+        // NaN is sorted after all numbers, but is not greater than any of them.
         let upper = upper ?? element.type.notANumber.map { PlanOperation.Bound(value: $0, isIncluded: false) }
-        // In a descending index the bounds change places: the order of the codes is turned round.
+        // In a descending index the bounds are exchanged, because the order of the codes is reversed.
         let (low, high) = element.isAscending ? (lower, upper) : (upper, lower)
         let mark: UInt8 = element.isAscending ? KeyCoding.valueMark : ~KeyCoding.valueMark
         let whole = EntryRange.beginning(with: prefix + [mark])
@@ -136,7 +136,7 @@ struct GroupRanges {
         return range
     }
 
-    /// The first key from which on, or below which, values pass.
+    /// The key from which on, or below which, values pass.
     private mutating func bound(_ bound: PlanOperation.Bound, _ element: KeyGroup.Element, isLower: Bool) -> [UInt8]? {
         var key = prefix
         GroupKey.append(bound.value, element, numbering, to: &key)
@@ -157,7 +157,7 @@ struct GroupRanges {
         return true
     }
 
-    /// Joins equal ranges, which cut values can make.
+    /// Removes repeated ranges, which the cut of values can produce.
     private mutating func merge() {
         var merged: [EntryRange] = []
         for range in ranges where merged.last != range { merged.append(range) }
@@ -166,7 +166,7 @@ struct GroupRanges {
 }
 
 extension AttributeType {
-    /// The value of the type that is no number, and that indexes have behind all others; `nil` if there is none.
+    /// The NaN of the type, which indexes sort after all other values; `nil` if the type has none.
     fileprivate var notANumber: AttributeValue? {
         switch self {
         case .double: .double(.nan)

@@ -1,11 +1,11 @@
 // The order of keys: unsigned bytes, shorter first.
 
 extension RawSpan {
-    /// Whether these bytes come before `other` in the order of keys.
+    /// Whether these bytes are before `other` in the order of keys.
     func precedes(_ other: RawSpan) -> Bool {
         let common = Swift.min(byteCount, other.byteCount)
         var offset = 0
-        // Eight bytes at a time, read as big-endian numbers, compare like the bytes.
+        // Big-endian numbers of eight bytes have the same order as the bytes.
         while offset + 8 <= common {
             let left: UInt64 = number(at: offset)
             let right: UInt64 = other.number(at: offset)
@@ -40,12 +40,12 @@ extension RawSpan {
 }
 
 extension [UInt8] {
-    /// Whether these bytes come before `other` in the order of keys.
+    /// Whether these bytes are before `other` in the order of keys.
     func precedes(_ other: [UInt8]) -> Bool {
         withRawSpan { bytes in other.withRawSpan { bytes.precedes($0) } }
     }
 
-    /// The least bytes that come after everything that begins with these; `nil` if there are none.
+    /// The least byte string after all those that begin with these bytes; `nil` if there is none.
     var successor: [UInt8]? {
         guard let last = lastIndex(where: { $0 < 0xFF }) else { return nil }
         var bytes = self

@@ -1,12 +1,12 @@
-// What a row says to a condition, read from its bytes.
+// Tests conditions on the bytes of a row.
 
 internal import EspalierEngine
 internal import EspalierModel
 
 extension RowReader {
-    /// What a checked row says to `test`.
+    /// The verdict of `test` on a checked row.
     ///
-    /// - Parameter scratch: room for folded text, reused for every row; what it holds says nothing.
+    /// - Parameter scratch: memory for folded text, reused for every row; its contents before the call do not matter.
     func verdict(
         _ test: RowTest, _ row: RawSpan, _ shape: RowLayout.Shape, _ offsets: RowOffsets, _ scratch: inout [UInt8]
     ) -> RowTest.Verdict {
@@ -63,7 +63,7 @@ extension RowReader {
     }
 
     private func verdict(_ test: RowTest, _ text: RawSpan, _ scratch: inout [UInt8]) -> RowTest.Verdict {
-        // SAFETY: of both, the buffers do not leave the closures, and a byte is a byte.
+        // SAFETY: neither buffer leaves its closure, and every bit pattern is a valid UInt8.
         unsafe text.withUnsafeBytes { bytes in
             let bytes = unsafe bytes.bindMemory(to: UInt8.self)
             let greatest = unsafe bytes.reduce(into: 0 as UInt8) { $0 = max($0, $1) }
@@ -76,19 +76,19 @@ extension RowReader {
                     let byte = unsafe bytes[index]
                     unsafe lowered[index] = byte &- 0x41 < 26 ? byte | 0x20 : byte
                 }
-                // SAFETY: as above; what is lent is read within the call.
+                // SAFETY: as above; the borrowed bytes are read within the call.
                 return unsafe verdict(test, UnsafeBufferPointer(rebasing: lowered[..<bytes.count]), isASCII: true)
             }
         }
     }
 
-    /// What folded text says to `test`.
+    /// The verdict of `test` on folded text.
     private func verdict(
         _ test: RowTest, _ text: UnsafeBufferPointer<UInt8>, isASCII: Bool
     ) -> RowTest.Verdict {
         switch test.kind {
         case .pattern:
-            // SAFETY: here and below, whoever calls lends the bytes, which are read within the call.
+            // SAFETY: here and below, the caller lends the bytes, which are read within the call.
             guard let matches = unsafe test.pattern?.matches(text, isASCII: isASCII) else { return .unknown }
             return matches ? .passes : .fails
         case .texts:
@@ -111,7 +111,7 @@ extension RowReader {
         }
     }
 
-    /// Less than 0 if `text` comes before `other`, more if after.
+    /// Less than 0 if `text` is before `other`, more than 0 if it is after.
     private static func order(_ text: UnsafeBufferPointer<UInt8>, _ other: [UInt8]) -> Int {
         let common = min(text.count, other.count)
         // SAFETY: the index is below both counts.
@@ -123,7 +123,7 @@ extension RowReader {
 }
 
 extension [Int64] {
-    /// Whether the numbers, which ascend, have this one.
+    /// Whether the numbers, which are in ascending order, contain this one.
     fileprivate func containsSorted(_ number: Int64) -> Bool {
         var (low, high) = (0, count)
         while low < high {

@@ -1,4 +1,4 @@
-// The order of "appended", "synced" and "visible", with a sync during which something happens.
+// The order in which commits are appended, synced and visible, with actions during a sync.
 
 import EspalierEngine
 import Synchronization

@@ -1,4 +1,4 @@
-// What the board lists, and how far it lets a checkpoint go.
+// The snapshots that the board lists, and the position up to which it lets a checkpoint proceed.
 
 import EspalierEngine
 import Testing

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-// SAFETY: @unchecked Sendable, because one thread puts the transaction in before the next one starts.
+// SAFETY: @unchecked Sendable, because one thread stores the transaction before the next one starts.
 /// A write transaction on its way to the thread that ends it.
 private final class Carried: @unchecked Sendable {
     private var transaction: WriteTransaction?
@@ -46,7 +46,7 @@ private final class Carried: @unchecked Sendable {
             try database.backUp(to: path + ".backup")
             #expect(try database.check().isOK)
 
-            // What was refused left nothing behind.
+            // The refused transactions left nothing behind.
             try write.put([1], for: 1, in: tree)
             try write.commit()
             try database.beginWrite().rollback()
@@ -70,7 +70,7 @@ private final class Carried: @unchecked Sendable {
             write.rollback()
             try database.close()
         }
-        // Also where the file system does not say who holds a lock.
+        // The same holds if the file system does not report the holder of a lock.
         let system = SimulatedFileSystem(seed: 1)
         let database = try Database.open("store", in: system, options: DatabaseOptions())
         let ofCompact = failure { () throws(StorageError) in

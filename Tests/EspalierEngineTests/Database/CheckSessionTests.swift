@@ -1,4 +1,4 @@
-// The check in slices: all slices together are one check, of one snapshot.
+// The check in slices: all slices together are one check of one snapshot.
 
 import EspalierEngine
 import TestSupport
@@ -73,7 +73,7 @@ import Testing
         #expect(!report.isComplete)
         #expect(report.checkedPageCount <= 2)
         #expect(try session.resume().isOK)
-        // A session that is over stays so.
+        // A finished session stays finished.
         #expect(try session.resume().isOK)
         try database.close()
     }
@@ -107,7 +107,7 @@ import Testing
         #expect(second.findings.isEmpty)
         #expect(!second.isSnapshotExpired)
 
-        // More than the log may hold: the snapshot has to go.
+        // Write more than the log may hold, so that the snapshot expires.
         for round in 0..<UInt64(60) {
             var write = try database.beginWrite()
             for key in 0..<UInt64(40) {

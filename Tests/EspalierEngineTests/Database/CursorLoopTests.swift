@@ -1,4 +1,4 @@
-// Going through many entries in one call: the same entries, places and errors as step by step.
+// Loops over many entries in one call: they give the same entries, positions and errors as single steps.
 
 import EspalierEngine
 import TestSupport
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// That a loop which ends at entry number `end` of 500 leaves the cursor there.
+    /// Expects that a loop that ends at entry number `end` of 500 leaves the cursor on that entry.
     private func expectEnd(_ end: UInt64, _ cursor: consuming Cursor<UInt64>) throws {
         #expect(try cursor.first())
         try cursor.forEachValue { key, _ in key != end * 3 }

@@ -1,4 +1,4 @@
-// Cases that the makers of other embedded stores met, and what this one does in them.
+// Cases from the histories of other embedded stores, and this engine's behavior in them.
 
 import EspalierEngine
 import Foundation
@@ -123,7 +123,7 @@ import Testing
             let key = try cursor.key
             seen.append(key)
             if key % 3 != 0 { try write.remove(key, from: tree) }
-            // A range that lies ahead goes, too.
+            // Also remove a range ahead of the cursor.
             if key == 600 { try write.removeAll(700..<1400, from: tree) }
             isOnEntry = try cursor.next()
         }
@@ -183,7 +183,7 @@ import Testing
         #expect(throws: Refusal.self) { try removeSome() }
         #expect(try keys(of: tree, in: database) == Array(0..<1000))
         #expect(try database.check().isOK)
-        // In a part of a transaction that goes on, too.
+        // The same holds for a nested part of a transaction that continues.
         var write = try database.beginWrite()
         try write.remove(900, from: tree)
         #expect(throws: Refusal.self) {

@@ -1,8 +1,8 @@
-// Real threads over one store: what the engine's protocols promise to readers, writers and checkpoints that meet.
+// Real threads over one store: the guarantees of the engine's protocols to concurrent readers, writers and checkpoints.
 //
-// Every test runs a fixed number of transactions (`ESPALIER_THREAD_COMMITS` makes it longer) with a tiny cache and tiny
-// log segments, so that pages are evicted, read from the log and recycled all the time. The clean run under
-// `-sanitize=thread` is part of what these tests are for.
+// Every test runs a fixed number of transactions (`ESPALIER_THREAD_COMMITS` raises it) with a tiny cache and tiny log
+// segments, so that pages are evicted and read from the log, and segments recycled, all the time. The tests must also
+// pass under `-sanitize=thread`.
 
 import EspalierEngine
 import Foundation
@@ -43,7 +43,7 @@ import Testing
                 case 1:
                     while !isDone.value.load(ordering: .relaxed) {
                         let mode: CheckpointMode = [.passive, .full, .truncate].randomElement(using: &chance) ?? .full
-                        // An older snapshot is a reason not to complete.
+                        // An older snapshot may prevent completion.
                         do { try database.checkpoint(mode) } catch StorageError.transaction(.logFull) {}
                         Thread.sleep(forTimeInterval: 0.003)
                     }
@@ -178,7 +178,7 @@ import Testing
                     }
                 }
                 while running.value.load(ordering: .relaxed) > 0 {
-                    // Neither may find a log that the other has put away, or commits that only wait for a sync.
+                    // Neither may fail on a log that the other has removed, or on commits that wait for a sync.
                     if number == 2 {
                         try database.checkpoint(.passive)
                     } else {
@@ -207,7 +207,7 @@ import Testing
             try onThreads(4) { number in
                 var chance = chance(round * 10 + number)
                 do {
-                    // Writer and reader pause and end, so that there is a moment without a transaction.
+                    // Writer and reader pause and then end, so that at some moment no transaction is open.
                     for _ in 0..<(number < 2 ? 5 : .max) {
                         switch number {
                         case 0: try ledger.commit(&chance)
@@ -322,7 +322,7 @@ import Testing
                         #expect(try follower.verify(read) == digest)
                         successes.value.add(1, ordering: .relaxed)
                     } catch StorageError.transaction(.snapshotExpired) {
-                        // The writer's checkpoint overtook it: it begins again on the newest commit.
+                        // The writer's checkpoint has passed the snapshot: begin again on the newest commit.
                     }
                 }
             }

@@ -1,4 +1,4 @@
-// What an application can do wrong with the engine: a defined error each time, and the transaction goes on if it can.
+// Wrong uses of the engine by an application: each gives a defined error, and the transaction continues if it can.
 //
 // A write in a read transaction, a second commit and the use of an ended transaction do not compile: transactions are
 // noncopyable and `commit` consumes them.
@@ -42,7 +42,7 @@ import Testing
         let entries: [(UInt64, [UInt8])] = [(7, [7])]
         let refused = StorageError.argument(.treeOfAnotherStore(foreign.id))
         let read = try database.beginRead()
-        // Before and after the tree of that number was looked up.
+        // Test before and after a look-up of this store's own tree with that number.
         for isKnown in [false, true] {
             if isKnown { _ = (try read.get(1, from: integers), try read.get([1], from: names)) }
             #expect(failure { () throws(StorageError) in _ = try read.get(1, from: foreign) } == refused)
@@ -86,7 +86,7 @@ import Testing
             #expect(try database.beginRead().get(1, from: tree) == [1])
             try database.close()
 
-            // The same identifier, and another history from here on.
+            // The restored store has the same identifier, and another history from here on.
             try Database.restore(path + ".backup", to: path + ".restored", keepsIdentifier: true)
             let restored = try Database.open(path + ".restored")
             write = try restored.beginWrite()
@@ -261,7 +261,7 @@ import Testing
         for key in UInt64(0)..<3000 { try write.put([UInt8](repeating: 1, count: 100), for: key, in: tree) }
         try write.commit()
         var failing = try database.beginWrite()
-        // A page that is not in memory cannot be read.
+        // The next read of a page that is not in memory fails.
         system.arm(SimulatedFault(operation: system.operationCount + 1, kind: .inputOutput))
         var failures: [StorageError?] = []
         for key in UInt64(0)..<3000 where failures.isEmpty {

@@ -1,4 +1,4 @@
-// The public face of the engine: transactions, snapshots, trees, and errors that are no surprise.
+// The public interface of the engine: transactions, snapshots, trees, and the errors that it documents.
 
 import EspalierEngine
 import Foundation

@@ -33,7 +33,7 @@ import Testing
         try removal.commit()
     }
 
-    /// The files of a store, what they hold, and what they held after each commit.
+    /// The files of a store, and its content after each commit.
     private struct Files {
         var store: [UInt8]
         var log: [UInt8]?
@@ -61,17 +61,17 @@ import Testing
             store: system.contents(of: "store") ?? [], log: system.contents(of: "store-wal"), contents: contents)
     }
 
-    /// What an application meets in changed files.
+    /// The outcome of opening, checking and reading changed files.
     private enum Outcome {
-        /// An error that says what is wrong, on opening or when the damaged place is read.
+        /// Opening or checking threw this error, which says what is wrong.
         case refused(StorageError)
-        /// The check names these pages.
+        /// The check reports these pages.
         case found(Set<PageNumber>)
-        /// Everything is in order, with this content.
+        /// The store is in order and has this content.
         case whole(StoreContent)
     }
 
-    /// Opens, checks and reads; what can be read must be in `contents`.
+    /// Opens, checks and reads the files; counts the entries that are readable and differ from `rows`.
     private static func visit(
         _ store: [UInt8], _ log: [UInt8]?, _ access: DatabaseOptions.Access, _ rows: StoreContent
     ) -> (outcome: Outcome, wrongCount: Int) {
@@ -88,7 +88,7 @@ import Testing
                 for (name, tree) in rows {
                     guard case .bytes(let handle) = try read.tree(named: name) else { continue }
                     for (key, value) in tree {
-                        // What damage hides is an error; what is found must be right.
+                        // Damage may make the read throw, but a value that it returns must be right.
                         if let found = try? read.get(key, from: handle), found != value { wrongCount += 1 }
                     }
                 }
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// The places to flip: every byte with as many bits as are asked for, or a sample.
+    /// The bits to flip: `ESPALIER_FLIP_BITS` bits of every byte, or, without that variable, one bit of some bytes.
     private func flips(_ byteCount: Int) -> [(byte: Int, bit: Int)] {
         let bits = campaignCount("ESPALIER_FLIP_BITS", default: 0)
         if bits > 0 { return (0..<byteCount).flatMap { byte in (0..<min(bits, 8)).map { (byte, $0 ^ byte & 7) } } }
@@ -114,7 +114,7 @@ import Testing
         let files = try Self.makeFiles(closed: true)
         #expect(files.store.count / 4096 >= 20)
         let content = try #require(files.contents.last)
-        // What stands on a free page is content no more.
+        // The bytes of a free page are no content, so a flip there is harmless.
         let free = Set(
             (0..<files.store.count / 4096).filter { page in
                 files.store[4096 + BitmapLayout.bits + page / 8] & 1 << UInt8(page % 8) != 0
@@ -156,7 +156,7 @@ import Testing
             case .found(let pages): Issue.record("byte \(byte), bit \(bit): the log gives damaged pages \(pages)")
             case .whole(let content):
                 let place = try #require(files.contents.lastIndex(of: content), "byte \(byte), bit \(bit): a mixture")
-                // That the last commit was acknowledged stands in no later one: a torn end looks the same.
+                // No later commit records that the last one was durable, so damage to it looks like a torn end.
                 #expect(place >= files.contents.count - 2, "byte \(byte) of the log, bit \(bit): commit \(place)")
                 if place == files.contents.count - 1 { newest += 1 } else { older += 1 }
             }
@@ -174,7 +174,7 @@ import Testing
             switch Self.visit(store, files.log, byte % 2 == 0 ? .readOnly : .readWrite, [:]).outcome {
             case .refused, .found: continue
             case .whole(let content):
-                // Only the slot that is to be written next may be invalid: a crash can leave it so.
+                // Only the slot that the next checkpoint overwrites may be invalid, because a crash can leave it so.
                 #expect(content == files.contents.last, "byte \(byte)")
                 #expect(512..<2048 ~= byte, "byte \(byte)")
             }

@@ -1,11 +1,11 @@
-// Numbers in a slot that no honest store reaches: sums of them must not overflow.
+// Numbers in a slot that the engine never reaches: sums of them must not overflow.
 
 import EspalierEngine
 import TestSupport
 import Testing
 
 @Suite struct ForgedCounterTests {
-    /// A closed store whose slots say what `forge` makes of them.
+    /// A closed store whose slots `forge` has changed.
     private func store(_ forge: (inout CheckpointSlot) -> Void) throws -> SimulatedFileSystem {
         let system = SimulatedFileSystem(seed: 2)
         let database = try Database.open("store", in: system, options: DatabaseOptions())

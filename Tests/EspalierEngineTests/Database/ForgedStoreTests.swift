@@ -1,5 +1,5 @@
-// Stores whose pages contradict each other, every checksum being right: what reads, changes, shrinks or checks them
-// says so, and where.
+// Stores whose pages contradict each other although every checksum is right: reads, changes, shrinks and checks report
+// the contradiction and its place.
 
 import EspalierEngine
 import TestSupport
@@ -8,7 +8,7 @@ import Testing
 @Suite struct ForgedStoreTests {
     private let long = [UInt8](repeating: 1, count: 3000)
 
-    /// A store with a tree `t`, all of whose values are long; `removed` were there once.
+    /// A store with a tree `t` of `count` long values, of which those with keys in `removed` were removed.
     private func store(_ count: UInt64, removed: Range<UInt64> = 0..<0) throws -> ForgedStore {
         try ForgedStore { database in
             var write = try database.beginWrite()
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// The error of a write transaction that does `body` in the store.
+    /// The error of a write transaction in the store that runs `body`.
     private func failure(
         _ store: ForgedStore, _ body: (inout WriteTransaction, Tree<UInt64>) throws(StorageError) -> Void
     ) throws -> StorageError? {
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func `a page that the bitmap calls free by mistake is not taken while it is in use`() throws {
-        // The leaf that is to be split is offered as its own right half, and so is the page above it.
+        // The bitmap offers the leaf that must be split, and then the page above it, as the new right half.
         let split = try ForgedStore { database in
             var write = try database.beginWrite()
             let tree = try write.createTree(named: "t", keys: UInt64.self)
@@ -74,7 +74,7 @@ import Testing
                 } == .corrupt(.pageReachedButFree, page: page, tree: 2))
         }
 
-        // The root of a tree that is to be loaded is offered as its first leaf.
+        // The bitmap offers the root of an empty tree as the first leaf of a load.
         var load = try store(0)
         let empty = try load.tree("t").root
         try load.callFree(empty)
@@ -108,8 +108,8 @@ import Testing
                 == .corrupt(.freeCountWrong, page: FixedPlace.firstBitmap, byteOffset: BitmapLayout.freeCount))
     }
 
-    /// The error of a shrink of a store with a gap behind its first value, after `forge` has been given the first leaf,
-    /// the first page of the first value and the last page of all.
+    /// The error of a shrink of a store with free pages after its first value, after `forge` has changed the store; it
+    /// gets the numbers of the first leaf, the first page of the first value and the last page of the file.
     private func failureOfShrink(
         _ forge: (inout ForgedStore, _ leaf: PageNumber, _ first: PageNumber, _ last: PageNumber) throws -> Void
     ) throws -> StorageError? {

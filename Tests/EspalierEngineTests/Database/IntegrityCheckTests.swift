@@ -1,4 +1,4 @@
-// What only the whole store shows: pages that nobody uses, pages that are used and free, counts that are wrong.
+// Faults that only a check of the whole store finds: lost pages, pages that are both used and free, wrong counts.
 
 import EspalierEngine
 import TestSupport
@@ -131,7 +131,7 @@ import Testing
         }
         try store.changeSlot { $0.freeCount -= 1 }
         let free = try store.open().check().findings.map(\.corruption.page)
-        // What it holds is a page of a tree that is whole.
+        // Give the page the number of another tree, so that the damaged root of `t` cannot hide it.
         try store.change(page: free[0]) { $0.set(UInt32(99), at: PageLayout.treeID) }
         store.bytes[Int(root) * 4096 + 100] ^= 1
 

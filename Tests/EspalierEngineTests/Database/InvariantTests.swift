@@ -1,4 +1,4 @@
-// Invariants that run: in a debug build a caller that breaks one is stopped where it does, not where it shows.
+// Asserted invariants: in a debug build a caller that breaks one traps at that place, not where the effect shows.
 
 #if DEBUG
     import EspalierEngine
@@ -53,7 +53,7 @@
 
         @Test func `a pool that is used as it should be passes its checks`() throws {
             let pool = try BufferPool(pageSize: 4096, byteCount: 0)
-            // More pages than frames, so that all of them are evicted, and names that change.
+            // Use more pages than frames, so that all frames are evicted, and rename or forget some of the pages.
             for page in 1...100 as ClosedRange<PageNumber> {
                 let frame = try #require(pool.takeFrame())
                 pool.share(frame, as: page, version: UInt64(page) * 100)

@@ -1,7 +1,7 @@
-// A transaction many times larger than the cache: it works, in memory that does not follow its size, and leaves nothing
-// behind, whether it is committed or not.
+// A transaction many times larger than the cache: its memory stays near that of the cache, and it leaves nothing
+// behind, committed or not.
 //
-// Each runs in a process of its own (an exit test), because it is about the memory of a process.
+// Each test runs in its own process (an exit test), because it measures the memory of a process.
 
 import EspalierEngine
 import Foundation
@@ -9,12 +9,12 @@ import TestSupport
 import Testing
 
 @Suite struct LargeTransactionTests {
-    /// Bytes of values; the cache is a 32nd of it: 1024 is the 1 GiB transaction in a cache of 32 MiB.
+    /// The size of a transaction's values in MiB; the cache has a 32nd of it: 1024 means 1 GiB in a cache of 32 MiB.
     private static let mebibytes = campaignCount("ESPALIER_TRANSACTION_MIB", default: 32)
 
     private struct Refusal: Error {}
 
-    /// The most memory the process ever had, in bytes.
+    /// The peak of this process's resident memory in bytes.
     private static func peakByteCount() throws -> Int {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
@@ -29,7 +29,8 @@ import Testing
         return options
     }
 
-    /// What a transaction may take beside the cache: a constant, and the places of its pages in the log.
+    /// The bytes of memory that a transaction may use beside the cache: a constant, and 200 bytes for each of its
+    /// pages, whose places in the log it keeps.
     private static func allowance(_ mebibytes: Int) -> Int { 16 << 20 + (mebibytes << 20) / 4096 * 200 }
 
     static func fill(_ path: String, _ mebibytes: Int) throws {
@@ -39,7 +40,7 @@ import Testing
         let count = UInt64(mebibytes) << 10
         var write = try database.beginWrite()
         let tree = try write.createTree(named: "t", keys: UInt64.self)
-        // A part that is undone comes first: its log is given back at once.
+        // Roll back a nested part first: its log space is free at once.
         #expect(throws: Refusal.self) {
             try write.nested { write in
                 for key in 0..<count / 4 { try write.put([1, 2, 3], for: key * 17 % count, in: tree) }
@@ -72,7 +73,7 @@ import Testing
         try first.commit()
         let (before, live) = (try peakByteCount(), database.statistics.logLiveByteCount)
         var write = try database.beginWrite()
-        // Each level keeps the pages that the one before it left changed in memory.
+        // Each savepoint keeps the pages that the level before it has changed in memory.
         for level in 0..<UInt64(100) {
             _ = try write.savepoint()
             for key in stride(from: level % 4, to: 2000, by: 4) { try write.put(value(level), for: key, in: tree) }

@@ -1,11 +1,11 @@
-// Looking up keys of one tree, one after the other, in snapshots and among changes.
+// Look-ups of keys in one tree, one after another, in snapshots and between changes.
 
 import EspalierEngine
 import TestSupport
 import Testing
 
 @Suite struct LookupTests {
-    /// The value of `key`, as `lookup` finds it.
+    /// The value that `lookup` finds for `key`.
     private func value(of key: UInt64, _ lookup: inout Lookup<UInt64>) throws -> [UInt8]? {
         var found: [UInt8]?
         let isFound = try lookup.withValue(of: key) { found = $0.loadBytes(at: 0, count: $0.byteCount) }
@@ -47,7 +47,7 @@ import Testing
             #expect(try value(of: key + 1, &lookup) == [2, 2])
             #expect(try value(of: key + 2, &lookup) == nil)
         }
-        // Whole leaves go, the one that the lookup holds among them: nothing was written to it.
+        // The removal frees whole leaves without writing to them, among them the one that the lookup holds.
         let value = [UInt8](repeating: 3, count: 30)
         for key in 1000..<2000 as Range<UInt64> { try write.put(value, for: key, in: tree) }
         #expect(try self.value(of: 1500, &lookup) == value)

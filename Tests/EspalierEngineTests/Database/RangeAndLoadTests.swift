@@ -1,4 +1,4 @@
-// Removing intervals of keys and filling empty trees, through the public interface.
+// Removals of intervals of keys, and loads into empty trees, through the public interface.
 
 import EspalierEngine
 import TestSupport
@@ -113,7 +113,7 @@ import Testing
         }
         try write.commit()
 
-        // Not one page is left of what was undone.
+        // The failed loads left no page in use.
         #expect(database.statistics.pageCount - database.statistics.freePageCount == pages)
         #expect(try database.beginRead().get(1, from: tree) == [1])
         #expect(try database.check().isOK)
@@ -145,7 +145,7 @@ import Testing
         func remove(_ number: UInt64, _ write: inout WriteTransaction) throws -> Bool {
             try write.remove(key(number), from: tree)
         }
-        // Neighbours that come and go leave hints at the one leaf, which is the root; the load makes it a parent.
+        // Insertions and removals of adjacent keys leave hints at the only leaf, the root; the load makes it a parent.
         for number in 0..<4 as Range<UInt64> { try put(number, &write) }
         for number in 0..<4 as Range<UInt64> { #expect(try remove(number, &write)) }
         try write.load((0..<20_000 as Range<UInt64>).map { (key($0 * 2), [1]) }, into: tree)
@@ -161,7 +161,7 @@ import Testing
         var write = try database.beginWrite()
         for number in 0..<20 as Range<UInt64> { try write.put([1], for: number, in: tree) }
         for number in 0..<3 as Range<UInt64> { #expect(try write.remove(number, from: tree)) }
-        // The one leaf, from which the run removed, becomes a parent.
+        // The only leaf, from which the run removed entries, becomes a parent.
         for number in 100..<2000 as Range<UInt64> { try write.put([1], for: number, in: tree) }
         for number in 3..<20 as Range<UInt64> { #expect(try write.remove(number, from: tree)) }
         #expect(try integers(tree, write) == Array(100..<2000))
@@ -194,7 +194,7 @@ import Testing
                 try write.put([UInt8](repeating: 3, count: Int.random(in: 0..<900, using: &random)), for: key, in: tree)
                 expected.insert(key)
             }
-            // Runs upwards and downwards, over gaps, from leaf to leaf.
+            // Remove a run of keys over gaps and from leaf to leaf, with a few keys out of order.
             let start = UInt64.random(in: 0..<5000, using: &random)
             let run = (0..<300 as Range<UInt64>).map { Bool.random(using: &random) ? $0 : 600 - $0 }
             for key in run.map({ start + $0 }).shuffledInRuns(using: &random) {
@@ -208,7 +208,7 @@ import Testing
 }
 
 extension [UInt64] {
-    /// Sorted but for a few that change places.
+    /// The numbers in ascending order, except for some that swap places.
     fileprivate func shuffledInRuns(using random: inout SeededGenerator) -> [UInt64] {
         var keys = sorted()
         for _ in 0..<count / 10 {

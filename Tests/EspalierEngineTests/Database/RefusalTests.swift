@@ -1,4 +1,4 @@
-// What is refused, and with which error: calls that make no sense, files that contradict themselves.
+// Refusals and their errors: calls that make no sense, files that contradict themselves.
 
 import EspalierEngine
 import Foundation
@@ -103,7 +103,7 @@ import Testing
             try write.commit()
             try database.backUpChanges(since: try BackupPoint(of: path + ".0"), to: path + ".1")
             try database.close()
-            // The store as it was, under its old identifier.
+            // Restore the earlier store under its own identifier.
             try Database.restore(path + ".0", to: path + ".again", keepsIdentifier: true)
             let again = try Database.open(path + ".again")
             let later = try BackupPoint(of: path + ".1")
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    /// A machine with a store whose newest slot was changed.
+    /// A machine with the store of `image`, in whose newest slot `change` was made.
     private func machine(_ image: LogImage, _ change: (inout CheckpointSlot) -> Void) throws -> SimulatedFileSystem {
         var (image, slot) = (image, try image.slot)
         change(&slot)
@@ -174,7 +174,7 @@ import Testing
         #expect(throws: StorageError.corrupt(.freeCountWrong, page: 1, byteOffset: BitmapLayout.freeCount)) {
             _ = try write.createTree(named: "t", keys: UInt64.self)
         }
-        // What failed half-way must not be committed.
+        // A change that failed half-way must not be committed.
         do throws(StorageError) {
             try write.commit()
             Issue.record("half of a change was committed")

@@ -27,7 +27,7 @@ extension SavepointRun {
         }
     }
 
-    /// Turns every bit of a value over, where it lies.
+    /// Inverts every bit of a value in place.
     private mutating func change(_ key: [UInt8], _ tree: AnyTree, _ write: inout WriteTransaction) throws {
         let existed = try write.withMutableValue(of: key, in: tree) { $0.flip() }
         #expect(existed == (content[tree.name]?[key] != nil))
@@ -96,7 +96,7 @@ extension SavepointRun {
         }
     }
 
-    /// A large value behind another that goes, and then perhaps moves to its place.
+    /// Puts two large values, removes the first, and usually shrinks the store, which moves the second to the front.
     mutating func moveLarge(_ write: inout WriteTransaction) throws {
         let tree = try write.tree(named: "films", orCreate: .integer)
         if content["films"] == nil { content["films"] = [:] }

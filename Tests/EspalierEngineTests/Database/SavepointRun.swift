@@ -1,14 +1,14 @@
-// Random write transactions with savepoints against dictionaries: every savepoint keeps a copy of what must be there.
+// Random write transactions with savepoints, compared with dictionaries: each savepoint keeps the expected content.
 //
 // Invariants
 //   1. A run is one seed.
-//   2. After each step that goes back, and now and then otherwise, everything is compared.
+//   2. The run compares everything after each rollback, and sometimes after other steps.
 
 import EspalierEngine
 import TestSupport
 import Testing
 
-/// What a store contains: name of the tree -> key (integer keys: 8 big-endian bytes) -> value.
+/// The content of a store: name of the tree -> key (integer keys: 8 big-endian bytes) -> value.
 typealias ModelTrees = [String: [[UInt8]: [UInt8]]]
 
 /// A run of random transactions over one store.
@@ -19,7 +19,7 @@ struct SavepointRun {
     static let names: [(name: String, kind: KeyKind)] = [("numbers", .integer), ("words", .bytes), ("more", .integer)]
 
     let options: DatabaseOptions
-    /// Whether one value of many has 1 to 64 MiB.
+    /// Whether some of the values have 1 to 64 MiB.
     let hasLargeValues: Bool
     let system: SimulatedFileSystem
     var chance: SeededGenerator
@@ -34,7 +34,7 @@ struct SavepointRun {
         chance = SeededGenerator(seed: seed)
     }
 
-    /// Small everything: 16 frames of cache, so that most transactions spill.
+    /// Small sizes throughout: 16 cache frames, so that most transactions spill.
     static func options(_ seed: UInt64) -> DatabaseOptions {
         var options = DatabaseOptions()
         options.cacheByteCount = (seed % 3 == 0 ? 64 : 16) * options.pageSize
@@ -118,7 +118,7 @@ struct SavepointRun {
         do {
             try write.nested { write in
                 for _ in 0..<number(12) {
-                    // Savepoints outside stay: going behind the nested part is not what this is about.
+                    // Leave the outer savepoints alone: this run does not test rollbacks past a nested part.
                     if number(6) == 0 { stack.append((try write.savepoint(), content)) } else { try change(&write) }
                 }
                 if fails { throw Refusal() }
@@ -131,14 +131,14 @@ struct SavepointRun {
         if fails { try expectSame(write) }
     }
 
-    /// Savepoints that are not open do nothing.
+    /// Expects that a closed savepoint is refused.
     private mutating func expectClosed(_ write: inout WriteTransaction) {
         guard let savepoint = closed.randomElement(using: &chance) else { return }
         #expect(throws: StorageError.transaction(.noSuchSavepoint)) { try write.rollback(to: savepoint) }
         #expect(throws: StorageError.transaction(.noSuchSavepoint)) { try write.release(savepoint) }
     }
 
-    // MARK: Comparing
+    // MARK: Comparison
 
     func expectSame(_ write: borrowing WriteTransaction) throws {
         try Self.expect(content, write.trees().map(\.tree)) { (tree) throws(StorageError) in
@@ -155,7 +155,7 @@ struct SavepointRun {
         for tree in trees {
             let entries = (content[tree.name] ?? [:]).sorted { $0.key.lexicographicallyPrecedes($1.key) }
             var cursor = try cursor(tree)
-            // One expectation for all: each costs more than the step of the cursor.
+            // One expectation for all entries, because each costs more than a step of the cursor.
             var same = 0
             for entry in entries {
                 guard try cursor.next(), try cursor.withKey({ $0.loadBytes(at: 0, count: $0.byteCount) }) == entry.key,

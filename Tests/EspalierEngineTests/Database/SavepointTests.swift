@@ -1,4 +1,4 @@
-// Savepoints: what is undone, what stays, and what an error leaves.
+// Savepoints: the changes that a rollback undoes, the changes that stay, and the state after an error.
 
 import EspalierEngine
 import TestSupport
@@ -113,7 +113,7 @@ import Testing
         #expect(try write.trees().map(\.tree) == [.integers(tree)])
         #expect(try keys(tree, write) == Array(0..<2000))
         #expect(throws: StorageError.argument(.noSuchTree(made.id))) { _ = try write.get(1, from: made) }
-        // The number of the tree that is gone is not given out again, so its handle cannot name another tree.
+        // The number of the undone tree is not assigned again, so its handle cannot name another tree.
         let other = try write.createTree(named: "other", keys: UInt64.self)
         #expect(other.id != made.id)
         #expect(throws: StorageError.argument(.noSuchTree(made.id))) { try write.put([1], for: 1, in: made) }
@@ -198,7 +198,7 @@ import Testing
                 }
             }
         }
-        // An error that is caught within leaves the transaction failed; an enclosing savepoint repairs that, too.
+        // An error that the test catches leaves the transaction failed; a rollback to a savepoint repairs that, too.
         let savepoint = try write.savepoint()
         do { for key in 0..<UInt64(10_000) { try write.put([2, 2], for: key * 7, in: tree) } } catch {}
         #expect(throws: StorageError.transaction(.failed)) { _ = try write.savepoint() }
@@ -232,7 +232,7 @@ import Testing
                 for key in 0..<UInt64(5000) { try write.put(value, for: key, in: tree) }
             }
             write.rollback()
-            // The same in a nested part: the transaction itself has room again, too.
+            // The same holds for a nested part: after it the transaction itself has room again.
             var outer = try database.beginWrite()
             #expect(throws: StorageError.transaction(.logFull)) {
                 try outer.nested { write throws(StorageError) in

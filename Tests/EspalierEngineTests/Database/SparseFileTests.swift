@@ -1,4 +1,4 @@
-// Forged stores with holes: what a page count claims takes no memory, only pages that are there do.
+// Forged stores with holes: memory use follows the pages that exist, not the claimed page count.
 
 import EspalierEngine
 import Foundation
@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct SparseFileTests {
-    /// A store of 1 TiB of which all but the first pages is a hole, and whose slots count all of it.
+    /// The page count that the slots claim: 1 TiB, of which all but the first pages are a hole.
     private static let pageCount: UInt32 = 1 << 28
 
     static func peakByteCount() throws -> Int {
@@ -15,7 +15,7 @@ import Testing
         return try #require(line.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) }) << 10
     }
 
-    /// Checks the store at `path`, in less memory than a bit for each page it claims.
+    /// Checks the store at `path`, and expects that it takes less memory than one bit for each claimed page.
     static func check(_ path: String) throws {
         var options = DatabaseOptions()
         (options.access, options.cacheByteCount) = (.readOnly, 1 << 20)
@@ -52,20 +52,20 @@ import Testing
         try withStorePath { path in
             let database = try Database.open(path + ".live")
             var write = try database.beginWrite()
-            // Pages that are given back before the commit are in no file: what `t` keeps lies after them.
+            // Pages that are freed before the commit are in no file; the pages of `t` are after them.
             let gone = try write.createTree(named: "gone", keys: UInt64.self)
             for key in UInt64(0)..<50 { try write.put([UInt8](repeating: 6, count: 3000), for: key, in: gone) }
             let tree = try write.createTree(named: "t", keys: UInt64.self)
             for key in UInt64(0)..<50 { try write.put([UInt8](repeating: 7, count: 3000), for: key, in: tree) }
             try write.dropTree(gone)
             try write.commit()
-            // The process ends here: all of it is in the log, and the store file has room for it that is a hole.
+            // As if the process ended here: the log has all of it, and its pages in the store file are a hole.
             for suffix in ["", "-wal"] {
                 try FileManager.default.copyItem(atPath: path + ".live" + suffix, toPath: path + suffix)
             }
             try database.close()
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
-            // A copy may have written the hole as zeros: most pages are cut off, and nothing is written there again.
+            // The copy may have written the hole as zeros: cut most pages off and extend the file, which leaves a hole.
             try file.truncate(atOffset: 64 << 10)
             try file.truncate(atOffset: 40 << 30)
             try file.close()

@@ -1,4 +1,4 @@
-// Renaming trees: entries, cursors, savepoints, snapshots, and what keeps a name from being given.
+// Renames of trees: entries, cursors, savepoints, snapshots, and the reasons for which a name is refused.
 
 import EspalierEngine
 import TestSupport

@@ -1,5 +1,5 @@
-// Checkpoints in steps and in the background: what they hold up (nothing), and how they end when the store is closed,
-// when a sync fails and when the disk is full.
+// Checkpoints in steps and in the background: they block neither readers nor commits, and end as defined when the store
+// is closed, when a sync fails and when the disk is full.
 
 import EspalierEngine
 import Foundation
@@ -18,7 +18,7 @@ import Testing
         return options
     }
 
-    /// Fills `keys` with values that only transaction `round` wrote.
+    /// Commits values for `keys` that only round `round` writes.
     private func commit(
         _ round: UInt8, _ keys: Range<UInt64>, in database: Database, _ durability: Durability = .ordered
     ) throws {
@@ -60,7 +60,7 @@ import Testing
             done.signal()
         }
 
-        // At the sync of the pages, then at the sync of the slot.
+        // The checkpoint waits at the sync of the pages, then at the sync of the slot.
         for stage in UInt8(2)...3 {
             #expect(reached.wait(timeout: .now() + 20) == .success)
             try commit(stage, 0..<500, in: database, .durable)
@@ -90,7 +90,7 @@ import Testing
 
         #expect(result.isComplete && result.pageCount > 2000)
         let steps = mode == .background ? (result.pageCount + 255) / 256 : 1
-        // The last one is the slot's.
+        // The last sync is for the slot.
         #expect(syncs.value.load(ordering: .relaxed) == steps + 1)
         try database.close()
     }
@@ -149,7 +149,7 @@ import Testing
             }
             Issue.record("nothing was poisoned")
         } catch let error as StorageError {
-            // The commit itself may have met the failure, or its sync was refused.
+            // Either the poisoned store refused the commit, or the commit's own sync failed.
             #expect(error == poisoned || error == .transaction(.commitOutcomeUnknown))
         }
         #expect(throws: poisoned) { _ = try database.beginWrite() }

@@ -1,4 +1,4 @@
-// Handles, transactions and the engine behind them: who keeps what open, and what is used again.
+// Handles, transactions and their engine: which of them keep a store open, and which of their parts are reused.
 
 import EspalierEngine
 import Foundation
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct DatabaseLifetimeTests {
-    /// The store at `path` as another process would open it: its own descriptors and locks.
+    /// The store at `path`, opened as by another process: with other descriptors and locks.
     private func openElsewhere(_ path: String) throws -> Database {
         try Database.open(path, in: DisguisedFileSystem(device: 1 << 40), options: DatabaseOptions())
     }
@@ -34,7 +34,7 @@ import Testing
             try withStorePath { path in
                 let (database, tree) = try makeStore(path)
                 var write = try database.beginWrite()
-                // Half full pages, emptied ones and values in overflow pages: much that no entry covers.
+                // Half-full pages, emptied pages and values in overflow pages have many bytes that no entry covers.
                 for key in 0..<900 as Range<UInt64> { try write.put([7, 7], for: key * 3, in: tree) }
                 for key in 0..<40 as Range<UInt64> {
                     try write.put([UInt8](repeating: 7, count: 5000), for: key * 50, in: tree)
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    /// Copies of this process's descriptors of the file at `path`, as a child has them that was just forked.
+    /// Duplicates of this process's descriptors of the file at `path`, like those of a child that was just forked.
     private func copyDescriptors(of path: String) -> [Int32] {
         var (wanted, found) = (stat(), stat())
         // SAFETY: both structures live while they are filled.
@@ -178,7 +178,7 @@ import Testing
                 let one = try database.beginRead()
                 let two = try database.beginRead()
                 #expect(try one.get(1, from: tree) == [round] && two.get(1, from: tree) == [round])
-                // A cursor that ends before its transaction lets it be used again, too.
+                // A cursor that ends before its transaction does not prevent the reuse of the transaction, either.
                 var cursor = try two.cursor(over: tree)
                 #expect(try cursor.first() && cursor.value() == [round])
                 #expect(database.statistics.snapshotCount == 2)
@@ -200,7 +200,7 @@ import Testing
         #expect(try next.get(1, from: tree) == [1])
     }
 
-    /// A lookup that nothing but itself keeps the pages of.
+    /// A lookup that is the last owner of its store's pages.
     private func lastLookup(_ path: String) throws -> Lookup<UInt64> {
         let (database, tree) = try makeStore(path)
         let read = try database.beginRead()
@@ -209,7 +209,7 @@ import Testing
         return lookup
     }
 
-    /// A cursor that nothing but itself keeps the pages of.
+    /// A cursor that is the last owner of its store's pages.
     private func lastCursor(_ path: String) throws -> Cursor<UInt64> {
         let (database, tree) = try makeStore(path)
         let read = try database.beginRead()
@@ -219,7 +219,7 @@ import Testing
     }
 
     @Test func `what is left of a store lets its page go before the memory of all pages`() throws {
-        // The pool asserts at its end that nothing is pinned.
+        // The pool asserts in `deinit` that no page is pinned.
         try withStorePath { path in _ = try lastCursor(path) }
         try withStorePath { path in _ = try lastLookup(path) }
     }
@@ -245,7 +245,7 @@ import Testing
                     let stamp = Self.stamp(write.transactionID)
                     for key in 0..<UInt64(10) { try write.put(stamp, for: key * 20, in: tree) }
                     newest.value.store(try write.commit(.ordered).transactionID, ordering: .releasing)
-                    // Pauses in which transactions are taken up again.
+                    // Pause, so that readers reuse ended transactions of the same commit.
                     if round % 8 == 0 { Thread.sleep(forTimeInterval: 0.001) }
                 }
                 return

@@ -1,4 +1,4 @@
-// Files that fail, shrink or change under a store that is open: the call that meets it says so, and leaves no trace.
+// Files that fail, shrink or change under an open store: the call that meets the fault reports it and leaves no trace.
 
 import EspalierEngine
 import Synchronization
@@ -8,7 +8,7 @@ import Testing
 @Suite struct FailingFileTests {
     private let failure = StorageError.io(IOFailure(operation: .read, file: .store, errno: Platform.ioError))
 
-    /// Sixteen frames of cache: nearly every page is read from a file when it is needed.
+    /// A cache of 16 frames: nearly every page is read from a file when it is needed.
     private var uncached: DatabaseOptions {
         var options = DatabaseOptions.small
         options.cacheByteCount = 16 * options.pageSize
@@ -16,7 +16,7 @@ import Testing
         return options
     }
 
-    /// A store of about a hundred pages, open and not yet moved to the store file.
+    /// An open store of about 100 pages, none of which a checkpoint has written to the store file yet.
     private func open(
         in system: any FileSystem, _ options: DatabaseOptions
     ) throws -> (database: Database, tree: Tree<UInt64>) {
@@ -158,7 +158,7 @@ import Testing
         let reads = Shared(Atomic(0))
         hooked.arm { call, role in
             guard call == .read, role == .copy else { return }
-            // The first read is that of the header.
+            // The first read is for the header.
             if reads.value.add(1, ordering: .relaxed).oldValue == 1 {
                 system.replaceContents(of: "increment", with: Array(increment.dropLast(4096)))
             }
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    /// A file that takes no byte and gives no reason.
+    /// A file whose writes write no byte and throw no error.
     private final class StuckFile: StorageFile {
         let role = FileRole.log
         let identity = FileIdentity(device: 0, inode: 0)

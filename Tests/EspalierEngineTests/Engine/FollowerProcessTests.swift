@@ -1,5 +1,5 @@
-// A process that only reads, beside a real process that writes all the time: checkpoints, recycled segments, logs cut
-// and removed, stores closed and opened, writers killed and their stores recovered, under the eyes of the reader.
+// A read-only process beside a real process that writes all the time. The reader meets checkpoints, recycled segments,
+// logs that are truncated and removed, stores that are closed and opened, and writers that are killed and recovered.
 //
 // The writing child is this test runner again (an exit test). `ESPALIER_FOLLOW_SECONDS` says how long children write.
 
@@ -20,7 +20,7 @@ import Testing
         return options
     }
 
-    /// Commits for so long, with checkpoints of all kinds; closes and opens the store now and then.
+    /// Commits for `seconds`, with checkpoints of all kinds; closes and opens the store after 1 to 40 commits each.
     static func write(to path: String, seconds: Double, seed: UInt64) throws {
         var chance = SeededGenerator(seed: seed)
         let end = Date(timeIntervalSinceNow: seconds)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// Writes until SIGKILL ends this process, so many microseconds from now.
+    /// Writes until SIGKILL ends this process, `delay` microseconds from now.
     static func writeUntilKilled(_ path: String, after delay: UInt32, seed: UInt64) throws {
         Thread.detachNewThread {
             usleep(delay)
@@ -44,7 +44,7 @@ import Testing
         try write(to: path, seconds: 600, seed: seed)
     }
 
-    /// What following came to.
+    /// The events that a follower counts, and the newest transaction that it saw.
     private final class Counts: Sendable {
         let snapshots = Atomic(0)
         let expired = Atomic(0)
@@ -64,7 +64,7 @@ import Testing
                 for _ in 0..<50 where !isDone.value.load(ordering: .relaxed) {
                     let read = try follower.database.beginRead()
                     #expect(read.transactionID >= newest)
-                    // Until the next child is there, nothing happens: the other tests can use the time.
+                    // Nothing changes until the next child runs: sleep, so that other tests get the time.
                     if read.transactionID == newest { usleep(2_000) }
                     newest = read.transactionID
                     let digest = try follower.verify(read)

@@ -1,7 +1,7 @@
-// A database in a child that `fork` made: every use is an error, and the parent's files, log and lock stay its own.
+// A database in a forked child: every use is an error, and the parent keeps its files, log and lock.
 //
 // Swift does not let programs call `fork`, but C code in the same process can; the tests look it up by name. They fork
-// in a process of their own (exit tests), in which nothing else runs.
+// in their own processes (exit tests), in which nothing else runs.
 
 import EspalierEngine
 import Foundation
@@ -42,7 +42,7 @@ import Testing
         try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: path + $0)) }
     }
 
-    /// Uses the parent's database in a child; returns how many of the calls were not refused as they must be.
+    /// Uses the parent's database in a child; returns how many of the calls did not throw the expected error.
     private static func misuse(_ database: inout Database?, _ path: String, parent: Int32) -> Int32 {
         let forked = StorageError.database(.forked(from: parent))
         let refused = [
@@ -54,7 +54,7 @@ import Testing
             throwsError(forked) { () throws(StorageError) in try database?.close() },
             throwsError(.opening(.storeBusy(pid: parent))) { () throws(StorageError) in _ = try Database.open(path) },
         ]
-        // The end of the handle and of the engine behind it.
+        // Release the handle, and with it the engine.
         database = nil
         return Int32(refused.count { !$0 })
     }
@@ -75,7 +75,7 @@ import Testing
 
                 #expect(ForkTests.exitCode(of: child) == 0)
                 #expect(try ForkTests.files(path) == before)
-                // The lock is still held, the log still counts.
+                // The parent still holds the lock and still uses its log.
                 #expect(throws: StorageError.opening(.storeBusy(pid: parent))) {
                     _ = try Database.open(path, in: DisguisedFileSystem(device: 3), options: .init())
                 }
@@ -102,7 +102,7 @@ import Testing
 
                 let child = try ForkTests.fork()
                 if child == 0 {
-                    // More than the cache holds, so that pages would go to the parent's log.
+                    // More than the cache holds: without the refusal the child would write pages to the parent's log.
                     let big = [UInt8](repeating: 1, count: 200_000)
                     let isRefused = ForkTests.throwsError(.database(.forked(from: parent))) { () throws(StorageError) in
                         try write.put(big, for: 2, in: tree)

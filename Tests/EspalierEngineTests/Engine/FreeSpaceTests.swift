@@ -1,4 +1,4 @@
-// Free pages: counted, found again, given out once; and the errors when counts and bits contradict each other.
+// Free pages: they are counted, found and allocated once; and the errors when counts and bits contradict each other.
 
 import EspalierEngine
 import Foundation
@@ -23,7 +23,7 @@ import Testing
                 let other = UInt64.random(in: 0..<30, using: &chance)
                 #expect(try write.remove(other, from: tree) == (lengths.removeValue(forKey: other) != nil))
             }
-            // What is given up must leave no trace in the counts, either.
+            // A transaction that is rolled back must leave no trace in the counts, either.
             if round % 4 == 3 {
                 try write.commit()
                 var given = try database.beginWrite()
@@ -46,7 +46,7 @@ import Testing
         #expect(size < 700, "free pages are used again")
     }
 
-    /// A store in memory with so many values of 40,000 bytes, under keys from 0 on.
+    /// A store in memory with `count` values of 40,000 bytes, under the keys from 0 on.
     private func makeStore(values count: UInt64) throws -> (Database, Tree<UInt64>) {
         let database = try Database.inMemory()
         var write = try database.beginWrite()
@@ -113,7 +113,7 @@ import Testing
             let tree = try write.createTree(named: "t", keys: UInt64.self)
             try write.commit()
             try created.close()
-            // The file ends just before the border, with pages that nobody uses.
+            // Extend the file to just before the border of its group, with pages that no tree uses.
             let group = StoreGeometry(pageSize: 4096).pagesPerBitmap
             let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
             var bytes = [UInt8](try #require(try file.read(upToCount: 4096)))

@@ -1,4 +1,4 @@
-// A log file that lies beside a store which was closed cleanly: it does not count, and must not be in the way.
+// A log file beside a cleanly closed store: it does not count, and must not prevent commits.
 
 import EspalierEngine
 import TestSupport

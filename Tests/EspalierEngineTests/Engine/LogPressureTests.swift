@@ -1,4 +1,4 @@
-// Snapshots that hold the log back: who is told, and who is given up.
+// Snapshots that hold the log back: the application is told, and at the cap the oldest snapshots expire.
 
 import EspalierEngine
 import Synchronization
@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct LogPressureTests {
-    /// A store in memory whose log warns at 256 KiB of live bytes and ends at 1 MiB.
+    /// A store in memory that reports pressure at 256 KiB of live log and whose log has a cap of 1 MiB.
     private func makeStore(_ tell: (@Sendable (LogPressure) -> Void)? = nil) throws -> (Database, Tree<UInt64>) {
         var options = DatabaseOptions()
         options.logSegmentByteCount = 64 << 10
@@ -21,7 +21,7 @@ import Testing
         return (database, tree)
     }
 
-    /// Commits about 20 KiB of log.
+    /// Commits a transaction that takes about 20 KiB of log.
     private func commit(_ round: UInt64, in database: Database, _ tree: Tree<UInt64>) throws {
         var write = try database.beginWrite()
         let value = [UInt8](repeating: UInt8(round % 251), count: 400)
@@ -69,7 +69,7 @@ import Testing
         let isTold = Shared(Atomic(false))
         let known = Shared(Mutex<(Database, Tree<UInt64>)?>(nil))
         let (database, tree) = try makeStore { _ in
-            // No lock of the engine is held: reading, writing and asking for numbers work.
+            // The engine holds no lock here: reads, writes and statistics work.
             if let (database, tree) = known.value.withLock({ $0 }) {
                 #expect((try? database.beginRead().count(of: tree)) == 40)
                 #expect(throws: Never.self) { try database.beginWrite().rollback() }
@@ -123,7 +123,7 @@ import Testing
             let later = (isGone(middle), isGone(newest))
             if first, expiries.last.map({ $0 != later }) ?? true { expiries.append(later) }
         }
-        // One after the other, in the order of their age.
+        // The snapshots expire one after another, the oldest first.
         #expect(expiries.map(\.middle) == [false, true, true])
         #expect(expiries.map(\.newest) == [false, false, true])
         #expect(try database.check().isOK)

@@ -1,4 +1,4 @@
-// What errors about names and places say: which file is meant, and what to do.
+// The texts of errors about names and places: each names the file and the remedy.
 
 import EspalierEngine
 import Foundation
@@ -62,7 +62,7 @@ import Testing
             try database.close()
             try Database.compact(at: path)
 
-            // What the lock itself says to a second descriptor of this process.
+            // The lock itself gives the same error to a second descriptor of this process.
             let first = try PosixFileSystem.shared.open(path, role: .store, mode: .readWrite)
             let second = try PosixFileSystem.shared.open(path, role: .store, mode: .readWrite)
             try first.lockForWriting()

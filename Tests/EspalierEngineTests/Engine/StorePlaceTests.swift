@@ -1,6 +1,6 @@
-// A store is the file that was opened: what the working directory, links and renames may not change.
+// A store is the file that was opened: the working directory, links and renames do not change which file that is.
 //
-// Tests that call `chdir` are exit tests, since the working directory belongs to the whole process.
+// Tests that call `chdir` are exit tests, because the working directory belongs to the whole process.
 
 import EspalierEngine
 import Foundation
@@ -21,7 +21,7 @@ import Testing
         try #require(unsafe mkfifo(path, 0o644) == 0)
     }
 
-    /// Runs `body` with an empty folder; for tests whose children must find it.
+    /// Calls `body` with the path of an empty folder, which exit tests can pass to their child processes.
     private func withFolder(_ body: (String) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "espalier-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -86,7 +86,7 @@ import Testing
     {
         try await withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder + "/real", withIntermediateDirectories: true)
-            // The first of a chain of two, and to a file that does not exist yet.
+            // Make a chain of two links that leads to a file that does not exist yet.
             try FileManager.default.createSymbolicLink(
                 atPath: folder + "/link.esp", withDestinationPath: folder + "/next")
             try FileManager.default.createSymbolicLink(atPath: folder + "/next", withDestinationPath: "real/x.esp")
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    // MARK: What cannot be the place of a store
+    // MARK: Paths that cannot be a store's
 
     @Test(.timeLimit(.minutes(5)))
     func `a path that can be no store's is refused at once, with what is wrong with it`() throws {
@@ -198,7 +198,7 @@ import Testing
             let database = try Database.open(path)
             try database.append(1)
             try FileManager.default.linkItem(atPath: path, toPath: second)
-            // Unclean: what the second name would need lies beside the first.
+            // The store is unclean, and the log that the second name would need is beside the first.
             #expect(throws: StorageError.opening(.logMissing)) {
                 _ = try Database.open(second, in: DisguisedFileSystem(device: 7), options: Self.readOnly)
             }
@@ -219,8 +219,8 @@ import Testing
         }
     }
 
-    /// What renaming by halves leaves of a store with the number 1: its name, two temporary names, and the temporary
-    /// file of another process.
+    /// Makes the names that interrupted renames leave of a store with the number 1: its own, two temporary ones, and
+    /// the temporary file of another process.
     private func makeHalfRenamed(_ path: String) throws {
         let database = try Database.open(path)
         try database.append(1)

@@ -1,5 +1,5 @@
-// Stores whose files are renamed, moved or removed while they are open: commits go on into the same files or fail, and
-// never reach those of another store.
+// Stores whose files are renamed, moved or removed while they are open: commits reach the same files as before or fail,
+// and never reach those of another store.
 
 import EspalierEngine
 import Foundation
@@ -56,7 +56,7 @@ import Testing
 
             #expect(exists(path + "-wal"))
             try second.append(11)
-            // What a crash now would leave: both files of the second store as they are.
+            // Copy the files that a crash at this moment would leave: both files of the second store.
             for end in ["", "-wal"] {
                 try FileManager.default.copyItem(atPath: path + end, toPath: folder.path + "/copy.esp" + end)
             }
@@ -91,7 +91,7 @@ import Testing
             let (path, moved) = (folder.path + "/x.esp", folder.path + "/moved.esp")
             let first = try Database.open(folder.path + "/first.esp")
             try first.append(1)
-            // What a crash would leave behind of a store that was renamed from `x.esp`.
+            // Make the files that a crash would leave of a store that was renamed from `x.esp`.
             try FileManager.default.copyItem(atPath: folder.path + "/first.esp", toPath: moved)
             try FileManager.default.copyItem(atPath: folder.path + "/first.esp-wal", toPath: path + "-wal")
             #expect(throws: StorageError.opening(.logMissing)) { _ = try Database.open(moved) }
@@ -128,7 +128,7 @@ import Testing
             }
             let kept = try asides()
             #expect(kept.count == 2 && kept.last == kept.first.map { $0 + "-2" })
-            // Renamed by half: one file with both names.
+            // An interrupted rename: one file with both names.
             let name = try #require(kept.last)
             try FileManager.default.linkItem(atPath: folder.path + "/" + name, toPath: path + "-wal")
             try FileManager.default.removeItem(atPath: folder.path + "/" + (kept.first ?? ""))
@@ -215,7 +215,7 @@ import Testing
                 for end in ["", "-wal"] { try FileManager.default.removeItem(atPath: folder.path + "/x.esp" + end) }
 
                 if durability == .ordered {
-                    // So that a commit without a sync costs no more calls of the system.
+                    // Commits without a sync look at the files only once a millisecond, to save calls of the system.
                     try database.append(2, durability)
                     system.time.add(1_000_000, ordering: .relaxed)
                 }
@@ -293,7 +293,7 @@ import Testing
     }
 }
 
-/// The files of the operating system, at a time that stands still.
+/// The operating system's files, with a clock that only the test advances.
 private final class HandSetClock: FileSystem {
     let time = Atomic<UInt64>(1_800_000_000_000_000_000)
 

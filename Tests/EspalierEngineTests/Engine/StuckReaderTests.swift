@@ -1,6 +1,6 @@
 // A reader that never ends beside a writer that never stops: the log stays below its cap all the time.
 //
-// `ESPALIER_STUCK_SECONDS` makes it longer. Sizes are the operating system's, looked at after each commit.
+// `ESPALIER_STUCK_SECONDS` makes it longer. The test asks the operating system for the log's size after each commit.
 
 import EspalierEngine
 import Foundation
@@ -55,7 +55,7 @@ import Testing
                     } while Date() < end || (expiries.value.load(ordering: .relaxed) == 0 && count < 5000)
                     return
                 }
-                // Stuck: keeps its snapshot until it is given up, and then takes the next.
+                // The stuck reader keeps its snapshot until it expires, and then begins the next.
                 while !isDone.value.load(ordering: .relaxed) {
                     do {
                         let read = try database.beginRead(label: "stuck")

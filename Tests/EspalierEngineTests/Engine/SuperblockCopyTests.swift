@@ -1,4 +1,5 @@
-// Page 0 with damage: what can still be opened, what is mended only on demand, and what must not be overlooked.
+// A damaged page 0: damage with which a store still opens, damage that is mended only on demand, and damage that must
+// not be overlooked.
 
 import EspalierEngine
 import TestSupport

@@ -1,4 +1,4 @@
-// Reads and writes that do less than asked, and names that are taken.
+// Reads and writes that transfer less than asked, and names that are in use.
 
 import EspalierEngine
 import Foundation
@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A file of ten bytes that reads and writes one or two at a time.
+/// A file of ten bytes whose reads and writes transfer one or two bytes at a time.
 private final class HaltingFile: StorageFile {
     let role = FileRole.store
     let identity = FileIdentity(device: 1 << 42, inode: 1)

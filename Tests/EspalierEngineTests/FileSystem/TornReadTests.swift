@@ -1,4 +1,4 @@
-// Half-written pages under a reader's eyes: of a writer that is slow, of one that never goes on, and of none.
+// Half-written pages that a reader meets: their writer is slow, is stuck, or has ended.
 
 import EspalierEngine
 import Foundation
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct TornReadTests {
-    /// A store whose pages are all half of what they were, and the bytes it should have.
+    /// A store file whose pages from 2 on are torn, and the bytes that it should have.
     private struct TornStore {
         let path: String
         private let whole: Data
@@ -26,10 +26,10 @@ import Testing
             try Self.write(torn, to: path)
         }
 
-        /// What the writer does when it goes on.
+        /// Completes the torn pages, as the writer does when it continues.
         func finish() throws { try Self.write(whole, to: path) }
 
-        /// Into the same file: a lock belongs to it.
+        /// Writes into the existing file, because a lock belongs to a file.
         private static func write(_ bytes: Data, to path: String) throws {
             let file = try FileHandle(forUpdating: URL(filePath: path))
             try file.write(contentsOf: bytes)
@@ -44,7 +44,7 @@ import Testing
             return try read.tree(named: "t", keys: UInt64.self).flatMap { try read.get(50, from: $0) }
         }
 
-        /// How long it takes until the damage is believed.
+        /// The time until a read reports the damage.
         func timeToDamage() -> Duration {
             ContinuousClock().measure {
                 #expect {
@@ -55,7 +55,7 @@ import Testing
             }
         }
 
-        /// The lock that a writing process holds.
+        /// Acquires the lock of a writing process.
         func lock() throws -> any StorageFile {
             let file = try PosixFileSystem.shared.open(path, role: .store, mode: .readWrite)
             try file.lockForWriting()
@@ -108,7 +108,7 @@ import Testing
         let questions = Shared(Atomic(0))
         hooked.answerLock {
             let number = questions.value.add(1, ordering: .relaxed).newValue
-            // After the second look the writer completes the page, and is gone before the lock is asked for.
+            // After the second look the writer completes the page, and ends before the reader asks for the lock.
             if number == 2 { machine.replaceContents(of: "store", with: whole) }
             return number < 2
         }
@@ -119,7 +119,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func `a reader that is outrun by checkpoints begins anew, and calls nothing damage`(isOpen: Bool) throws {
-        // The files as they are after one checkpoint and another, each with commits in the log.
+        // The files before each of six checkpoints, each time with a commit in the log.
         let images = try imagesBeforeCheckpoints(6) { write, number in
             try write.put(
                 [UInt8](repeating: number, count: 20_000), for: 1, in: write.tree(named: "t", orCreate: UInt64.self))
@@ -128,12 +128,12 @@ import Testing
         let hooked = HookedFileSystem(over: machine)
         var options = LogImage.options
         options.access = .readOnly
-        // It is outrun while it opens the store, or when it begins to read what it follows already.
+        // Checkpoints outrun the reader while it opens the store, or when it begins a snapshot of the open store.
         let opened = isOpen ? try Database.open("store", in: hooked, options: options) : nil
         let next = Shared(Atomic(0))
         hooked.arm { call, role in
             guard call == .read, role == .log else { return }
-            // Nobody holds the lock: each of these writers was there and is gone.
+            // No process holds the lock: each of these writers has ended.
             let number = next.value.add(1, ordering: .relaxed).newValue
             guard number < images.count else { return }
             machine.replaceContents(of: "store", with: images[number].store)
@@ -147,7 +147,7 @@ import Testing
         #expect(try read.get(1, from: tree) == [UInt8](repeating: 5, count: 20_000))
     }
 
-    /// The files of a store before each of some checkpoints, with what `change` did since the last one in the log.
+    /// The files of a store before each of `count` checkpoints; the log has the change since the checkpoint before.
     private func imagesBeforeCheckpoints(
         _ count: UInt8, _ change: (inout WriteTransaction, _ number: UInt8) throws -> Void
     ) throws -> [LogImage] {
@@ -163,9 +163,9 @@ import Testing
         }
     }
 
-    /// A follower of a store, and a count of its walks through the log: each of the first `limit` is outrun.
+    /// A follower of a store, and a count of its walks through the log; a checkpoint outruns each of the first `limit`.
     private func outrunReader(limit: Int) throws -> (reader: Database, walkCount: () -> Int) {
-        // Two checkpoints by turns stand for a writer that makes one after the other.
+        // The files of two checkpoints in turn simulate a writer that makes one checkpoint after another.
         let images = try imagesBeforeCheckpoints(2) { write, _ in
             _ = try write.tree(named: "t", orCreate: UInt64.self)
         }
@@ -176,14 +176,14 @@ import Testing
         let reader = try Database.open("store", in: hooked, options: options)
         let (walks, isInWalk) = (Shared(Atomic(0)), Shared(Atomic(false)))
         hooked.arm { call, role in
-            // A walk looks for the newest slot first and reads the log then.
+            // A walk first reads the newest slot, then the log.
             guard call == .read else { return }
             guard role == .log else { return isInWalk.value.store(false, ordering: .relaxed) }
             guard !isInWalk.value.exchange(true, ordering: .relaxed) else { return }
             let number = walks.value.add(1, ordering: .relaxed).newValue
             guard number <= limit else { return }
             machine.replaceContents(of: "store", with: images[number % 2].store)
-            // Until the last checkpoint the walk meets a log that was cut to nothing, which is the quickest walk.
+            // Before the last checkpoint the walk meets an empty log, which makes it quick.
             machine.replaceContents(of: "store-wal", with: number < limit ? [] : images[number % 2].log)
         }
         return (reader, { walks.value.load(ordering: .relaxed) })
@@ -197,7 +197,7 @@ import Testing
         let outrun = try outrunReader(limit: 1000)
         #expect(throws: StorageError.transaction(.snapshotExpired)) { _ = try outrun.reader.beginRead().transactionID }
         #expect(outrun.walkCount() == 1000)
-        // The writer does nothing more: the next snapshot is whole.
+        // The writer has stopped, so the next snapshot is whole.
         #expect(try outrun.reader.beginRead().tree(named: "t", keys: UInt64.self) != nil)
     }
 }

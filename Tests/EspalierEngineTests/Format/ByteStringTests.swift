@@ -1,4 +1,4 @@
-// Comparing bytes a word at a time gives what comparing them one by one gives.
+// Comparisons of bytes by words give the same order as comparisons byte by byte.
 
 import EspalierEngine
 import TestSupport
@@ -8,7 +8,7 @@ import Testing
     @Test func `comparison, common prefix and head are those of the bytes`() {
         var chance = SeededGenerator(seed: testSeed(default: 6))
         for _ in 0..<4000 {
-            // Two letters and long common beginnings, so that differences come late.
+            // Use two letters and long common prefixes, so that the first difference is late.
             let letters: [UInt8] = Bool.random(using: &chance) ? [0, 255] : [7, 8]
             let shared = (0..<Int.random(in: 0...20, using: &chance)).map { _ in letters[0] }
             let tails = (0..<2).map { _ in

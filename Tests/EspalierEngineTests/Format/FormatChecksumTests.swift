@@ -3,7 +3,7 @@
 //
 // Byte i of the input is bits 16...23 of i x 2654435761; the columns are seeds 0, 42, 0x9E3779B185EBCA87 and 2^64 - 1.
 //
-// SAFETY: parts of a buffer that is valid within the closure it is given to.
+// SAFETY: the spans are parts of a buffer that is valid within the closure that gets it.
 
 import EspalierEngine
 import Testing

@@ -1,6 +1,6 @@
-// Damaged structures: every byte changed in turn is noticed, nothing traps, and the broken rule is named.
+// Damaged structures: a change of any byte is noticed, nothing traps, and the error names the broken rule.
 //
-// SAFETY: spans of arrays that outlive them; `bytes` only gives up their element type.
+// SAFETY: the spans are of arrays that outlive them; `bytes` only drops their element type.
 
 import EspalierEngine
 import TestSupport
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// Copies `bytes` into a page of its own memory and calls `body`.
+    /// Copies `bytes` into a page with its own memory and calls `body` with the page.
     private func withPage<R>(_ bytes: [UInt8], _ body: (PageView) throws -> R) rethrows -> R {
         let page = ScratchPage(byteCount: bytes.count)
         for (offset, byte) in bytes.enumerated() { page.view.set(byte, at: offset) }
@@ -82,7 +82,7 @@ import Testing
         #expect(expected.subtracting(found) == [])
     }
 
-    /// Does with an accepted page what the tree does with it.
+    /// Reads and changes an accepted page as the tree does.
     private func use(_ view: PageView) {
         guard let type = PageType(rawValue: view.typeByte) else { return }
         switch type {
@@ -108,7 +108,7 @@ import Testing
         for key in 1...3 { _ = try tree.insert(TreeKey(UInt64(key)), value.key.bytes, into: &record) }
         let view = pages.page(record.root)
 
-        // All three slots refer to the same cell: lengths still add up.
+        // Two slots refer to the same cell, and the sum of the lengths stays right.
         view.set(view.u16(48 + 24), at: 48 + 24 + 2)
 
         try PageValidation.validate(view, number: record.root)

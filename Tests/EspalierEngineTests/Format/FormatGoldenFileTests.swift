@@ -1,15 +1,15 @@
-// Store files that were written once and are kept: every later version must open, check and read them.
+// Store files that were written once: every later version must open, check and read them.
 //
 // Invariants
 //   1. The files in `Golden/` are never written again; a new format version or feature adds files.
-//   2. A missing file is made by setting `ESPALIER_WRITE_GOLDEN=1` once; without that it is a failure.
+//   2. A run with `ESPALIER_WRITE_GOLDEN=1` writes missing files; in any other run a missing file is a failure.
 
 import EspalierEngine
 import Foundation
 import TestSupport
 import Testing
 
-/// What is in every golden store.
+/// The content of every golden store.
 private enum GoldenContent {
     static let integers: [(key: UInt64, value: [UInt8])] = (0..<150).map { step in
         let count = step % 37 == 5 ? 9000 + step : step * 13 % 300
@@ -34,7 +34,7 @@ private enum GoldenContent {
         try second.commit()
     }
 
-    /// Reads everything back.
+    /// Expects this content in `database`.
     static func expect(in database: Database) throws {
         let report = try database.check()
         #expect(report.isOK)
@@ -66,7 +66,7 @@ private enum GoldenContent {
         return options
     }
 
-    /// Copies a golden file (and its log) into `target`, and gives the copy's path.
+    /// Copies a golden file (and its log) into `target`; returns the path of the copy.
     private func copy(_ name: String, to target: URL) throws -> String {
         let files = FileManager.default
         for suffix in ["", "-wal"] {

@@ -2,12 +2,12 @@
 // with the reference implementation of XXH3-64, not with ours. If one of these tests fails, old files can no longer
 // be read: the code is wrong, not the test.
 //
-// SAFETY: spans of arrays that outlive them; `bytes` only gives up their element type.
+// SAFETY: the spans are of arrays that outlive them; `bytes` only drops their element type.
 
 import EspalierEngine
 import Testing
 
-/// One field of a structure: where, its bytes in hexadecimal, and what they mean.
+/// One field of a structure: its offset, its bytes in hexadecimal, and their meaning.
 ///
 /// All other bytes are zero.
 private typealias Field = (offset: Int, hex: String, meaning: String)
@@ -31,14 +31,14 @@ private func bytes(_ byteCount: Int, _ fields: [Field]) -> [UInt8] {
 /// Builds a page with `body` in memory and returns its bytes.
 private func page(_ byteCount: Int, lsn: UInt64, _ body: (PageView) throws -> Void) rethrows -> [UInt8] {
     let page = ScratchPage(byteCount: byteCount)
-    // What the page held before must not show.
+    // The bytes that the page had before must not remain.
     for offset in 0..<byteCount { page.view.set(UInt8(0xCC), at: offset) }
     try body(page.view)
     page.view.seal(lsn: lsn, storeSeed: storeSeed)
     return page.view.bytes(0, byteCount).array
 }
 
-/// Says which bytes differ.
+/// Expects equal bytes; reports the first offset at which they differ.
 private func expectEqual(_ found: [UInt8], _ expected: [UInt8]) {
     #expect(found.count == expected.count)
     for offset in 0..<min(found.count, expected.count) where found[offset] != expected[offset] {

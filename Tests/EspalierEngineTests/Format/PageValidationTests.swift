@@ -1,4 +1,4 @@
-// The borders of rules about single pages: what is just inside is accepted, what is just outside names its rule.
+// The limits of rules about single pages: a value just within a limit is accepted, one just beyond it names the rule.
 
 import EspalierEngine
 import Testing
@@ -6,7 +6,7 @@ import Testing
 @Suite struct PageValidationTests {
     private let number: PageNumber = 5
 
-    /// A page of 512 bytes that `body` fills; the rule it breaks, if any.
+    /// The rule that a page of 512 bytes breaks after `body` has filled it; `nil` if it breaks none.
     private func broken(
         _ depth: PageValidation.Depth = .load, _ body: (PageView) throws -> Void
     ) throws -> CorruptionRule? {

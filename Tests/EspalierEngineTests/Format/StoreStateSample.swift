@@ -1,9 +1,9 @@
-// States of stores that never were, for what only looks at their numbers.
+// Invented states of stores, for code that looks only at their numbers.
 
 import EspalierEngine
 
 extension StoreState {
-    /// The state of commit `number`, which lies at a thousand times its number in the log.
+    /// The state of commit `number`, whose log position is 1,000 times its number.
     init(commit number: UInt64) {
         self.init(
             CheckpointSlot(

@@ -1,12 +1,12 @@
-// Logs that end too early or say the wrong length: the commits before are there, and what is proven to be missing is
-// an error. (The cases of LevelDB's log_test, in the terms of this log.)
+// Logs that end too early or have a wrong length: the commits before the fault are there, and a commit that is provably
+// missing is an error. (The cases of LevelDB's log_test, in the terms of this log.)
 
 import EspalierEngine
 import TestSupport
 import Testing
 
 @Suite struct LogDamageTests {
-    /// The files of a killed process whose commits reach over several segments, and where each commit ends in the log.
+    /// The files of a killed process whose commits fill several segments, and the number of its commits.
     private func makeFiles() throws -> (store: [UInt8], log: [UInt8], commitCount: Int) {
         let system = SimulatedFileSystem(seed: 21)
         let database = try Database.open("store", in: system, options: .small)
@@ -22,7 +22,7 @@ import Testing
         return (system.contents(of: "store") ?? [], system.contents(of: "store-wal") ?? [], commitCount)
     }
 
-    /// How many commits an opened store has; all of each or nothing.
+    /// The number of commits that the opened store has; expects all entries of each commit or none.
     private func commits(_ store: [UInt8], _ log: [UInt8]) throws -> Int {
         let system = SimulatedFileSystem(seed: 1)
         system.replaceContents(of: "store", with: store)
@@ -46,7 +46,7 @@ import Testing
                 counts.insert(try commits(store, [UInt8](log[..<end])))
             } catch let error as StorageError {
                 guard case .corruption(let corruption) = error else { throw error }
-                // Only a log without its header, or without anything, cannot be told from a log that is lost.
+                // Only a log without its whole header is an error: it looks like a lost log.
                 #expect(end < LogHeaderLayout.byteCount && corruption.rule == .logHeader, "\(end) bytes: \(error)")
             }
         }
@@ -93,7 +93,7 @@ import Testing
         let image = SimulatedFileSystem(seed: 1)
         image.replaceContents(of: "store", with: store)
 
-        // To its header, and with zeros behind it.
+        // Cut the log to its header, and then fill everything after the header with zeros.
         for cut in [[UInt8](log[..<4096]), log[..<4096] + [UInt8](repeating: 0, count: log.count - 4096)] {
             image.replaceContents(of: "store-wal", with: cut)
             let error = thrown { () throws(StorageError) in

@@ -1,8 +1,8 @@
-// The files of a store that was not closed, whose log can be changed so that exactly one rule is broken.
+// The files of a store that was not closed; a test can change its log so that exactly one rule is broken.
 //
 // Invariants
-//   1. A change of a frame makes the chain of all frames behind it in the segment right again; a change of a segment
-//      header makes its checksum right again. What is wrong afterwards is what the change made wrong.
+//   1. A change of a frame also makes the chain of all later frames in the segment right again; a change of a segment
+//      header also makes its checksum right again. Only the change itself is wrong afterwards.
 
 import EspalierEngine
 import TestSupport
@@ -15,7 +15,7 @@ struct LogImage {
         var header: FrameHeader
         let offset: Int
         let previousChain: UInt64
-        /// The number of the segment's place in the file.
+        /// The index of the segment's place in the file.
         let place: Int
     }
 
@@ -30,7 +30,7 @@ struct LogImage {
         return options
     }
 
-    /// The files of `system` as they are.
+    /// The present files of `system`.
     init(_ system: SimulatedFileSystem) throws {
         store = try #require(system.contents(of: "store"))
         log = try #require(system.contents(of: "store-wal"))
@@ -115,7 +115,7 @@ struct LogImage {
         }
     }
 
-    /// Changes the commit record behind `frame`, whose checksum follows.
+    /// Changes the commit record of `frame`, and makes the frame's checksum right again.
     mutating func changeCommit(_ frame: Frame, _ body: (inout CommitRecord) -> Void) throws {
         let start = frame.offset + FrameHeaderLayout.byteCount
         let end = start + CommitRecordLayout.byteCount

@@ -1,4 +1,4 @@
-// Versions of pages, found by the position before which they must lie.
+// Versions of pages: a search gives the newest one before a log position.
 
 import EspalierEngine
 import Testing

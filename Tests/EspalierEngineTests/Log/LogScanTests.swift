@@ -1,4 +1,4 @@
-// Each thing that a frame, a commit record or a segment header must fulfil to count, broken alone.
+// Every condition that a frame, a commit record or a segment header must meet to count, each broken alone.
 
 import EspalierEngine
 import TestSupport
@@ -52,7 +52,7 @@ import Testing
         case .transaction: try image.changeCommit(broken) { $0.transactionID = 1 }
         }
 
-        // Later commits say that this place was durable.
+        // Later commits record that this position was durable.
         #expect(throws: StorageError.opening(.logCorrupt(lsn: broken.header.lsn))) { try image.scan() }
     }
 
@@ -86,7 +86,7 @@ import Testing
         #expect(try image.scan().transactionID == 1)
     }
 
-    /// What no commit ever says.
+    /// A field of a commit with a value that no commit has.
     enum Impossibility: CaseIterable {
         case page, position, future, transaction, nextTree
     }
@@ -172,7 +172,7 @@ import Testing
         let tree = try write.createTree(named: "t", keys: UInt64.self)
         try write.put([1], for: 1, in: tree)
         try write.commit()
-        // Its frames take several segments, and no checkpoint ever comes as far.
+        // Its frames fill several segments, and no checkpoint ever reaches them.
         var given = try database.beginWrite()
         for key in UInt64(0)..<2000 { try given.put([UInt8](repeating: 2, count: 400), for: key, in: tree) }
         given.rollback()

@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    /// A second bitmap page takes a store of 126 MiB: too slow for an unoptimised build of every day.
+    /// A second bitmap page needs a store of 126 MiB, which is too slow for everyday debug builds.
     @Test(.enabled(if: campaignCount("ESPALIER_LARGE_COPY", default: 0) > 0))
     func `a store of more than one bitmap page is copied and compacted`() throws {
         try withStorePath { path in
@@ -195,7 +195,7 @@ import Testing
 }
 
 extension StorageError {
-    /// Whether this is a wrong checksum of `page`.
+    /// Whether the error is a wrong checksum of `page`.
     fileprivate func isChecksum(of page: PageNumber) -> Bool {
         guard case .corruption(let corruption) = self else { return false }
         return corruption.rule == .pageChecksum && corruption.page == page

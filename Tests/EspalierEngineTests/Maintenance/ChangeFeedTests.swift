@@ -1,4 +1,4 @@
-// The stream of changes: a follower that applies it is the original, page for page.
+// The stream of changes: a follower that applies it equals the original, page for page.
 
 import EspalierEngine
 import Foundation
@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct ChangeFeedTests {
-    /// Brings the copy forward by an increment, as who lost the stream does.
+    /// Brings the copy forward by an increment, as a follower does that has lost the stream.
     private func fallBack(_ database: Database, _ copy: String, number: Int) throws {
         try database.backUpChanges(since: try BackupPoint(of: copy), to: copy + ".\(number)")
         try Database.bringForward(copy, by: copy + ".\(number)")
@@ -24,11 +24,11 @@ import Testing
             var feed = try database.changes(after: try BackupPoint(of: copy))
             var (applied, gaps) = (0, 0)
             for round in 0..<25 {
-                // Now and then more is written than the log keeps.
+                // One round in eight writes more than the log keeps.
                 for _ in 0..<(round % 8 == 7 ? 80 : 4) { try changes.commit(to: database) }
                 switch Int.random(in: 0..<8, using: &chance) {
                 case 0:
-                    // The consumer dies with what it was given.
+                    // The consumer crashes and loses the changes that it got.
                     _ = try? feed.next(upTo: 1)
                     feed = try database.changes(after: try BackupPoint(of: copy))
                 case 1: try database.checkpoint(.full)
@@ -112,7 +112,7 @@ import Testing
             let database = try Database.open(path, options: options)
             try database.backUp(to: path + ".0")
             let feed = try database.changes(after: try BackupPoint(of: path + ".0"))
-            // More than the cache holds: pages of both are written to the log before their end.
+            // Both kinds of transaction exceed the cache, so pages of both are in the log before they end.
             for isKept in [false, true, false, true] {
                 var write = try database.beginWrite()
                 let tree = try write.tree(named: "t", orCreate: UInt64.self)
@@ -136,7 +136,7 @@ import Testing
             let database = try Database.open(path, options: RandomChanges.options)
             try database.backUp(to: path + ".0")
             let feed = try database.changes(after: try BackupPoint(of: path + ".0"))
-            // Each takes most of a segment, and a checkpoint would give all but the last one back.
+            // Each commit fills most of a segment; without the feed a checkpoint would recycle all but the last one.
             for key in UInt64(0)..<6 {
                 var write = try database.beginWrite()
                 let tree = try write.tree(named: "t", orCreate: UInt64.self)

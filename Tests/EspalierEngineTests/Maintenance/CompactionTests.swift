@@ -55,7 +55,7 @@ import Testing
             #expect(database.storeIdentifier == identifier)
             #expect(try StoreImage(of: database) == expected)
             var write = try database.beginWrite()
-            // "filler" had a number above all that are left.
+            // The dropped tree "filler" had a number above those of all trees that are left.
             let highest = expected.treeIDs.values.max() ?? 0
             #expect(try write.createTree(named: "new", keys: [UInt8].self).id > highest + 1)
             try write.commit()
@@ -120,7 +120,7 @@ import Testing
     }
 }
 
-/// Compacts the store between its being opened and its being locked for the first time.
+/// A file system that compacts the store after its file is opened for the first time and before it is locked.
 private final class SwappingFileSystem: FileSystem {
     private let base = PosixFileSystem.shared
     private let path: String

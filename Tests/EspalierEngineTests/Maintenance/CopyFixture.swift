@@ -1,4 +1,4 @@
-// Stores with random content for tests of copies, and what such a store contains.
+// Stores with random content for tests of copies, and images of such content.
 
 import EspalierEngine
 import Foundation
@@ -50,13 +50,13 @@ struct StoreImage: Equatable {
     }
 }
 
-/// Random changes of a store: entries of all sizes, removals, trees that come and go.
+/// Random changes of a store: entries of all sizes, removals, trees that are created and dropped.
 struct RandomChanges {
     var chance: SeededGenerator
 
     init(seed: UInt64) { chance = SeededGenerator(seed: seed) }
 
-    /// Small segments and a small cache, so that everything turns over.
+    /// Small segments and a small cache, so that segments are recycled and pages evicted.
     static var options: DatabaseOptions {
         var options = DatabaseOptions()
         options.cacheByteCount = 64 * options.pageSize

@@ -1,4 +1,4 @@
-// Increments: what a chain of them puts together, and what is refused.
+// Increments: the stores that chains of them restore, and the chains and files that are refused.
 
 import EspalierEngine
 import Foundation
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// A store with a backup, two increments and more behind them.
+    /// An open store with a backup, two increments, and commits after them.
     private func makeChain(at path: String) throws -> Database {
         let database = try Database.open(path, options: RandomChanges.options)
         var changes = RandomChanges(seed: 41)
@@ -177,7 +177,7 @@ import Testing
             }
             try put(1)
             try database.backUp(to: path + ".0")
-            // Both go back to the same base, so a page of the first one would fit into the second.
+            // Both increments have the same base, so a page of the first would fit into the second.
             for value in UInt8(2)...3 {
                 try put(value)
                 try database.backUpChanges(since: try BackupPoint(of: path + ".0"), to: path + ".\(value)")
@@ -227,7 +227,7 @@ import Testing
                         #expect(!FileManager.default.fileExists(atPath: path + ".restored"))
                         continue
                     }
-                    // A forger can state a later position, or another next tree.
+                    // Some forgeries pass, such as a later position or another next tree.
                     let database = try Database.open(path + ".restored")
                     _ = try database.check()
                     try database.close()

@@ -1,4 +1,4 @@
-// Shrinking: the file becomes as short as what is in it, and nobody notices.
+// Shrinks: the file becomes as short as its content, and readers see no difference.
 
 import EspalierEngine
 import Foundation
@@ -65,7 +65,7 @@ extension Database {
             #expect(after * 3 < before, "\(before) -> \(after)")
             #expect(after * 2 < compact * 3, "\(after), compact \(compact)")
             #expect(database.statistics.freePageCount * 20 < database.statistics.pageCount)
-            // It goes on as a store.
+            // The shrunk store still works.
             var changes = RandomChanges(seed: 62)
             for _ in 0..<20 { try changes.commit(to: database) }
             #expect(try database.check().isOK)
@@ -192,7 +192,7 @@ extension Database {
         write = try database.beginWrite()
         try write.remove(0, from: tree)
         try write.commit()
-        // Its pages follow each other, and each says how many of its run are left.
+        // The pages of the value are consecutive, and each has the number of pages left in its run.
         var isComplete = false
         while !isComplete {
             isComplete = try database.shrink(movingAtMost: 2).isComplete
@@ -246,7 +246,7 @@ extension Database {
         }
     }
 
-    /// Two values, the first removed: the second moves to the front, in the smallest cache.
+    /// The store has two values, of which the first is removed: the second moves to the front, in the smallest cache.
     @Test(arguments: [4096, 8192, 16_384, 32_768, 65_536])
     func `a value of many times the cache moves whole, whatever the page size`(pageSize: Int) throws {
         var options = DatabaseOptions()
@@ -324,7 +324,7 @@ extension Database {
         }
     }
 
-    /// A second bitmap page takes a store of 126 MiB: too slow for an unoptimised build of every day.
+    /// A second bitmap page needs a store of 126 MiB, which is too slow for everyday debug builds.
     @Test(.enabled(if: campaignCount("ESPALIER_LARGE_COPY", default: 0) > 0))
     func `whole groups of pages go away with their bitmap page, and come back`() throws {
         try withStorePath { path in

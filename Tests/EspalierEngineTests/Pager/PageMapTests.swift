@@ -1,4 +1,4 @@
-// The hash map of page numbers beside a dictionary.
+// The hash map of page numbers, compared with a dictionary.
 
 import EspalierEngine
 import TestSupport
@@ -10,7 +10,7 @@ import Testing
         let map = PageMap()
         var model: [PageNumber: UInt32] = [:]
         for step in 0..<20_000 {
-            // Few enough pages that places collide, and that most of them come and go.
+            // So few pages that slots collide, and that most pages are added and removed again.
             let page = PageNumber.random(in: 1...200, using: &chance)
             if Bool.random(using: &chance) {
                 map.set(UInt32(step), for: page)

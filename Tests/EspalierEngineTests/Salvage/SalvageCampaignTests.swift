@@ -1,5 +1,5 @@
-// Acceptance line A7: of a store with pages destroyed at random, and catalog and superblock destroyed, at least 99 % of
-// the rows come back.
+// Acceptance line A7: salvage recovers at least 99 % of the rows of a store whose catalog, superblock and some random
+// pages are destroyed.
 
 import EspalierEngine
 import Foundation

@@ -1,4 +1,4 @@
-// Salvage: what of a damaged store comes back, and what must not.
+// Salvage: the rows of a damaged store that it recovers, and the rows that it must not recover.
 
 import EspalierEngine
 import TestSupport
@@ -6,8 +6,6 @@ import Testing
 
 @Suite struct SalvageTests {
     private static let numberCount = UInt64(3000)
-
-    /// The rows of a store, tree by tree.
 
     fileprivate func options() -> DatabaseOptions {
         var options = DatabaseOptions()
@@ -45,7 +43,7 @@ import Testing
         try second.commit()
     }
 
-    /// The file of a store of that kind, closed cleanly.
+    /// The file of a store with that content, closed cleanly.
     private static let store = Result { () throws(any Error) -> [UInt8] in
         let (system, tests) = (SimulatedFileSystem(seed: 5), SalvageTests())
         let database = try Database.open("store", in: system, options: tests.options())
@@ -88,7 +86,7 @@ import Testing
         system.replaceContents(of: "store", with: store)
     }
 
-    /// The pages of a store whose headers `isWanted` says yes to.
+    /// The pages of a store whose type and tree satisfy `isWanted`.
     private func pages(_ system: SimulatedFileSystem, where isWanted: (PageType?, UInt32) -> Bool) throws -> [Int] {
         let store = try #require(system.contents(of: "store"))
         return (1..<store.count / 4096).filter { page in
@@ -123,7 +121,7 @@ import Testing
         #expect(new.applicationVersion == 3)
         #expect(new.storeIdentifier != old.storeIdentifier)
         let (oldTrees, newTrees) = (try old.beginRead().trees(), try new.beginRead().trees())
-        // Handles differ: each is of its own store.
+        // Compare names, numbers and kinds, because handles of different stores are never equal.
         func facts(_ trees: [TreeSummary]) -> [String] { trees.map { "\($0.tree.name) \($0.tree.id) \($0.tree.kind)" } }
         #expect(facts(oldTrees) == facts(newTrees))
         var write = try new.beginWrite()
@@ -267,7 +265,7 @@ import Testing
         #expect(try content("new", system) == before)
     }
 
-    // MARK: What was removed
+    // MARK: Removed content
 
     @Test func `a page that was taken into use after its bitmap page was written is not free`() throws {
         let system = SimulatedFileSystem(seed: 5)
@@ -275,7 +273,7 @@ import Testing
         try fill(database)
         try database.checkpoint(.full)
         let old = try #require(system.contents(of: "store"))
-        // The pages that are free now are used again.
+        // Allocate the pages that are free now.
         var write = try database.beginWrite()
         let later = try write.createTree(named: "later", keys: UInt64.self)
         for key in 0..<UInt64(500) { try write.put([UInt8](repeating: 3, count: 30), for: key, in: later) }
@@ -296,14 +294,14 @@ import Testing
         let database = try Database.open("store", in: system, options: options())
         var write = try database.beginWrite()
         let tree = try write.createTree(named: "t", keys: UInt64.self)
-        // The long value first, so that none of the pages beside its own become free with them.
+        // Put the long value first, so that no page next to its own pages becomes free with them.
         try write.put([UInt8](repeating: 5, count: 9000), for: 50, in: tree)
         for key in UInt64(0)..<100 where key != 50 {
             try write.put([UInt8](repeating: 1, count: 400), for: key, in: tree)
         }
         try write.commit()
         try database.checkpoint(.full)
-        // The leaf that refers to the value is given up, its pages go to another value, far from there.
+        // Free the leaf that refers to the value; then another value, under a distant key, gets the value's pages.
         write = try database.beginWrite()
         try write.removeAll(UInt64(30)..<70, from: tree)
         try write.commit()
@@ -311,7 +309,7 @@ import Testing
         try write.put([UInt8](repeating: 6, count: 9000), for: 99, in: tree)
         try write.commit()
         try database.close()
-        // Nobody knows what is free, and the leaf that says that the rows were removed is lost.
+        // Destroy the bitmap, which says which pages are free, and a leaf that shows that the rows were removed.
         let store = try #require(system.contents(of: "store"))
         let byAge = try pages(system) { type, _ in type == .leafInteger }.sorted { lsn($0, store) < lsn($1, store) }
         for lost in byAge.dropLast().suffix(3) {
@@ -325,7 +323,7 @@ import Testing
         }
     }
 
-    /// When a page was written last.
+    /// The LSN of a page, which says when it was written last.
     private func lsn(_ page: Int, _ store: [UInt8]) -> UInt64 {
         (0..<8).reduce(0) { $0 | UInt64(store[page * 4096 + PageLayout.lsn + $1]) << (8 * $1) }
     }
@@ -338,7 +336,7 @@ import Testing
         var after = try content("new", system)
 
         #expect(report.freePageCount == 0)
-        // A tree that was dropped whole has no newer leaf that says so.
+        // No newer leaf shows that a whole tree was dropped.
         #expect(after.removeValue(forKey: "lost+found/2")?.count == 200)
         #expect(after == before)
     }
@@ -357,8 +355,8 @@ import Testing
 
     // MARK: The log
 
-    /// The machine of a process that was killed: one commit in the store file, others in the log, frames of a large
-    /// transaction that was given up among them.
+    /// The machine of a killed process, and the content of its store: one checkpoint in the store file, later commits
+    /// in the log, and among them frames of a large transaction that was rolled back.
     private func makeUnreplayedStore() throws -> (system: SimulatedFileSystem, content: StoreContent) {
         let system = SimulatedFileSystem(seed: 8)
         var small = options()
@@ -414,7 +412,7 @@ import Testing
         let segments = try image.segments
         let frames = try segments.indices.filter { segments[$0] != nil }.flatMap { try image.frames(at: $0) }
             .sorted { $0.header.lsn < $1.header.lsn }
-        // The first page frame of the newest commit: what is behind it is nowhere else.
+        // Damage the first page frame of the newest commit: the pages in the frames after it are nowhere else.
         let commits = frames.filter { $0.header.type == .commit }.map(\.header.lsn)
         try #require(commits.count > 2)
         let newest = frames.filter { $0.header.type == .page && $0.header.lsn > commits[commits.count - 2] }

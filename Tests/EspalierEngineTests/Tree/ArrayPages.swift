@@ -1,9 +1,9 @@
-// Pages in memory, without a file: what the tree's tests run on.
+// Pages in memory, without a file: the page source of the tree's tests.
 //
 // Invariants
 //   1. Each page that is pinned or edited is validated first, so a tree that writes a malformed page is found at the
 //      next step.
-//   2. A freed page is filled with 0xDD, so that use after free is found, too; so is a pin that outlives all pages.
+//   2. A freed page is filled with 0xDD, so that a use after free is found; `deinit` reports pins that are left.
 // SAFETY: pages and the pin counter are allocated once, have a fixed size and live as long as the array.
 
 import EspalierEngine
@@ -18,15 +18,15 @@ final class ArrayPages: WritablePageSource {
     private var isUsed: [Bool] = []
     private var freePages: [PageNumber] = []
     private let pinCounter: UnsafeMutablePointer<Atomic<Int32>>
-    /// Pages that come next to each other in an allocation, at most.
+    /// The greatest number of consecutive pages in one allocation.
     var runLengthMax = 4
     /// Whether pages are validated when they are pinned.
     var isValidating = true
-    /// How thoroughly.
+    /// The thoroughness of that validation.
     var depth = PageValidation.Depth.thorough
     /// Pages that were allocated and not yet written.
     private var freshPages: Set<PageNumber> = []
-    /// After so many further changes, `edit` and `allocate` report a full disk; `nil`: never.
+    /// The number of further changes after which `edit` and `allocate` throw `diskFull`; `nil`: no limit.
     var changesUntilFull: Int?
 
     init(pageSize: Int = 512) {
@@ -44,14 +44,14 @@ final class ArrayPages: WritablePageSource {
     }
 
     var pageCount: UInt32 { UInt32(unsafe memory.count) }
-    /// Pages in use, without superblock, bitmap pages and the catalog's root.
+    /// The number of pages in use, without superblock, bitmap pages and the catalog's root.
     var usedPageCount: Int {
         let geometry = StoreGeometry(pageSize: pageSize)
         return isUsed.enumerated().count { $1 && !geometry.isBitmapPage(PageNumber($0)) } - 2
     }
     var pinCount: Int { Int(unsafe pinCounter.pointee.load(ordering: .relaxed)) }
 
-    /// The bytes of a page, whatever is in it.
+    /// The bytes of a page, without validation.
     func page(_ number: PageNumber) -> PageView {
         unsafe PageView(base: memory[Int(number)], byteCount: pageSize)
     }
@@ -116,7 +116,7 @@ final class ArrayPages: WritablePageSource {
     }
 }
 
-/// An array of pages that does not change any more: what a snapshot is to a tree.
+/// An array of pages that no longer changes, as a snapshot is for a tree.
 final class FrozenPages: PageSource {
     private let pages: ArrayPages
     let changeCount: UInt64 = 0

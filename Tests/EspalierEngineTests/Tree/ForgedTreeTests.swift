@@ -7,7 +7,7 @@ import Testing
 @Suite struct ForgedTreeTests {
     private let value = [UInt8](repeating: 1, count: 100)
 
-    /// A tree of `height` levels whose leaves are full, but for the last.
+    /// A tree of `height` levels whose leaves are full, except for the last.
     private func sample(_ kind: KeyKind, height: Int) throws -> TreeOracle {
         let oracle = try TreeOracle(kind)
         var number = 0
@@ -17,7 +17,7 @@ import Testing
             try oracle.insert(key, value)
             number += 1
         }
-        // What a pager checks when it loads a page, not more.
+        // Validate no more than a pager does when it loads a page.
         oracle.pages.depth = .load
         return oracle
     }
@@ -39,7 +39,7 @@ import Testing
             Issue.record("the value is not in overflow pages")
             return
         }
-        // Less than the first page holds; more than all pages of the store can hold.
+        // One length is less than the first page holds, the other more than all pages of the store can hold.
         for length in [UInt64(10), 1 << 31] {
             root.set(length, at: root.cellOffset(0) + TreeLayout.valueWordByteCount)
 
@@ -53,7 +53,7 @@ import Testing
         let oracle = try TreeOracle(.integer)
         let byte = OwnedKey([1])
         let length = StoreGeometry.valueByteCountMax + 1
-        // SAFETY: there is one byte only; who read it, or one of the others, would not have refused the length.
+        // SAFETY: only one byte is valid, but the insertion must refuse the length before it reads any byte.
         let huge = unsafe ByteString(UnsafeRawBufferPointer(start: byte.key.bytes.base, count: length))
         var record = oracle.record
 
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// A tree whose first parent of leaves says that keys begin just before its first separator, and this parent.
+    /// A tree whose first parent of leaves has a low fence just below its first separator, and this parent.
     private func treeWithHighFence(_ kind: KeyKind) throws -> (oracle: TreeOracle, parent: PageView) {
         let oracle = try sample(kind, height: 3)
         let parent = oracle.pages.page(oracle.pages.page(oracle.record.root).child(0))
@@ -129,7 +129,7 @@ import Testing
         let (oracle, parent) = try treeWithHighFence(.integer)
         let leaf = parent.child(0)
 
-        // Before all others: no neighbour is asked.
+        // The key is below all others, so the insertion asks no neighbor.
         #expect(throws: StorageError.corrupt(.fencesOfChild, page: leaf, tree: 2)) {
             try insert(.integer(5), into: oracle)
         }
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test func `a tree of the greatest height does not grow`() throws {
-        // Every page on the way to the first leaf is full, and what comes before all its entries asks no neighbour.
+        // Every page on the path to the first leaf is full, and an insertion below all of its entries asks no neighbor.
         let pages = ArrayPages()
         let depth = StoreGeometry.treeDepthMax
         let numbers = try (0...depth).map { _ in try pages.allocate(near: 0, count: 1).first }

@@ -1,11 +1,11 @@
-// Bulk loads give the tree that insertions give, in fewer and fuller pages.
+// Bulk loads give the same entries as insertions, in fewer and fuller pages.
 
 import EspalierEngine
 import TestSupport
 import Testing
 
 @Suite struct TreeBulkLoadTests {
-    /// Loads the sorted, distinct keys of `workload` and compares the tree with what it was loaded from.
+    /// Loads the sorted, distinct keys of `workload` and compares the tree with the entries that it loaded.
     private func load(
         _ workload: Workload, count: Int, pageSize: Int, fill: (leaf: Int, interior: Int) = (100, 95)
     ) throws -> TreeRecord {

@@ -1,4 +1,4 @@
-// Cursors: both directions, seeks, and what becomes of them when their own transaction changes the tree.
+// Cursors: both directions, seeks, and their state after their own transaction has changed the tree.
 
 import EspalierEngine
 import TestSupport
@@ -108,7 +108,7 @@ import Testing
         do { cursor = try oracle(["a", "b"]).cursor() }
 
         #expect(try cursor?.first() == true)
-        // The pages say if they go away while they are pinned.
+        // `ArrayPages.deinit` reports pages that are still pinned.
         cursor = nil
     }
 

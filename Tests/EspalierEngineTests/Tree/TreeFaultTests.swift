@@ -71,7 +71,7 @@ import Testing
             }
             for key in oracle.keys { try oracle.expectValue(of: key) }
             if pageSize == 512 { try oracle.expectSame() }
-            // Shorter and longer values in place of the old ones, and all pages back at the end.
+            // Replace the values by shorter and longer ones, and expect that all pages are free at the end.
             for (index, key) in oracle.keys.enumerated() { try oracle.insert(key, [UInt8](repeating: 1, count: index)) }
             for key in oracle.keys { try oracle.expectValue(of: key) }
             try oracle.drop()

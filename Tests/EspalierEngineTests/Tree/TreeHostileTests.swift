@@ -14,7 +14,7 @@ import Testing
                 kind == .integer ? .integer(UInt64(number)) : .bytes([UInt8]("customer \(number)".utf8))
             try oracle.insert(key, [UInt8](repeating: 5, count: number % 25 == 3 ? 1400 : 30))
         }
-        // What a pager checks when it loads a page, not more.
+        // Validate no more than a pager does when it loads a page.
         oracle.pages.depth = .load
         return oracle
     }
@@ -143,7 +143,7 @@ import Testing
             let view = oracle.pages.page(inner)
             switch damage {
             case 0:
-                // The chain goes back to a page of a chain that is already full.
+                // Link the page to another overflow page that is already part of a chain.
                 view.set(try #require(chain.first { $0 != inner && $0 != view.overflowNext }), at: 32)
                 view.set(UInt32(1), at: 36)
             case 1:

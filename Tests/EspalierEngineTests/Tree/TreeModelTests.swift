@@ -1,10 +1,11 @@
-// Random operations on trees against a sorted array, on the smallest pages, so that splits and merges come quickly.
+// Random operations on trees, compared with a sorted array, on the smallest pages, so that splits and merges are
+// frequent.
 
 import EspalierEngine
 import TestSupport
 import Testing
 
-/// How keys and values of a run are made.
+/// The pattern of the keys and values of a run.
 enum Workload: String, CaseIterable, CustomTestStringConvertible {
     case scatteredIntegers, denseIntegers, ascendingIntegers, descendingIntegers, clusteredIntegers
     case shortBytes, longBytes, sharedPrefixes, ascendingBytes, nestedBytes
@@ -94,7 +95,7 @@ enum Workload: String, CaseIterable, CustomTestStringConvertible {
             case 95...97: try oracle.expectValue(of: key)
             case 94: try oracle.change(key)
             case 93 where !oracle.keys.isEmpty:
-                // Neighbours, which go without a descent, and the gaps between them.
+                // Change adjacent entries, which needs no descent from the root, and then some other key.
                 let first = Int.random(in: oracle.keys.indices, using: &random)
                 for key in oracle.keys[first...].prefix(60) { try oracle.change(key) }
                 try oracle.change(workload.key(step, &random, pageSize: pageSize))

@@ -1,10 +1,10 @@
-// A tree beside a sorted array that must always say the same.
+// A tree and a sorted array that must always have the same entries.
 
 import EspalierEngine
 import TestSupport
 import Testing
 
-/// The keys of tests: integers, or bytes, in one type that orders both.
+/// The keys of tests: integers and bytes, in one type that orders both.
 enum TestKey: Hashable, Comparable, CustomStringConvertible {
     case integer(UInt64)
     case bytes([UInt8])
@@ -74,7 +74,7 @@ final class TreeOracle {
         if values.removeValue(forKey: key) != nil { keys.remove(at: rank(key)) }
     }
 
-    /// Turns every bit of a value over, where it lies.
+    /// Inverts every bit of a value in place.
     func change(_ key: TestKey) throws {
         let existed = try key.with { (treeKey) throws(StorageError) in
             try tree.changeValue(of: treeKey, in: &record) { $0.flip() }

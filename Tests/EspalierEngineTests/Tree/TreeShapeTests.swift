@@ -1,4 +1,4 @@
-// The shape of trees: pages that empty are merged, and leaves that do not follow each other are noticed by a walk.
+// The shape of trees: pages that become empty are merged, and a walk notices leaves that are out of order.
 
 import EspalierEngine
 import TestSupport
@@ -60,7 +60,7 @@ import Testing
             try oracle.insert(.integer(number), [UInt8](repeating: 1, count: 100))
             number += 10
         }
-        // The left parent is so full that not even a parent of one leaf has room there.
+        // Fill the left parent so that it has no room even for the entries of a parent of one leaf.
         let left = page(root.child(0))
         var between: UInt64 = 5
         while left.capacity - left.usedByteCount >= TreeLayout.integerInteriorSlotByteCount {
@@ -125,8 +125,8 @@ import Testing
     }
 
     @Test func `a run of insertions before long keys is split where the rest fits with its fences`() throws {
-        // A run wants the split where it is. Behind it are long keys, and a fence as long: all of that with the new
-        // entry is less than a page, and more than one with the fence.
+        // A run of insertions asks for a split at its own position. Here the keys after it and the high fence are long:
+        // those keys and the new entry fit into a page, but not together with the fences.
         let pageSize = 1024
         let length = StoreGeometry(pageSize: pageSize).keyByteCountMax
         let oracle = try TreeOracle(.bytes, pageSize: pageSize)
@@ -180,7 +180,7 @@ import Testing
         }
         var last = oracle.pages.page(first)
         while last.overflowNext != 0 { last = oracle.pages.page(last.overflowNext) }
-        // The last page becomes full and refers to the other chain; the entry's length still is what it was.
+        // Make the last page full and link it to the other chain; the entry's length counts the now full pages.
         let root = oracle.pages.page(oracle.record.root)
         let payload = UInt64(StoreGeometry(pageSize: 512).overflowByteCount)
         let pageCount = (1000 + payload - 1) / payload

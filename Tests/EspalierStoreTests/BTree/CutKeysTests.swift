@@ -1,5 +1,5 @@
-// Unique values that are longer than an entry of an index: compared as a whole, without reading all that begin alike
-// for each.
+// Unique values that are longer than an index entry: the store compares them as a whole, and does not read all rows
+// with the same beginning for each of them.
 
 import EspalierModel
 import EspalierStore

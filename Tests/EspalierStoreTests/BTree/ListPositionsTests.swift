@@ -1,4 +1,4 @@
-// The entries of ordered lists: each change gives the new order, and writes few entries besides those it is about.
+// The entries of ordered lists: each change gives the new order, and writes few entries besides the changed ones.
 
 import EspalierModel
 import EspalierStore
@@ -8,7 +8,7 @@ import Testing
 @Suite struct ListPositionsTests {
     private typealias Entry = ListPositions.Entry
 
-    /// The list after a change; requires its positions to ascend, and its order to be `new`.
+    /// The list after a change; expects that its positions differ and that its order is `new`.
     private func applied(
         _ changes: ListPositions, to old: [Entry], _ new: [ObjectID], _ comment: Comment,
         sourceLocation: SourceLocation = #_sourceLocation

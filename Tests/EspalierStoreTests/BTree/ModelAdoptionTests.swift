@@ -1,4 +1,4 @@
-// A file that opens with a model of other indexes, other constraints and other required values than the one it has.
+// A file that is opened with a model whose indexes, constraints or required values differ from those of the file.
 
 import EspalierEngine
 import EspalierModel
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite struct ModelAdoptionTests {
-    /// People and, below them, workers; `change` may alter the descriptions.
+    /// A model of people with the subentity of workers; `change` may alter the descriptions.
     private func model(_ change: (inout [EntityDescription]) -> Void = { _ in }) throws -> ManagedObjectModel {
         var entities = [
             EntityDescription(
@@ -312,7 +312,7 @@ import Testing
         }
     }
 
-    // MARK: Reading only
+    // MARK: Read-only stores
 
     @Test func `a store opened for reading does without new indexes and leaves old ones alone`() throws {
         try withStorePath { path in

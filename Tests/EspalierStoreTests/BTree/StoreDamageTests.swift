@@ -1,4 +1,4 @@
-// Content that was damaged below the store: an error that says where, a check that finds everything, never a trap.
+// Content that was damaged below the store: an error names the place, a check finds everything, and nothing traps.
 
 import EspalierEngine
 import EspalierModel
@@ -18,7 +18,7 @@ import Testing
         return (fixture, person, album, songs)
     }
 
-    /// Changes a tree of the store behind its back.
+    /// Changes a tree of the store without the store's knowledge.
     private func damage<Key>(
         _ fixture: StoreFixture, _ name: String, _ keys: Key.Type,
         _ change: (inout WriteTransaction, Tree<Key>) throws -> Void
@@ -145,7 +145,7 @@ import Testing
     @Test func `a list that contradicts its rows is found, in both directions`() throws {
         let (fixture, person, album, songs) = try library()
         try damage(fixture, "links:Album.songs", [UInt8].self) { transaction, tree in
-            // A list begins in the middle of all positions.
+            // The first entry of a list has the position in the middle of the range.
             let first = bigEndian(album.key) + bigEndian(1 << 62) + bigEndian(songs[0].key)
             let wasThere = try transaction.remove(first, from: tree)
             #expect(wasThere)

@@ -1,4 +1,4 @@
-// The same random saves and fetches on dictionaries and on B-trees: everything that can be seen must be equal.
+// The same random saves and fetches on dictionaries and on B-trees: all visible results must be equal.
 
 import EspalierModel
 import EspalierStore
@@ -20,7 +20,7 @@ import Testing
     }
 }
 
-/// Two stores with the same model and identifier, so that their IDs are the same ones.
+/// Two stores with the same model and identifier, so that they assign the same IDs.
 private final class Comparison {
     private let fixture: StoreFixture
     private var oracle: InMemoryStore
@@ -28,8 +28,8 @@ private final class Comparison {
     private let seed: UInt64
     private var ids: [String: [ObjectID]] = [:]
     private let concrete = ["Song", "Book", "Album", "Person", "Tag", "Playlist", "Note"]
-    /// With more rows there are more deletions than insertions: a long run is to walk many orders of calls, and the
-    /// fetches of the dictionaries visit every row.
+    /// The row count above which deletions outnumber insertions: a long run must try many orders of calls, and each
+    /// fetch of the dictionaries visits every row.
     private static let rowCountMax = 1000
 
     init(seed: UInt64, kind: StoreKind) throws {
@@ -43,7 +43,7 @@ private final class Comparison {
 
     // MARK: Saves
 
-    /// Saves one row time and again: its version and its numbers outgrow each width that the row was made for.
+    /// Saves one row many times: its version and its numbers outgrow each width that the row was encoded for.
     func saveOneOften(_ count: Int) throws {
         var insertion = SaveRequest()
         insertion.insertions = [try fixture.insertion("Book", ["title": .string("often")])]
@@ -60,7 +60,7 @@ private final class Comparison {
 
     func save(_ step: Int) throws { try save(randomRequest(), step) }
 
-    /// Saves in both stores, which must say the same; returns the first row that was inserted.
+    /// Saves in both stores, which must give the same result; returns the first row that was inserted.
     @discardableResult
     private func save(_ request: SaveRequest, _ step: Int) throws -> ObjectID? {
         let expected = Result { try oracle.save(request) }
@@ -81,7 +81,7 @@ private final class Comparison {
         return nil
     }
 
-    /// Which rows at which versions, with all that is in them: what a context takes for committed after its save.
+    /// The rows as text, with versions and content: a context takes these for committed after its save.
     private func text(_ rows: SnapshotList) -> [String] {
         rows.map { row in
             let entity = fixture.model.entity(named: row.id.entityName)
@@ -93,7 +93,7 @@ private final class Comparison {
         }
     }
 
-    /// What an error says about rows and values.
+    /// The rows and values that an error names, as text.
     private func text(_ error: any Error) -> String {
         switch error as? StoreError {
         case .conflict(let conflicts)?:
@@ -227,12 +227,12 @@ private final class Comparison {
         }
     }
 
-    /// The IDs of what a fetch finds batch by batch, of which each asks for the next.
+    /// The IDs of the rows that a fetch finds in batches, each of which gives the fetch for the rest.
     private func batches(of fetch: StoreFetch, _ count: Int) throws -> [ObjectID] {
         var (ids, rest): ([ObjectID], StoreFetch?) = ([], fetch)
         while let next = rest {
             let batch = try fixture.store.fetchBatch(next, of: count)
-            // Whoever is asked for the rest in other words gives the same rows.
+            // Other calls give the same rows for the rest.
             if let rest = batch.rest {
                 let others = try oracle.fetchIDs(rest)
                 #expect(try fixture.store.fetchIDs(rest) == others && fixture.store.count(rest) == others.count)

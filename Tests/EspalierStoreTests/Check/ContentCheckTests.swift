@@ -1,5 +1,5 @@
-// What a check finds beside entries and links: counters, metadata, records, trees and values that are none; and what of
-// that a rebuild mends.
+// The faults beside entries and links that a check finds, in counters, metadata, records, trees and values; and those
+// of them that a rebuild mends.
 
 import EspalierEngine
 import EspalierModel
@@ -9,12 +9,12 @@ import TestSupport
 import Testing
 
 @Suite struct ContentCheckTests {
-    /// The number of bytes of a title that an index cannot hold.
+    /// A title that is longer than an index entry can hold.
     private static let longTitle = String(repeating: "x", count: 600)
 
     private func store(_ fixture: StoreFixture) throws -> BTreeStore { try #require(fixture.store as? BTreeStore) }
 
-    /// Changes a tree of the store behind its back.
+    /// Changes a tree of the store without the store's knowledge.
     private func damage<Key>(
         _ fixture: StoreFixture, _ name: String, _ keys: Key.Type,
         _ change: (inout WriteTransaction, Tree<Key>) throws -> Void
@@ -29,7 +29,7 @@ import Testing
         try store(fixture).check().findings.map(\.problem)
     }
 
-    /// The number that the store gave to an entity.
+    /// The number that the store assigned to an entity.
     private func number(of entity: String, _ fixture: StoreFixture) throws -> UInt16 {
         let read = try store(fixture).database.beginRead()
         let schema = try #require(try read.tree(named: "schema", keys: [UInt8].self))
@@ -88,7 +88,7 @@ import Testing
             _ = try transaction.put(value.dropLast() + [1], for: key, in: tree)
         }
 
-        // In one check of 64 what is wrong has the bucket of what would be right: counts alone would call it whole.
+        // In one check of 64 the wrong entry has the bucket of the right one, so counts alone would not find it.
         let wholeCount = try (0..<600).count(where: { _ in try problems(fixture).isEmpty })
 
         #expect(wholeCount == 0)
@@ -182,7 +182,7 @@ import Testing
         let fixture = try StoreFixture(.treeInFile)
         let (person, album) = (try fixture.insert("Person"), try fixture.insert("Album"))
         let song = try fixture.insert("Song", to: ["album": album])
-        // The row that it leads to then is there.
+        // Then the wrong reference also leads to an existing row.
         #expect(person.key == album.key)
         let (persons, albums) = (try number(of: "Person", fixture), try number(of: "Album", fixture))
         try damage(fixture, "rows:Media", UInt64.self) { transaction, tree in

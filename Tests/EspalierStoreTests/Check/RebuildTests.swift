@@ -1,5 +1,5 @@
-// Derived trees that contradict rows: a check names each kind, a rebuild mends it, and asking by index and by scan then
-// gives the same answer.
+// Derived trees that contradict rows: a check names each kind of fault, a rebuild mends it, and fetches by index and by
+// scan then find the same rows.
 
 import EspalierEngine
 import EspalierModel
@@ -40,7 +40,7 @@ import Testing
 
         var store: BTreeStore { get throws { try #require(fixture.store as? BTreeStore) } }
 
-        /// Changes a tree of the store behind its back.
+        /// Changes a tree of the store without the store's knowledge.
         func damage(_ name: String, _ change: (inout WriteTransaction, AnyTree, [[UInt8]]) throws -> Void) throws {
             var transaction = try store.database.beginWrite()
             let tree = try #require(try transaction.tree(named: name))
@@ -65,7 +65,7 @@ import Testing
         "owners:Person.favourites", "links:Person.watched", "owners:Person.watched", "links:Person.albums",
     ]
 
-    /// What the store answers: each list of each row, and what each index finds.
+    /// The answers of the store: each list of each row, and the rows that each index finds.
     private func answers(_ library: Library) throws -> [[ObjectID]] {
         let fixture = library.fixture
         var answers: [[ObjectID]] = []
@@ -101,7 +101,7 @@ import Testing
         #expect(try library.store.rebuildDerivedTrees().hasChanges == false)
     }
 
-    /// What is nowhere else cannot be made anew: friends are in one tree, in both directions.
+    /// A rebuild cannot restore content that has no second place: one tree has both directions of `friends`.
     @Test(arguments: derived.filter { $0 != "links:Person.friends" })
     func `a tree that was emptied is rebuilt`(tree: String) throws {
         let library = try Library()
@@ -154,7 +154,7 @@ import Testing
 
     @Test func `rows that share unique values both stay, and check and rebuild list them`() throws {
         let library = try Library()
-        // What a store did that had lost the entry of a row: it took a second row with the same value.
+        // A store that had lost the entry of a row would accept a second row with the same value.
         try library.dropFirst("unique:Person.name")
         let second = try library.fixture.insert("Person", ["name": .string("Ada")])
 
@@ -176,7 +176,7 @@ import Testing
         for number in 0..<20 { _ = try fixture.insert("Person", ["name": .string(prefix + "\(number)")]) }
         let store = try #require(fixture.store as? BTreeStore)
         #expect(try store.check().isOK)
-        // The second row becomes a copy of the ninth.
+        // Make the second row a copy of the ninth.
         var transaction = try store.database.beginWrite()
         let rows = try #require(try transaction.tree(named: "rows:Person", keys: UInt64.self))
         let row = try #require(try transaction.get(9, from: rows))
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    /// The members of each ordered list, in its order.
+    /// The members of each ordered list, in order.
     private func orders(_ library: Library) throws -> [[ObjectID]] {
         let lists = [
             (library.albums, "songs"), (library.songs, "playlists"), (library.lists, "songs"),
@@ -344,7 +344,7 @@ import Testing
 
     @Test func `a check that is told to stop stops, and a rebuild that is told to stop changes nothing`() throws {
         let library = try Library(.treeInMemory)
-        // What is read first, what is read in the middle, and what is read last.
+        // Damage trees that are read first, in the middle and last.
         try library.damage("counters") { transaction, tree, _ in _ = try transaction.removeAll(from: tree) }
         for (name, value) in [("index:Media.title", [2, 0, 0]), ("owners:Person.watched", [2])] as [(String, [UInt8])] {
             try library.damage(name) { transaction, tree, _ in

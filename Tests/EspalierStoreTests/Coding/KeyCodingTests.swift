@@ -1,4 +1,4 @@
-// The order of key bytes against the order of values.
+// The order of key bytes, compared with the order of values.
 
 import EspalierModel
 import EspalierStore
@@ -47,7 +47,7 @@ import Testing
             let types = [random.pick(Self.types), random.pick(Self.types)]
             let isAscending = [random.oneIn(2), random.oneIn(2)]
             let left = types.map { random.oneIn(6) ? .null : random.value(of: $0) }
-            // Equal first values are what makes the second one count.
+            // The second value counts only if the first ones are equal.
             let right = [random.oneIn(2) ? left[0] : random.value(of: types[0]), random.value(of: types[1])]
 
             var expected = ComparisonResult.orderedSame

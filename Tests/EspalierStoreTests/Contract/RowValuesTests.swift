@@ -1,4 +1,4 @@
-// The values of a new row: what was set is there, and nobody changes what others have.
+// The values of a new row: each slot has the value that was set last, and copies change independently.
 
 import EspalierModel
 import EspalierStore

@@ -1,4 +1,4 @@
-// What every store does, checked on each: rows, versions, constraints, IDs, metadata.
+// The contract of all stores, tested on each kind: rows, versions, constraints, IDs, metadata.
 
 import EspalierModel
 import EspalierStore
@@ -164,7 +164,7 @@ import Testing
         #expect(patched.map { $0.stored?.version } == [1, nil])
         #expect(patched.map(\.expectedVersion) == [7, 1])
 
-        // Beside one whose row has to be encoded anew, and a deletion.
+        // Add an update whose row must be encoded anew, and a deletion.
         request.updates[2] = try fixture.update(ids[2], ["name": .string("x")])
         request.updates[2].expectedVersion = 3
         request.updates.removeLast()

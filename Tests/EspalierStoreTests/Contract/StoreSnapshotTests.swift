@@ -1,4 +1,4 @@
-// Snapshots of every store: each answers all questions as they were when it was taken, for as long as it is kept.
+// Snapshots of every store: each shows the store at the moment when it was taken, for as long as the test keeps it.
 
 import EspalierEngine
 import EspalierModel
@@ -103,7 +103,7 @@ import Testing
                     }
                 }
             } catch StoreError.closed {
-                // From the middle on.
+                // Expected after half of the turns, when a thread closes the store.
             } catch {
                 wrong.withLock { $0.append("\(error)") }
             }
@@ -111,7 +111,7 @@ import Testing
         #expect(wrong.withLock(\.self).isEmpty)
     }
 
-    /// Closes a store as soon as no save is in it, which would be asked to end first.
+    /// Closes a store as soon as no save runs in it: with an open save `close` throws.
     private static func close(_ store: any PersistentStore) throws {
         while true {
             do throws(StoreError) {
@@ -150,7 +150,7 @@ import Testing
     }
 }
 
-/// Random saves to one store, and snapshots of it with what they must answer.
+/// Random saves to one store, and snapshots of it with the content that they must show.
 private struct SnapshotWalk {
     private struct Person: Equatable {
         var name: String

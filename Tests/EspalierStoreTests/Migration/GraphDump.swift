@@ -1,7 +1,7 @@
-// Everything that a store holds as plain values: what a migration shall keep is compared by it.
+// The whole content of a store as plain values, for comparisons before and after a migration.
 //
-// Objects are known by their serial number, an attribute whose name begins with `serial` and that no migration changes.
-// Entities, keys and IDs may be others afterwards.
+// A serial number identifies an object: an attribute whose name begins with `serial` and that no migration changes.
+// Entities, keys and IDs may differ after a migration.
 
 import EspalierModel
 import EspalierStore
@@ -13,11 +13,11 @@ struct GraphDump: Equatable {
         var entity: String
         var values: [String: AttributeValue] = [:]
         var references: [String: Int64?] = [:]
-        /// The serial numbers of the destinations; in order if the relationship is, else ascending.
+        /// The serial numbers of the destinations: in list order if the relationship is ordered, else ascending.
         var lists: [String: [Int64]] = [:]
     }
 
-    /// By serial number.
+    /// The rows by serial number.
     var rows: [Int64: Row] = [:]
 
     init() {}
@@ -66,13 +66,13 @@ struct GraphDump: Equatable {
     /// A value, or null if there is no such row or attribute.
     func value(_ serial: Int64, _ name: String) -> AttributeValue { rows[serial]?.values[name] ?? .null }
 
-    /// Where a to-one relationship leads to.
+    /// The serial number of a to-one relationship's destination.
     func reference(_ serial: Int64, _ name: String) -> Int64? { rows[serial]?.references[name] ?? nil }
 
-    /// Where a to-many relationship leads to.
+    /// The serial numbers of a to-many relationship's destinations.
     func list(_ serial: Int64, _ name: String) -> [Int64] { rows[serial]?.lists[name] ?? [] }
 
-    /// What differs from another dump, for messages.
+    /// The differences from another dump, for messages.
     func differences(from other: GraphDump) -> [String] {
         Set(rows.keys).union(other.rows.keys).sorted().compactMap { serial in
             let (here, there) = (rows[serial], other.rows[serial])
@@ -82,7 +82,7 @@ struct GraphDump: Equatable {
     }
 }
 
-/// Rows that are to be inserted together.
+/// Rows that one save inserts.
 struct GraphInsertion {
     private var request = SaveRequest()
     private var ids: [Int64: ObjectID] = [:]
@@ -90,12 +90,12 @@ struct GraphInsertion {
 
     init(_ model: ManagedObjectModel) { self.model = model }
 
-    /// Names a row that will be added, so that others can lead to it.
+    /// Announces a row that a later call adds, so that other rows can refer to it.
     mutating func announce(_ serial: Int64, _ entityName: String) {
         ids[serial] = ObjectID(temporaryFor: entityName)
     }
 
-    /// Adds a row; destinations of to-one relationships were announced or added before it.
+    /// Adds a row; destinations of its to-one relationships must have been announced or added before.
     mutating func add(
         _ serial: Int64, _ entityName: String, _ values: [String: AttributeValue] = [:], to: [String: Int64] = [:]
     ) throws {

@@ -1,4 +1,4 @@
-// A small library whose model tests change, and what they ask of each migration of it.
+// A small library whose model the tests change, and the conditions that every migration of it must meet.
 
 import EspalierEngine
 import EspalierModel
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 enum MigrationLibrary {
-    /// Artists with albums in order, genres on both sides, notes without a way back.
+    /// Artists with ordered albums, a many-to-many relationship to genres, and notes without an inverse.
     static func library() -> [EntityDescription] {
         [
             EntityDescription(
@@ -70,7 +70,7 @@ enum MigrationLibrary {
         return try ManagedObjectModel(entities: entities)
     }
 
-    /// Migrates a new store and looks at it; the file is checked from below and from above.
+    /// Migrates a new store, checks its pages and its content, and passes the dumps before and after to `look`.
     static func migrating(
         _ change: (inout [EntityDescription]) -> Void, allowing: Set<MigrationLoss> = [], genresPerAlbum: Int = 2,
         _ look: (_ before: GraphDump, _ after: GraphDump, _ plan: MigrationPlan) throws -> Void
@@ -100,7 +100,7 @@ enum MigrationLibrary {
         }
     }
 
-    /// Why a store refuses a model; the file is as it was.
+    /// The reason for which a store refuses a model, or `nil`; expects that the file is unchanged.
     static func refusal(
         of change: (inout [EntityDescription]) -> Void, allowing: Set<MigrationLoss> = [], genresPerAlbum: Int = 2
     ) throws -> MigrationRefusal? {

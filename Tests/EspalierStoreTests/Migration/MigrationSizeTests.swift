@@ -1,4 +1,5 @@
-// Migrations of what is large, small or named in any script: no row at all, every width of numbers, a value of 30 MB.
+// Migrations of large and small stores with names in any script: no row at all, every width of numbers, a value of
+// 30 MB.
 
 import EspalierEngine
 import EspalierModel
@@ -12,7 +13,7 @@ import Testing
     ]
     private static let texts = ["", "é", "Größe 大きさ 🎻", String(repeating: "ß", count: 15_000_000)]
 
-    /// A model of the first or the second version; the second one renames, retypes and adds what every row gets.
+    /// The first or the second version of a model; the second renames, retypes, and adds an attribute with a default.
     private static func model(isNew: Bool) throws -> ManagedObjectModel {
         var attributes = [
             AttributeDescription("zahl", isNew ? .string : .integer64),

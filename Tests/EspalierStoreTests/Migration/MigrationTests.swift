@@ -1,4 +1,4 @@
-// Each kind of step from one model to another: what it keeps, what it costs, what it refuses.
+// Each kind of step from one model to another: the content that it keeps, its cost, and the cases that it refuses.
 
 import EspalierEngine
 import EspalierModel
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite struct MigrationTests {
-    // MARK: Steps that take no longer with more rows
+    // MARK: Steps in constant time
 
     @Test func `a new optional attribute touches no row, and rows that are saved later have it`() throws {
         try withStorePath { path in
@@ -112,6 +112,25 @@ import Testing
         }
     }
 
+    @Test func `the name of a removed entity is free for another one that is renamed`() throws {
+        try withStorePath { path in
+            try MigrationLibrary.makeStore(at: path)
+            let options = MigrationOptions(allowing: [.removal(of: "Note"), .removal(of: "Artist.notes")])
+            var entities = Array(MigrationLibrary.library().dropLast())
+            entities[0].relationships.removeLast()
+            let without = try ManagedObjectModel(entities: entities)
+            try BTreeStore.open(path: path, model: without, migration: options).close()
+            (entities[2].name, entities[2].renamingIdentifier) = ("Note", "Genre")
+            entities[1].relationships[1].destination = "Note"
+            let renamed = try ManagedObjectModel(entities: entities)
+            try BTreeStore.open(path: path, model: renamed).close()
+            let store = try BTreeStore.open(path: path, model: renamed)
+            #expect(try GraphDump(store).rows(of: "Note").keys.sorted() == [31, 32, 33])
+            #expect(try GraphDump(store).list(11, "genres").count == 2 && store.check().isOK)
+            try store.close()
+        }
+    }
+
     // MARK: Losses
 
     @Test func `what would be lost is refused by its name, and allowed by it`() throws {
@@ -177,7 +196,7 @@ import Testing
         }
     }
 
-    // MARK: Steps that write rows anew
+    // MARK: Steps that rewrite rows
 
     @Test func `a new attribute with a default value gives it to every row`() throws {
         try MigrationLibrary.migrating { entities in

@@ -1,11 +1,11 @@
-// Random changes of attributes and entities, and what they do to plain values.
+// Random changes of attributes and entities, and their effects on plain values.
 
 import EspalierModel
 import EspalierStore
 import Foundation
 
 extension MigrationWalk {
-    /// An attribute of an untouched entity that is no serial number.
+    /// A random attribute of an untouched entity, but not a serial number; marks the entity as touched.
     private mutating func takeAttribute(
         where isGood: (AttributeDescription) -> Bool = { _ in true }
     ) -> (entity: Int, attribute: Int)? {
@@ -136,7 +136,7 @@ extension MigrationWalk {
                 }
             }
         }
-        // Others lead to superentities of it: an inverse of a relationship that is its own goes with it.
+        // Relationships to its superentities may have a relationship of the removed entity as inverse: they lose it.
         let own = Set(entities[entity].relationships.map(\.name))
         for index in entities.indices where index != entity {
             for slot in entities[index].relationships.indices

@@ -1,10 +1,10 @@
-// Random changes of relationships, and what they do to plain values.
+// Random changes of relationships, and their effects on plain values.
 
 import EspalierModel
 import EspalierStore
 
 extension MigrationWalk {
-    /// A relationship of an untouched entity whose destination is untouched too.
+    /// A random relationship of an untouched entity to an untouched destination; marks both as touched.
     private mutating func takeRelationship(
         where isGood: (RelationshipDescription) -> Bool = { _ in true }
     ) -> (entity: Int, slot: Int)? {
@@ -44,7 +44,7 @@ extension MigrationWalk {
         guard let new = others.randomElement(using: &random) else { return }
         let family = family(entities[entity].name)
         let lists = expected.rows.values.filter { family.contains($0.entity) }.compactMap { $0.lists[name] }
-        // Rows that lead to several objects are refused, which other tests are about.
+        // Lists with several destinations would make the migration refuse to-one, which other tests cover.
         if new == .toOne, lists.contains(where: { $0.count > 1 }) { return }
         entities[entity].relationships[slot].cardinality = new
         entities[entity].relationships[slot].maxCount = new == .toOne ? 1 : 0
@@ -86,7 +86,7 @@ extension MigrationWalk {
         let relationship = entities[entity].relationships[slot]
         guard let (other, back) = inverse(relationship) else { return }
         entities[entity].relationships[slot].inverse = nil
-        // What leads back keeps all but the order.
+        // The remaining side keeps all pairs, but not the order of the removed inverse.
         if entities[other].relationships[back].cardinality == .ordered {
             losses.insert(.order(of: "\(entities[other].name).\(entities[other].relationships[back].name)"))
         }

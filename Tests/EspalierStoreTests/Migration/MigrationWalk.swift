@@ -1,25 +1,25 @@
-// Random models that change at random, and what the changes do to plain values.
+// Random models that change at random, and the effects of the changes on plain values.
 //
 // Invariants
-//   1. Names of properties and entities are used once in a walk, so that nothing is confused with what was called so.
-//   2. A version changes each entity at most once: losses are named as the older model names things.
-//   3. `expected` is changed by this file alone, never by what the library says.
+//   1. A walk uses each name of a property or entity once, so that no name is confused with an earlier use.
+//   2. A version changes each entity at most once, because losses have the names of the older model.
+//   3. The changes of a version alter `expected` without any help of the library.
 
 import EspalierModel
 import EspalierStore
 import Foundation
 import TestSupport
 
-/// A model on its way through versions, and the rows that a store of it must have.
+/// A model that goes through versions, and the rows that a store of it must have.
 struct MigrationWalk {
     var random: SeededGenerator
     var entities: [EntityDescription] = []
     var expected = GraphDump()
-    /// What the changes of this version lose.
+    /// The losses of this version's changes.
     var losses: Set<MigrationLoss> = []
-    /// Lists that get an order in this version: any will do.
+    /// The names of the lists that become ordered in this version; any order of them is right.
     var newlyOrdered: Set<String> = []
-    /// What the version does, for messages.
+    /// The changes of this version, for messages.
     var log: [String] = []
     private var touched: Set<String> = []
     private var nameCount = 0
@@ -50,7 +50,7 @@ struct MigrationWalk {
         return "\(prefix)\(nameCount)"
     }
 
-    /// The position of an entity that nothing has changed yet, which it counts as now.
+    /// The position of a random entity that this version has not touched yet; marks the entity as touched.
     mutating func takeEntity(where isGood: (EntityDescription) -> Bool = { _ in true }) -> Int? {
         let free = entities.indices.filter { !touched.contains(entities[$0].name) && isGood(entities[$0]) }
         guard let position = free.randomElement(using: &random) else { return nil }
@@ -66,7 +66,7 @@ struct MigrationWalk {
 
     func position(of name: String) -> Int { entities.firstIndex { $0.name == name } ?? 0 }
 
-    /// An entity and everything that inherits from it.
+    /// The names of an entity and of all entities that inherit from it.
     func family(_ name: String) -> Set<String> {
         var found: Set = [name]
         var isGrowing = true
@@ -105,7 +105,7 @@ struct MigrationWalk {
 
     // MARK: Rows
 
-    /// Rows of every entity that may have some, and links between them.
+    /// An insertion of rows of every concrete entity, and of links between them.
     mutating func insertion(_ model: ManagedObjectModel) throws -> GraphInsertion {
         var graph = GraphInsertion(model)
         var serials: [String: [Int64]] = [:]
@@ -137,7 +137,7 @@ struct MigrationWalk {
         for (serial, entity) in rows {
             for relationship in entity.relationships where relationship.isToMany {
                 let inverse = model.inverse(of: relationship)
-                // The other side of each pair says it already, or was asked.
+                // Set each pair of relationships from one side only.
                 if let inverse, !inverse.isToMany || inverse.name < relationship.name { continue }
                 let targets = (serials[relationship.description.destination] ?? []).shuffled(using: &random)
                 let chosen = Array(targets.prefix(Int.random(in: 0...2, using: &random)))
@@ -147,7 +147,7 @@ struct MigrationWalk {
         return graph
     }
 
-    /// Pairs of one-to-one relationships, from both sides.
+    /// Random destinations of the one-to-one relationships, set on both sides.
     private mutating func oneToOnes(
         _ model: ManagedObjectModel, _ serials: [String: [Int64]]
     ) -> [Int64: [String: Int64]] {
@@ -218,7 +218,7 @@ struct MigrationWalk {
         log.append("relate \(name)")
     }
 
-    /// Rows have no list of a relationship that leads to one object.
+    /// Replaces the empty list of a to-one relationship by a reference to no row.
     private mutating func fixEmpty(_ name: String, _ entity: EntityDescription) {
         guard entity.relationships.contains(where: { $0.name == name && $0.cardinality == .toOne }) else { return }
         change(rowsOf: entity.name) { row in

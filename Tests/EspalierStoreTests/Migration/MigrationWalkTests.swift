@@ -1,4 +1,4 @@
-// Random models through random versions: every value, reference and list is where plain values say.
+// Random models through random versions: every value, reference and list equals the expected plain values.
 
 import EspalierEngine
 import EspalierModel
@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 
 @Suite struct MigrationWalkTests {
-    /// How many versions a walk has.
+    /// The number of versions of a walk.
     private static let versionCount = 5
 
-    /// The dump with lists that got an order in any order.
+    /// The dump with the lists called `names` sorted, because any order of a newly ordered list is right.
     private func loosened(_ dump: GraphDump, _ names: Set<String>) -> GraphDump {
         var dump = dump
         for serial in dump.rows.keys {
@@ -32,7 +32,7 @@ import Testing
                     let plan = try BTreeStore.migrationPlan(
                         at: path, to: model, migration: migration, checkingRows: true)
                     #expect(plan.refusal == nil, "\(trace)")
-                    // What loses something is refused as a whole without the permission.
+                    // Without the permission a migration with losses is refused as a whole.
                     let refused = try BTreeStore.migrationPlan(at: path, to: model).refusal
                     #expect((refused == nil) == plan.difference.losses.isEmpty, "\(trace)")
                     if plan.difference.isConstantTime {

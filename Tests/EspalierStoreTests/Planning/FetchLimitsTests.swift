@@ -1,4 +1,4 @@
-// What a fetch asks at the edge of what numbers and patterns can be: the same answer from every kind of store.
+// Fetches at the limits of numbers and patterns: every kind of store gives the same answer.
 
 import EspalierModel
 import EspalierStore
@@ -57,7 +57,7 @@ import Testing
         let (tree, memory) = (try StoreFixture(.treeInMemory), try StoreFixture(.memory))
         let seed = testSeed(default: 17)
         var random = SeededGenerator(seed: seed)
-        // Runs of values that begin alike for longer than an entry goes on, some of them over several leaves.
+        // Runs of values with a common beginning that is longer than an index entry; some runs fill several leaves.
         let rows = (0..<600).map { number -> (entity: String, title: String) in
             let head = ["", "a", "b", "c"].randomElement(using: &random) ?? ""
             let isLong = number % 3 == 0 && !head.isEmpty
@@ -114,7 +114,7 @@ import Testing
             let resolved = try ResolvedPredicate(predicate, for: sample, in: fixture.model)
             return try fixture.store.count(StoreFetch(entity: sample, predicate: resolved))
         }
-        // "double" has no index, the others have.
+        // "double" has no index; the other attributes have one.
         for name in ["double", "float", "decimal", "date"] {
             func value(_ number: Double) -> any PredicateArgument {
                 switch name {

@@ -1,4 +1,4 @@
-// Which way the planner goes: an index where it helps, a scan where it does not, as `explain` tells.
+// The planner's choice, as `explain` shows it: an index where it helps, else a scan.
 
 import EspalierModel
 import EspalierStore
@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct FetchPlannerTests {
-    /// A library with 40 people, 80 albums, 400 songs: enough for ways to differ.
+    /// A library with 40 people, 80 albums and 400 songs: enough for the costs of plans to differ.
     private func library() throws -> StoreFixture {
         let fixture = try StoreFixture(.treeInMemory)
         var request = SaveRequest()
@@ -47,7 +47,7 @@ import Testing
         #expect(try fixture.find("Song", "title == 'song 7'").count == 1)
     }
 
-    /// `IN` takes the way on which all ways are compared; with one member it asks the same.
+    /// The planner compares all plans for `IN`; an `IN` with one member asks the same as `==`.
     @Test func `one value of an indexed attribute is planned the same without comparing ways`() throws {
         let fixture = try library()
         let long = String(repeating: "long ", count: 200)
@@ -210,7 +210,7 @@ import Testing
                 return rows
             }
 
-            // [c] has no index: the tags are read, and the songs of those that pass.
+            // No index serves [c]: the store reads all tags, and then the songs of the matching ones.
             #expect(try rows("ANY tags.label ==[c] 'NONE'", 0) <= 1)
             #expect(try rows("ANY tags.label == 'none'", 0) <= 1)
             #expect(try rows("ANY tags.label ==[c] 'ALL'", count) <= 3 * count)

@@ -1,10 +1,10 @@
-// Random conditions and orders over the media model: small value domains, so that most of them match something.
+// Random conditions and orders over the media model: small value domains, so that most conditions match some rows.
 
 import EspalierModel
 import EspalierStore
 import TestSupport
 
-/// What random fetches are made of for one entity.
+/// The key paths from which random fetches of one entity are made.
 private struct Paths {
     /// Key paths to attributes: text, whole numbers, doubles.
     let text: [String]
@@ -46,7 +46,7 @@ extension SeededGenerator {
     /// A small text, number or double of the domains that rows are filled from.
     mutating func smallText() -> AttributeValue { oneIn(8) ? .null : .string(pick(Self.names)) }
     mutating func smallNumber() -> AttributeValue { oneIn(8) ? .null : .integer(Int64(next() % 8) - 2) }
-    /// A whole number of any width: at an end of one, or in between.
+    /// A whole number of any width: at an end of the width's range, or within it.
     mutating func wideNumber() -> AttributeValue {
         let end = Int64.max >> Int64(next() % 63)
         return .integer(pick([end, ~end, end &+ 1, end / 3, 0]))
@@ -55,7 +55,7 @@ extension SeededGenerator {
         oneIn(8) ? .null : .double(pick([0, -0.0, 1, 2.5, -3, .nan, .infinity]))
     }
 
-    /// A random fetch; `ids` gives objects to compare with.
+    /// A random fetch; `ids` has objects to compare with, by entity name.
     mutating func fetch(_ fixture: StoreFixture, _ ids: [String: [ObjectID]]) throws -> StoreFetch {
         let entity = pick(["Media", "Song", "Book", "Album", "Person", "Tag"])
         let predicate = oneIn(6) ? nil : condition(on: entity, ids, depth: Int(next() % 3))
@@ -161,7 +161,7 @@ extension SeededGenerator {
         .keyPath(FetchKeyPath(path.split(separator: ".").map(String.init)))
     }
 
-    /// An object of the entity, or one that will never be stored.
+    /// The ID of an object of the entity, or one that is never stored.
     private mutating func id(of entity: String, _ ids: [String: [ObjectID]]) -> ObjectID {
         let known = ids[entity] ?? []
         return known.isEmpty || oneIn(10) ? ObjectID(temporaryFor: entity) : pick(known)

@@ -1,4 +1,4 @@
-// Conditions that are tested on the bytes of rows give what their evaluation gives: the store in memory evaluates.
+// Conditions that are tested on the bytes of rows find the same rows as in the store in memory, which evaluates values.
 //
 // `ESPALIER_ROW_TESTS=10000` draws more conditions.
 

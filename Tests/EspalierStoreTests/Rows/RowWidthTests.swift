@@ -1,4 +1,4 @@
-// Rows whose numbers are as wide as they have to be: at the ends of each width, and when a change needs a wider one.
+// Rows whose numbers have the least sufficient width: at the ends of each width, and when a change needs a wider one.
 
 import EspalierEngine
 import EspalierModel
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    /// Makes the store give out primary keys behind `lastKey` to rows of an entity that has no parent.
+    /// Makes the store assign primary keys after `lastKey` to rows of an entity that has no superentity.
     private func giveOutKeys(after lastKey: UInt64, ofEntity name: String, _ fixture: StoreFixture) throws {
         let database = try #require(fixture.store as? BTreeStore).database
         var transaction = try database.beginWrite()

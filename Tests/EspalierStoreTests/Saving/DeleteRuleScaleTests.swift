@@ -1,4 +1,4 @@
-// Delete rules over many rows: lists longer than the store takes at a time, deep chains, and the memory that takes.
+// Delete rules over many rows: lists that are longer than the store reads at a time, deep chains, and their memory.
 
 import EspalierModel
 import EspalierStore
@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct DeleteRuleScaleTests {
-    /// Folders in folders; a file leads to its folder, a label to files.
+    /// Folders in folders; each file has a folder, or is a shortcut of one.
     private static func model() throws -> ManagedObjectModel {
         try ManagedObjectModel(entities: [
             EntityDescription(
@@ -26,7 +26,7 @@ import Testing
         ])
     }
 
-    /// A store with a folder of `files` files, and the folder.
+    /// A store with a folder of `files` files and `shortcuts` shortcuts, and the folder's ID.
     private func make(_ kind: StoreKind, files: Int, shortcuts: Int = 0) throws -> (any PersistentStore, ObjectID) {
         let model = try Self.model()
         let store: any PersistentStore =

@@ -1,5 +1,5 @@
-// Random saves with deletions over relationships of every kind and rule, against an oracle that knows nothing of trees:
-// after each save the store holds just the rows and references that the rules say, and nothing dangles.
+// Random saves with deletions over relationships of every kind and rule, compared with an oracle without trees: after
+// each save the store has exactly the rows and references that the rules demand, and no reference dangles.
 
 import EspalierModel
 import EspalierStore
@@ -21,7 +21,7 @@ import Testing
 
 /// A store of nodes, and the same nodes as plain values.
 private struct RuleOracle {
-    /// A to-one relationship of a node, or a list.
+    /// The slot of a to-one relationship or of a list.
     typealias Slot = Int
     struct Node {
         var toOnes: [Slot: ObjectID] = [:]
@@ -32,7 +32,7 @@ private struct RuleOracle {
         let added: ObjectID
         let removed: ObjectID
     }
-    /// What one save asks for.
+    /// The changes of one save.
     struct Draft {
         var inserted: [[Slot: ObjectID]] = []
         var updates: [ObjectID: [Slot: ObjectID?]] = [:]
@@ -50,7 +50,7 @@ private struct RuleOracle {
     private let seed: UInt64
     private var random: SeededGenerator
     private var nodes: [ObjectID: Node] = [:]
-    /// Pairs of relationships to many without a to-one inverse, by the slot of the side that sends them.
+    /// The pairs (owner, destination) of to-many relationships without a to-one inverse, by the relationship's slot.
     private var pairs: [Slot: Set<[ObjectID]>] = [:]
     private var versions: [ObjectID: UInt64] = [:]
 
@@ -88,7 +88,7 @@ private struct RuleOracle {
 
     private func inverse(_ relationship: Relationship) -> Relationship? { model.inverse(of: relationship) }
 
-    /// To-one relationships that a request may set without another object that has to follow.
+    /// The to-one relationships that a request may set without a change of another object.
     private var freeToOnes: [Relationship] {
         entity.relationships.filter { !$0.isToMany && inverse($0)?.isToMany != false }
     }
@@ -146,7 +146,7 @@ private struct RuleOracle {
         for relationship in entity.relationships
         where relationship.isToMany && inverse(relationship)?.isToMany != false && random.oneIn(4) {
             let (owner, added, removed) = (random.pick(known), random.pick(known), random.pick(known))
-            // Of links that contradict each other the last one counts: then the oracle has nothing to say.
+            // Skip links that contradict each other: the last one counts, which the oracle does not model.
             let back = inverse(relationship)?.slot
             if added == removed || draft.links.contains(where: { $0.slot == back }) { continue }
             draft.links.append(Link(slot: relationship.slot, owner: owner, added: added, removed: removed))
@@ -178,7 +178,7 @@ private struct RuleOracle {
         return request
     }
 
-    /// Makes both sides of a one-to-one relationship lead to each other, and leave whom they led to before.
+    /// Makes two nodes refer to each other by a one-to-one relationship, and clears the references of their old mates.
     private mutating func mate(_ id: ObjectID, _ draft: inout Draft, _ known: [ObjectID]) {
         let oneToOne = entity.relationships.filter { $0.name.hasPrefix("mate") && !$0.name.hasPrefix("mateOf") }
         let relationship = random.pick(oneToOne)
@@ -198,7 +198,7 @@ private struct RuleOracle {
 
     // MARK: The oracle
 
-    /// Nodes and pairs after a save; `nil` if it must be refused.
+    /// The nodes and pairs after a save; `nil` if the store must refuse the save.
     private func outcome(_ draft: Draft) -> Outcome? {
         let gone = goneRows(draft)
         var after = nodes.filter { !gone.contains($0.key) }
@@ -206,13 +206,13 @@ private struct RuleOracle {
         for (id, values) in updates {
             for (slot, value) in values { after[id]?.toOnes[slot] = value }
         }
-        // What the request itself relates to must be there in the end.
+        // Every destination that the request itself sets must exist after the save.
         let named = draft.inserted.flatMap(\.values) + updates.values.flatMap { $0.values.compactMap(\.self) }
         if named.contains(where: { after[$0] == nil }) { return nil }
         if gone.contains(where: { isDenied($0, gone, after, draft) }) { return nil }
         for id in Array(after.keys) {
             for (slot, destination) in after[id]?.toOnes ?? [:] where gone.contains(destination) {
-                // The rule of the relationship that leads back counts: of the list, or of the to-one that goes.
+                // The rule of the inverse counts: that of the list, or that of the deleted node's to-one relationship.
                 if inverse(entity.relationships[slot])?.deleteRule == .noAction { return nil }
                 after[id]?.toOnes[slot] = nil
             }
@@ -235,7 +235,7 @@ private struct RuleOracle {
         if let back = inverse(entity.relationships[slot]) { body(&pairs[back.slot, default: []], [id, owner]) }
     }
 
-    /// The destinations of a relationship as stored, less those that the request leads elsewhere.
+    /// The stored destinations of a relationship, without those whose inverse the request changes.
     private func destinations(
         of id: ObjectID, _ relationship: Relationship, _ updates: [ObjectID: [Slot: ObjectID?]]
     ) -> [ObjectID] {
@@ -246,7 +246,7 @@ private struct RuleOracle {
         return nodes.filter { $0.value.toOnes[back.slot] == id && updates[$0.key]?[back.slot] == nil }.map(\.key)
     }
 
-    /// What a node that goes leads to: as stored, with what the request makes of it.
+    /// The destinations of a deleted node: the stored ones, with the request's changes.
     private func followed(from id: ObjectID, _ relationship: Relationship, _ draft: Draft) -> [ObjectID] {
         let (slot, back) = (relationship.slot, inverse(relationship))
         guard relationship.isToMany else {

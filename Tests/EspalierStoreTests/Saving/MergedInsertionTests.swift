@@ -1,5 +1,5 @@
-// Insertions whose unique values a row has already, on every kind of store: what the request may ask for, what becomes
-// of values and relationships, and what the answer says.
+// Insertions whose unique values a row has already, on every kind of store: the actions of the request, the values and
+// relationships after the save, and the result.
 
 import EspalierModel
 import EspalierStore
@@ -19,7 +19,7 @@ import Testing
         #expect(result.insertions == [.merged(into: row, version: 2), .inserted(version: 1)])
         #expect(result.inserted.ids[0] == row && result.merged == [0] && result.updated.isEmpty)
         try register.fixture.reopen()
-        // Its rank is the default, its code null: neither was set.
+        // The insertion's rank is the default and its code is null: neither was set, so the row keeps its own.
         #expect(try register.text(of: row) == "Ada, 7, new, 5")
         #expect(try register.fixture.store.count(register.fixture.request("Party")) == 2)
         #expect(try register.version(of: row) == 2)
@@ -98,7 +98,7 @@ import Testing
         let city = try register.insert("City", ["name": "Turin"])
         let street = try register.insert("Street", ["name": "Via Po"], to: ["city": city])
         let lane = try register.insert("Street", ["name": "Lane"])
-        // The lane comes into the city that goes, and with it its name is free: an insertion there has nowhere to go.
+        // The deleted city cascades to the street and to the lane, so no insertion can be merged into one of them.
         try register.fixture.change(lane, to: ["city": city])
         var request = try register.request([
             register.insertion("Party", ["name": "Ada", "note": "new"]), register.insertion("City", ["name": "Turin"]),
@@ -133,7 +133,7 @@ import Testing
         #expect(result.insertions == [.inserted(version: 1), .merged(into: bob, version: 2)])
         #expect(result.updated.map(\.id) == [ada, bob])
         #expect(try register.text(of: ada) == "Eva, none, a, 3")
-        // The insertion comes behind the update.
+        // The insertion is merged after the update.
         #expect(try register.text(of: bob) == "Bea, none, newer, 3")
         #expect(result.updated[1].version == 2)
         try register.check()
@@ -157,7 +157,7 @@ import Testing
 
         let result = try register.save([
             register.insertion("Party", ["name": "Ada", "code": 3]),
-            // The code that the row had before is free, the one that it has now is its own.
+            // The code that the row had before is free; the code that it has now is its own.
             register.insertion("Party", ["name": "Eva", "code": 1]),
             register.insertion("Party", ["code": 3, "note": "by code"]),
         ])
@@ -395,13 +395,13 @@ import Testing
             last += 1
             #expect(result.insertions == [.inserted(version: last)])
         }
-        // One with a new key is none that comes again.
+        // A row with a new key did not exist before, so its version is 1.
         #expect(try register.save([register.insertion("Party")]).insertions == [.inserted(version: 1)])
         try register.check()
     }
 }
 
-/// A store of the register model, and what tests ask of it.
+/// A store of the register model, with short forms of requests for tests.
 struct Register {
     static let name = ConstraintName("Party", ["name"])
     static let code = ConstraintName("Party", ["code"])
@@ -414,7 +414,7 @@ struct Register {
 
     init(_ kind: StoreKind) throws { fixture = try StoreFixture(kind, RegisterModel.make()) }
 
-    /// An insertion whose other values are the defaults, as those of a new object are.
+    /// An insertion whose other values are the defaults, as in a new object.
     func insertion(
         _ entityName: String, _ values: [String: Literal] = [:], to: [String: ObjectID] = [:]
     ) throws -> SaveRequest.Insertion {
@@ -445,7 +445,7 @@ struct Register {
         try fixture.store.save(request(insertions, actions))
     }
 
-    /// The conflicts that `body` is refused for.
+    /// The conflicts for which the store refuses `body`.
     func conflicts(_ body: () throws -> Void) -> [ConstraintConflict] {
         let error = #expect(throws: StoreError.self) { try body() }
         guard case .constraint(let conflicts) = error else { return [] }
@@ -462,7 +462,7 @@ struct Register {
         try fixture.store.snapshots(of: [id])[0]?.destination(at: slot(name, id.entityName))
     }
 
-    /// Name, code, note and rank of a party.
+    /// Name, code, note and rank of a party as text.
     func text(of id: ObjectID) throws -> String {
         try ["name", "code", "note", "rank"].map { name in
             switch try fixture.value(id, name) {
@@ -473,7 +473,7 @@ struct Register {
         }.joined(separator: ", ")
     }
 
-    /// Entries, lists and counters of a B-tree store fit its rows.
+    /// Expects that the entries, lists and counters of a B-tree store agree with its rows.
     func check(sourceLocation: SourceLocation = #_sourceLocation) throws {
         guard let store = fixture.store as? BTreeStore else { return }
         let report = try store.check()

@@ -1,5 +1,5 @@
-// Random saves whose insertions share unique values with rows and with each other, against a plain oracle that carries
-// out one change after the other.
+// Random saves whose insertions share unique values with rows and with each other, compared with a plain oracle that
+// makes one change after another.
 
 import EspalierModel
 import EspalierStore
@@ -25,10 +25,10 @@ import Testing
     }
 }
 
-/// What one row should be.
+/// The expected content of one row.
 private struct OracleRow: Equatable {
     var entityName: String
-    /// Of those of the entity that have a value.
+    /// The values of the entity's attributes that are not null.
     var values: [String: AttributeValue]
     var city: ObjectID?
     var clubs: Set<ObjectID> = []
@@ -59,7 +59,7 @@ private final class MergedInsertionWalk {
 
     var isEqual: Bool { differences.isEmpty }
 
-    /// Saves a random request in the store, and in the oracle.
+    /// Saves a random request in the store and in the oracle.
     func save(_ step: Int) throws {
         var request = SaveRequest()
         for constraint in Self.constraints where !random.oneIn(16) {
@@ -106,7 +106,7 @@ private final class MergedInsertionWalk {
         }
     }
 
-    /// Inserts rows; returns where each goes.
+    /// Inserts rows; returns for each the ID of the row that has its values.
     private func insertSome(
         _ request: inout SaveRequest, _ after: inout [ObjectID: OracleRow]
     ) throws -> [ObjectID] {
@@ -118,7 +118,7 @@ private final class MergedInsertionWalk {
             let candidates = all + merged.map(\.0.id)
             return candidates.isEmpty || random.oneIn(4) ? nil : random.pick(candidates)
         }
-        // What unique values lead to comes first, as the store takes it.
+        // Insert destinations of unique values first, which is the order of the store.
         for entityName in ["City", "Club", "Party", "Company", "Street"] {
             for _ in 0..<random.next() % 4 {
                 var row = try register.insertion(entityName)
@@ -145,7 +145,7 @@ private final class MergedInsertionWalk {
         return targets
     }
 
-    /// Inserts one row, or merges it; returns where it is.
+    /// Inserts one row, or merges it into another; returns the ID of the row that has its values.
     private func insert(
         _ new: OracleRow, _ id: ObjectID, _ actions: [ConstraintName: ConstraintAction],
         _ after: inout [ObjectID: OracleRow]
@@ -154,7 +154,7 @@ private final class MergedInsertionWalk {
         var wanted: [ConstraintAction] = []
         for constraint in Self.constraints {
             guard let key = new.key(constraint) else { continue }
-            // What refused insertions share makes the save fail in any case.
+            // A key with several holders makes the save fail in any case.
             let holders = after.filter { $1.key(constraint) == key }.map(\.key)
             guard !holders.isEmpty else { continue }
             found.formUnion(holders)
@@ -174,7 +174,7 @@ private final class MergedInsertionWalk {
         return target
     }
 
-    /// Takes the result in, with permanent IDs in the place of temporary ones.
+    /// Adopts the result: replaces temporary IDs by permanent ones, and compares the outcomes of the insertions.
     private func take(
         _ result: SaveResult, _ request: SaveRequest, _ targets: [ObjectID], _ after: [ObjectID: OracleRow]
     ) {

@@ -1,10 +1,10 @@
-// A model for constraints: none, one and several of them, over one and two properties, in a hierarchy, and every kind
-// of relationship at the rows that have them.
+// A model for constraints: none, one and several of them, over one and two properties, in a hierarchy, on entities with
+// every kind of relationship.
 
 import EspalierModel
 
 enum RegisterModel {
-    /// A fresh model.
+    /// A new model.
     static func make() throws -> ManagedObjectModel {
         try ManagedObjectModel(entities: [party, company, city, street, badge, club, item])
     }

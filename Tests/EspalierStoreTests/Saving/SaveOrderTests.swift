@@ -1,4 +1,4 @@
-// What a save keeps on its way into the trees: new index entries in their order, and permanent IDs by temporary ones.
+// The intermediate data of a save: new index entries in key order, and permanent IDs by temporary ones.
 
 import EspalierModel
 import TestSupport
@@ -15,7 +15,7 @@ import Testing
             let prefix = (0..<prefixByteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
             var expected: [[UInt8]: [UInt8]] = [:]
             while expected.count < count {
-                // Few different bytes and lengths: keys that are the beginning of others, zeros at their ends.
+                // Few different bytes and lengths: keys that are prefixes of others, and keys that end with zeros.
                 let length = Int.random(in: 0...11, using: &random)
                 let rest = (0..<length).map { _ in UInt8.random(in: 0...1, using: &random) }
                 let number = UInt16.random(in: 0...300, using: &random)

@@ -1,4 +1,4 @@
-// To-many relationships in every store: who stands in which list, and in what order.
+// To-many relationships in every store: the members of each list, and their order.
 
 import EspalierEngine
 import EspalierModel
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    /// Every kind of relationship; ten times more songs than one leaf has places for.
+    /// The store has every kind of relationship, and ten times as many songs as a leaf has room for.
     @Test(arguments: StoreKind.allCases) func `a list is counted and asked for a destination without being read`(
         kind: StoreKind
     ) throws {

@@ -1,4 +1,5 @@
-// What contexts save, told to the application and to other contexts: order, completeness, and bounded memory.
+// The saves of contexts, as streams report them to the application and to other contexts: order, completeness, and
+// bounded memory.
 
 import Espalier
 import EspalierModel

@@ -1,4 +1,4 @@
-// Background contexts: where their work runs, in which order, and what may be called inside of it.
+// Background contexts: the threads and the order of their work, and the calls that are allowed inside it.
 
 import Dispatch
 import Espalier
@@ -25,7 +25,8 @@ import Testing
     @Test func `contexts that wait for a disk do not hold up other tasks, however many they are`() async throws {
         let model = coordinator.managedObjectModel
         let slow = PersistentStoreCoordinator(managedObjectModel: model)
-        // Only a fault lets the time pass; other tests may hold the pool's threads for minutes on a busy machine.
+        // The time limit passes only in case of a fault; other tests may hold the pool's threads for minutes on a busy
+        // machine.
         let store = BlockingStore(model: model, seconds: 600)
         slow.add(store)
         let contextCount = 2 * ProcessInfo.processInfo.activeProcessorCount + 2
@@ -190,7 +191,8 @@ import Testing
 
         for waits in [true, false] {
             let body = { @Sendable (context: ManagedObjectContext) throws in
-                // A change keeps the album in memory: rules that run before the save reach what is there.
+                // A change keeps the album in memory: the delete rules that run before the save reach only objects in
+                // memory.
                 for album in try context.fetch(FetchRequest<Album>()) { album.title = "Wild Is the Wind" }
                 try context.delete(context.existingObject(with: id))
             }
@@ -213,7 +215,8 @@ import Testing
                 let album = Album(context: context)
                 (album.title, album.artist) = ("Pastel Blues", artist)
                 do { try context.save() } catch { Issue.record("\(error)") }
-                // A change keeps the album in memory: rules that run before the save reach what is there.
+                // A change keeps the album in memory: the delete rules that run before the save reach only objects in
+                // memory.
                 album.title = "Wild Is the Wind"
                 do { try context.delete(artist) } catch { Issue.record("\(error)") }
             }

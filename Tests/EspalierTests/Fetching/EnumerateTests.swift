@@ -1,4 +1,4 @@
-// Going through a fetch without holding it: what `enumerate` gives, and what changes meanwhile.
+// Enumerating a fetch without holding its result: the objects that `enumerate` passes, and changes during the loop.
 
 import Espalier
 import EspalierModel
@@ -68,7 +68,7 @@ import Testing
             founded += Int($0.album?.artist?.founded ?? 0)
         }
         #expect(founded == (0..<9).reduce(0) { $0 + 12 * ($1 + 1) * (1950 + $1) })
-        // The in-memory store has everything at hand and gives one batch.
+        // The in-memory store has every row at hand and answers with one batch.
         #expect(stack.context.faultTrips <= (kind == .btree ? 6 : 2))
 
         let other = stack.newContext()
@@ -103,7 +103,7 @@ import Testing
             lengths.append(track.seconds)
             position += 1
             guard position % 100 == 0 else { return }
-            // Objects of rows that were read already, made, changed, saved and let go of before their turn.
+            // Fetches, changes, saves and releases objects of rows that the loop has read already, before their turn.
             for other in try stack.context.fetch(FetchRequest<Track>()) { other.seconds = Int16(position) }
             try context.saveAndCompare()
         }

@@ -1,4 +1,4 @@
-// Faults, uniquing, and how many trips to the store a walk through the graph takes.
+// Faults, uniquing, and the number of trips to the store that a walk through the graph makes.
 
 import Espalier
 import EspalierModel
@@ -28,7 +28,7 @@ import Testing
         var kept: [ObjectID: ManagedObject] = [:]
         for step in 0..<4000 {
             guard let id = ids.randomElement(using: &random) else { break }
-            // Few at first, then all, then few again.
+            // The context holds few objects at first, then all, then few again.
             if Int.random(in: 0..<4000, using: &random) < (step < 2000 ? step : 4000 - step) {
                 kept[id] = try stack.context.object(with: id)
             } else {
@@ -177,7 +177,7 @@ import Testing
         artist.name = "Mine"
         stack.context.refresh(artist, mergesChanges: true)
         #expect(artist.name == "Mine" && artist.founded == 2000)
-        // Both have changed the name: a save says so once, and a refresh after that settles it.
+        // Both contexts have changed the name: one save reports that, and a refresh after it settles the conflict.
         #expect(throws: ContextError.self) { try stack.context.saveAndCompare() }
         stack.context.refresh(artist, mergesChanges: true)
         try stack.context.saveAndCompare()
@@ -292,13 +292,13 @@ extension FaultTests {
     }
 }
 
-/// Who keeps a context, until an object is made.
+/// The only owner of a context, which releases it in an object's initializer.
 // SAFETY: @unchecked Sendable, because a test uses it on its own thread only.
 private final class Keeper: @unchecked Sendable {
     @TaskLocal static var present: Keeper?
     var context: ManagedObjectContext?
     weak var watched: ManagedObjectContext?
-    /// Whether the context was there although nobody kept it, at each object.
+    /// At each object: whether the context was still alive after its owner had released it.
     var wasThere: [Bool] = []
 
     init(_ context: ManagedObjectContext) { (self.context, watched) = (context, context) }
@@ -339,7 +339,7 @@ private final class Leaf: ManagedObject {
     }
 }
 
-/// A place on a line from which the next one is reached.
+/// A place on a line, whose next place is a destination.
 private final class Station: ManagedObject {
     override class var entityDescription: EntityDescription {
         EntityDescription(

@@ -1,4 +1,4 @@
-// Generations that a store gives up because its log has reached its cap: nothing fails but what was pinned to one.
+// Generations that a store drops when its log has reached its cap: only contexts that are pinned to one fail.
 
 import Espalier
 import EspalierEngine
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite struct GenerationLossTests {
-    /// Music in a store whose log is soon full.
+    /// Music in a store whose log fills up soon.
     private final class Scene {
         let coordinator: PersistentStoreCoordinator
         let store: BTreeStore
@@ -28,7 +28,7 @@ import Testing
             try maker.save()
         }
 
-        /// Deletes the last artist, renames the others, and writes until the log has gone round.
+        /// Deletes the last artist, renames the others, and writes until the log has wrapped around.
         func changeAndWriteMuch() throws {
             let other = ManagedObjectContext(coordinator)
             let artists = try other.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
@@ -38,7 +38,7 @@ import Testing
             try writeMuch()
         }
 
-        /// Writes until the log has gone round.
+        /// Writes until the log has wrapped around.
         func writeMuch() throws {
             let other = ManagedObjectContext(coordinator)
             let listener = Listener(context: other)

@@ -1,4 +1,4 @@
-// A context reads one generation of its stores: what others save it sees when it advances, and not before.
+// A context reads one generation of its stores: it sees the saves of other contexts when it advances, and not earlier.
 
 import Espalier
 import EspalierEngine
@@ -7,14 +7,14 @@ import EspalierStore
 import Testing
 
 @Suite struct GenerationTests {
-    /// A context that has read its generation, beside one that has changed everything since.
+    /// A context that has read its generation, after another context has changed every artist.
     private struct Scene {
         let stack: Stack
         let context: ManagedObjectContext
-        /// Unfired faults of all artists, by name as they were.
+        /// Unfired faults of all artists, in the order of their former names.
         let artists: [Artist]
 
-        /// - Parameter prepare: what is done with the context before others save.
+        /// - Parameter prepare: prepares the context before the other one saves.
         init(_ kind: StoreKind, prepare: (ManagedObjectContext) -> Void = { _ in }) throws {
             stack = try Stack(kind)
             try stack.makeMusic(artists: 3, tracks: 2)
@@ -31,7 +31,7 @@ import Testing
             try other.saveAndCompare()
         }
 
-        /// The names of all artists, by objects that nobody has looked at.
+        /// The names of all artists, in order, through a fetch.
         func names() throws -> [String] {
             try context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")])).map(\.name)
         }
@@ -118,7 +118,7 @@ import Testing
             makePlaylist(scene.context)
             switch contextError({ try scene.context.save() }) {
             case .conflicts? where policy == .error: break
-            // What the policy has resolved the store has refused for another reason.
+            // The policy has resolved the conflicts, and the store has refused the save for another reason.
             case .constraints? where policy == .objectTrump: break
             case let error: Issue.record("\(error.map { "\($0)" } ?? "saved")")
             }
@@ -161,7 +161,7 @@ import Testing
 
         #expect(try context.count(for: FetchRequest<Album>()) == 1)
         #expect(Set(try context.fetchIDs(FetchRequest<Artist>())).count == 2)
-        // What is gone reads as gone, or as it was when it was read.
+        // A deleted object reads as deleted, or keeps the value that it had in memory.
         if way != .reset { #expect(["", "Artist 2"].contains(scene.artists[2].name)) }
         context.refreshAllObjects()
         #expect(try scene.names() == Self.after)

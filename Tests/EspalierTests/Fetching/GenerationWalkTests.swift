@@ -1,5 +1,5 @@
-// Random walks of three contexts that save, advance, pin and hand generations to one another: each shows exactly what
-// was stored when it last advanced. And threads that read beside one that deletes.
+// Random walks of three contexts that save, advance, pin and pass generations to one another: each shows exactly the
+// state that was stored when it last advanced. Also threads that read beside one that deletes.
 
 import Espalier
 import EspalierModel
@@ -34,7 +34,7 @@ import Testing
                     let context = ManagedObjectContext(coordinator)
                     while readersAtEnd.load(ordering: .relaxed) < 3 {
                         let artists = try context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
-                        // One goes with all that belongs to it, and one comes.
+                        // Deletes one artist, with all that belongs to it, and inserts another.
                         if let first = artists.first { try context.delete(first) }
                         let (artist, album) = (Artist(context: context), Album(context: context))
                         (artist.name, album.title, album.artist) = (
@@ -59,11 +59,11 @@ import Testing
         #expect(failures.withLock(\.self).isEmpty)
     }
 
-    /// Fires all faults of a context's generation one by one; returns what is wrong.
+    /// Fires all faults of a context's generation one by one; returns the first fault found, or an empty string.
     private func read(_ context: ManagedObjectContext) throws -> String {
         let artists = try context.fetch(FetchRequest<Artist>())
         let merges = context.automaticallyMergesChangesFromParent
-        // What fetches begin with would take in what others have saved meanwhile.
+        // Each fetch would first merge what other contexts have saved meanwhile.
         let counts =
             merges
             ? []
@@ -89,14 +89,14 @@ import Testing
     }
 }
 
-/// Three contexts on one board, and what each must show.
+/// Three contexts on one board, and the state that each must show.
 private struct GenerationWalk {
     private struct Side {
         let context: ManagedObjectContext
-        /// What was stored when the context last advanced.
+        /// The state that was stored when the context last advanced.
         var shown: PegState
         var isPinned = false
-        /// Unfired faults by name, which the walk keeps.
+        /// Unfired faults by name, which the walk holds.
         var faults: [String: Peg] = [:]
         var merges: Bool { context.automaticallyMergesChangesFromParent }
     }
@@ -106,7 +106,7 @@ private struct GenerationWalk {
     private var sides: [Side] = []
     private var stored: PegState
     private var stepCount = 0
-    /// What was done, for whoever reads of a failure.
+    /// The steps so far, for the message of a failure.
     private var log: [String] = []
     private(set) var hasFailed = false
 
@@ -133,14 +133,14 @@ private struct GenerationWalk {
         case 8, 9: try keepFaults(index)
         case 10: advance(index) { $0.refreshAllObjects() }
         case 11:
-            // What a context that was reset reads begins with its next question.
+            // A context that was reset takes its generation at its next read.
             advance(index) { $0.reset() }
             _ = try sides[index].context.queryGenerationToken
         case 12:
             sides[index].context.mergeChanges(from: SavedChanges())
             sides[index].shown = stored
         case 13:
-            // A rollback moves nobody, and an event only who merges.
+            // A rollback advances no context, and an event only one that merges.
             sides[index].context.rollback()
             sides[index].context.processPendingChanges()
             noteEvent(index)
@@ -153,19 +153,19 @@ private struct GenerationWalk {
         case 17, 18:
             let other = Int.random(in: 0..<3, using: &random)
             try sides[index].context.setQueryGeneration(from: sides[other].context.queryGenerationToken)
-            // Of its own faults another generation may know nothing.
+            // Another generation may lack the rows of the context's own faults.
             (sides[index].shown, sides[index].isPinned, sides[index].faults) = (sides[other].shown, true, [:])
         default: try failToSave(index)
         }
         try check(Int.random(in: 0..<3, using: &random))
     }
 
-    /// Notes that a context has taken in what others have saved, if it does so by itself.
+    /// Notes that a context has merged the saves of others, if it merges by itself.
     private mutating func noteEvent(_ index: Int) {
         if sides[index].merges, !sides[index].isPinned { sides[index].shown = stored }
     }
 
-    /// Advances by `way`, unless the context is pinned; then faults of what is gone read as gone.
+    /// Advances by `way`, unless the context is pinned; faults of deleted rows then read as deleted.
     private mutating func advance(_ index: Int, _ way: (ManagedObjectContext) -> Void) {
         way(sides[index].context)
         if !sides[index].isPinned { sides[index].shown = stored }
@@ -182,7 +182,8 @@ private struct GenerationWalk {
         }
     }
 
-    /// Changes one peg or several, or inserts or deletes one, and saves, if nobody else has changed them since.
+    /// Changes, inserts or deletes a peg and saves; expects success unless another context has changed the same rows
+    /// since.
     private mutating func changeAndSave(_ index: Int) throws {
         let context = sides[index].context
         let pegs = try board.pegs(context)
@@ -208,7 +209,7 @@ private struct GenerationWalk {
             stored = try board.stored()
             if hadChanges { sides[index].shown = stored }
         case .conflicts, .references, .violations:
-            // Somebody else was first: what is read stays as it was.
+            // Another context saved first: the values that are read stay as they were.
             context.rollback()
         case let error?: require(false, "\(error)", index)
         }
@@ -224,9 +225,10 @@ private struct GenerationWalk {
         context.rollback()
     }
 
-    /// Fires the faults that were kept, and compares all that a context shows with what was stored when it advanced.
+    /// Fires the faults that the walk holds, and compares everything that a context shows with the state that was
+    /// stored when it advanced.
     private mutating func check(_ index: Int) throws {
-        // A merge may take in what the faults are about: a fetch begins with it.
+        // A later fetch would begin with a merge that may affect the rows of the faults, so merge first.
         sides[index].context.processPendingChanges()
         noteEvent(index)
         var side = sides[index]

@@ -1,4 +1,4 @@
-// Objects that outlive their context: what is in memory stays readable, anything else is refused aloud.
+// Objects that outlive their context: values in memory stay readable; any other access throws or stops the program.
 
 import Espalier
 import EspalierModel
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct EndedContextTests {
-    /// An album with an artist and a track, of a context that has ended; the album's values are in memory if `isRead`.
+    /// An album with an artist and a track, whose context has ended; the album's values are in memory if `isRead`.
     private static func orphan(isRead: Bool) throws -> Album {
         let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
         try coordinator.addPersistentStore(.inMemory)
@@ -95,7 +95,7 @@ import Testing
             try context.saveAndCompare()
         }
 
-        // The context takes the save in when the main actor is free, without being asked for anything.
+        // The context merges the save when the main actor is free, without any call from the application.
         for _ in 0..<1000 where artist.name != "After" { try await Task.sleep(for: .milliseconds(1)) }
         #expect(artist.name == "After")
     }

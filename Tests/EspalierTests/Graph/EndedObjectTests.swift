@@ -1,4 +1,4 @@
-// Objects and stores that have ended: what is asked of them fails, and nothing is lost in silence.
+// Objects and stores that have ended: calls on them fail, and no change is lost without an error.
 
 import Espalier
 import EspalierModel

@@ -1,4 +1,4 @@
-// What a context keeps in mind of objects that were fetched together.
+// The memory that a context keeps for objects that were fetched together.
 
 import Espalier
 import EspalierModel
@@ -13,7 +13,8 @@ import Testing
         return try #require(line.split(separator: " ").compactMap { Int($0) }.first) * 1024
     }
 
-    /// Refreshes and reads the same objects time and again, with a to-one and a to-many relationship of each.
+    /// Refreshes and reads the same objects repeatedly, with a to-one and a to-many relationship of each; returns the
+    /// growth of memory after the first tenth of the rounds, in bytes.
     private static func refreshOften(_ roundCount: Int) throws -> Int {
         let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
         try coordinator.addPersistentStore(.inMemory)
@@ -35,7 +36,7 @@ import Testing
         return try residentByteCount() - before
     }
 
-    // 500 rounds of 500 objects name half a million rows and lists: 7 MB and more, if each trip were kept in mind.
+    // 500 rounds of 500 objects load half a million rows and lists: 7 MB or more, if the context kept each trip.
     @Test func `a context that refreshes its objects for years keeps its memory`() async throws {
         guard FileManager.default.fileExists(atPath: "/proc/self/status") else { return }
         await #expect(processExitsWith: .success) {
@@ -44,7 +45,8 @@ import Testing
         }
     }
 
-    /// Lets a save be refused for so many objects; the bytes that it takes more, its error included.
+    /// Saves `count` invalid objects, which the context refuses; returns the growth of memory in bytes, the error
+    /// included.
     private static func refuse(_ count: Int) throws -> Int {
         let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(for: musicClasses))
         try coordinator.addPersistentStore(.inMemory)
@@ -64,7 +66,7 @@ import Testing
         return after - before
     }
 
-    // 1,800 bytes for each object were 34 MiB.
+    // At 1,800 bytes for each of the 20,000 objects the growth would be 34 MiB.
     @Test func `a save that is refused for many objects takes little for each, and its message shows a few`()
         async throws
     {

@@ -54,10 +54,10 @@ extension ContextWalk {
                 // changed from.
                 sides[index].otherBases[cell, default: []].insert(there)
             }
-            // What is as it is stored is no change, and what comes next is changed from that.
-            if let there = stored[cell.bead]?[cell.property], there == now, sides[index].bases[cell] != nil {
-                sides[index].otherBases[cell, default: []].insert(there)
+            if now != former, let emptied = sides[index].emptied[cell] {
+                sides[index].otherBases[cell, default: []].insert(emptied)
             }
+            noteIfStored(now, cell, index)
         }
         if sides[index].seen != saves { sides[index].isMixed = true }
     }
@@ -189,9 +189,17 @@ extension ContextWalk {
         for (number, values) in try shown(index) {
             for property in BeadProperty.allCases {
                 let (former, now) = (before[number]?[property] ?? [], values[property])
-                if former != now { sides[index].note(now, after: former, in: BeadCell(number, property)) }
+                let cell = BeadCell(number, property)
+                if former != now { sides[index].note(now, after: former, in: cell) }
+                if cell.property.isSingle { noteIfStored(now, cell, index) }
             }
         }
+    }
+
+    /// What is as it is stored is no change, and what comes next is changed from that.
+    private mutating func noteIfStored(_ now: [Int], _ cell: BeadCell, _ index: Int) {
+        guard sides[index].bases[cell] != nil, stored[cell.bead]?[cell.property] == now else { return }
+        sides[index].otherBases[cell, default: []].insert(now)
     }
 
     /// Changes something and takes it back: that is no change.

@@ -213,8 +213,10 @@ extension ContextWalk {
         // What this context brings back into the list stands anywhere.
         if save.policy == .overwrite, !mine.allSatisfy(former.contains) { return }
         // What was taken in meanwhile may be what the order is counted from.
-        for other in save.side.allBases(cell) where ordersDiffer(other, mine) != ordersDiffer(base, mine) { return }
-        let (movedHere, movedThere) = (ordersDiffer(base, mine), ordersDiffer(base, former))
+        for other in save.side.allBases(cell)
+        where isMoved(mine, from: other, besides: former) != isMoved(mine, from: base, besides: former) { return }
+        let movedHere = isMoved(mine, from: base, besides: former)
+        let movedThere = isMoved(former, from: base, besides: mine)
         if movedHere && !movedThere && ordersDiffer(now, mine) { fail("\(cell) is \(now), not as \(mine)") }
         if movedThere && !movedHere && save.policy != .overwrite && ordersDiffer(now, former) {
             fail("\(cell) is \(now), not as \(former)")
@@ -240,7 +242,9 @@ extension ContextWalk {
             return
         }
         guard save.side.bases[cell] != nil else {
-            let isOtherChanged = former.contains { save.side.bases[BeadCell($0, inverse)] != nil }
+            // Changes that were made on what was read at different times may have been made at one end only.
+            let ends = save.side.isMixed ? now + former.flatMap { save.mine[$0]?[inverse] ?? [] } : []
+            let isOtherChanged = (former + ends).contains { save.side.bases[BeadCell($0, inverse)] != nil }
             if now != former, !isOtherChanged, save.policy != .overwrite {
                 fail("\(cell) is \(now), was \(former), unchanged here")
             }

@@ -39,7 +39,7 @@ extension ContextWalk {
         }
         if !side.isMuddled { compare(save) }
         if failure == nil { try accept(save, index) }
-        if isNothing { sides[index].locks = side.locks.filter { side.graves[$0.key] == nil } }
+        if isNothing, !side.isMuddled { sides[index].locks = side.locks.filter { side.graves[$0.key] == nil } }
     }
 
     /// What is wrong between the two sides of relationships that a context shows.
@@ -123,7 +123,8 @@ extension ContextWalk {
             guard let here = mine[cell.bead]?[cell.property] else { continue }
             for base in side.allBases(cell) {
                 if cell.property.isOrdered {
-                    if ordersDiffer(base, here), ordersDiffer(base, there), ordersDiffer(here, there) {
+                    let isMovedHere = isMoved(here, from: base, besides: there)
+                    if isMovedHere, isMoved(there, from: base, besides: here), ordersDiffer(here, there) {
                         found.insert(cell.bead)
                     }
                 } else if !cell.property.isRelationship || cell.property.isToOne {

@@ -176,6 +176,12 @@ struct ContextWalk {
                 sides[index].bases[cell] = now
             }
         }
+        for (name, row) in stored {
+            for property in BeadProperty.relationships where property.isToOne && !row[property].isEmpty {
+                // Its destination is related to another bead here: the row is what the next change is made from.
+                if shown[name]?[property] == [] { sides[index].emptied[BeadCell(name, property)] = row[property] }
+            }
+        }
         if !sides[index].deleted.isEmpty { noteRulesRunAgain(index, shown) }
         for (name, values) in shown where stored[name] != nil {
             for property in [BeadProperty.a, .b] where side.bases[BeadCell(name, property)] == nil {
@@ -331,6 +337,11 @@ struct ContextWalk {
         }
         let now = try board.stored()
         if now != stored { fail("a store that was opened anew holds \(now), not \(stored)") }
+    }
+
+    /// Whether what all three lists have is in another order in `list` than in `base`.
+    func isMoved(_ list: [Int], from base: [Int], besides other: [Int]) -> Bool {
+        ordersDiffer(base.filter(other.contains), list.filter(other.contains))
     }
 
     func ordersDiffer(_ left: [Int], _ right: [Int]) -> Bool {

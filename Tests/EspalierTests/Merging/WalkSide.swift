@@ -13,6 +13,8 @@ struct WalkSide {
     var bases: [BeadCell: [Int]] = [:]
     /// What it may have been changed from as well, as far as the walk can tell: taking in may have settled a change.
     var otherBases: [BeadCell: Set<[Int]>] = [:]
+    /// The rows' destinations of to-one relationships that taking in has emptied.
+    var emptied: [BeadCell: [Int]] = [:]
     /// All changed properties, whatever was taken in since.
     var touched = Set<BeadCell>()
     /// For each changed relationship, what came, what went, and what did both, which may end either way.
@@ -93,7 +95,7 @@ struct WalkSide {
 
     /// Nothing is unsaved any more.
     mutating func forgetChanges() {
-        (bases, otherBases, touched, moves) = ([:], [:], [], [:])
+        (bases, otherBases, emptied, touched, moves) = ([:], [:], [:], [], [:])
         (inserted, deleted, graves, locks) = ([], [], [:], [:])
         (told, isMuddled, isMixed, failedSaveCount) = (([], 0, true), false, false, 0)
     }

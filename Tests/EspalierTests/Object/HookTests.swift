@@ -1,4 +1,4 @@
-// The hooks of a class: when each is called, and what may be done in it.
+// The hooks of a class: when the context calls each, and the changes that a hook may make.
 
 import Espalier
 import EspalierModel

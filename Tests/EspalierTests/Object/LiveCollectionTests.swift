@@ -1,4 +1,4 @@
-// Live collections of to-many relationships: what they answer, change, refuse, and do not load.
+// Live collections of to-many relationships: their answers, changes and refusals, and the rows that they do not load.
 
 import Espalier
 import EspalierModel
@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct LiveCollectionTests {
-    /// A context with a saved member, a boss, whose `count` reports were saved by another context.
+    /// A context with a saved boss, after another context has saved `count` reports of that boss.
     private func makeTeam(_ kind: StoreKind, reports count: Int) throws -> (Stack, Member) {
         let stack = try Stack(kind, classes: teamClasses)
         let writer = stack.newContext()
@@ -238,7 +238,7 @@ import Testing
         }
     }
 
-    /// Larger than what an order keeps in one piece.
+    /// The order is longer than one chunk.
     @Test(arguments: StoreKind.allCases)
     func `a long order changes at random as an array does`(_ kind: StoreKind) throws {
         let seed = testSeed(default: 14)
@@ -252,7 +252,7 @@ import Testing
         var outside = Array(skills.dropFirst(1500))
 
         for step in 0..<campaignCount("ESPALIER_ORDER_STEPS", default: 6000) {
-            // Phases that grow and phases that shrink.
+            // Phases of growth alternate with phases of shrinking.
             let grows = step / 1400 % 2 == 0
             switch Int.random(in: 0..<6, using: &random) {
             case 0,
@@ -267,7 +267,7 @@ import Testing
                 member.queue.move(from: source, to: target)
                 expected.insert(expected.remove(at: source), at: target)
             case 4 where !grows && expected.count > 700:
-                // A stretch, so that whole chunks go.
+                // Removes a range long enough to remove whole chunks.
                 let start = Int.random(in: 0..<expected.count - 600, using: &random)
                 member.queue.subtract(expected[start..<start + 600])
                 outside += expected[start..<start + 600]

@@ -1,8 +1,8 @@
-// A relationship with many members costs what one with few does: an insertion, a look, a count, a save.
+// A relationship with many members costs the same as one with few: an insertion, a look-up, a count, a save.
 //
-// `ESPALIER_MEMBERS=100000` runs with 1,000 members and ten times more each time, up to as many, and prints the times;
-// then it also requires that each is less than a tenth of a second, and a count, for which the store goes over leaves,
-// less than one, in a debug build.
+// `ESPALIER_MEMBERS=100000` runs with 1,000 members, then with ten times as many each time up to that number, and
+// prints the times. It also requires each step to take less than 0.1 s in a debug build, and a count, for which the
+// store visits leaves, less than 1 s.
 
 import Espalier
 import EspalierModel
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// What each step takes in a file whose one boss has `count` reports, marks and skills.
+    /// The time of each step in a file whose one boss has `count` reports, marks and skills.
     private static func times(_ count: Int) throws -> [(name: String, microseconds: Double)] {
         let stack = try Stack(.btree, classes: teamClasses)
         let boss = try makeBoss(stack, count)

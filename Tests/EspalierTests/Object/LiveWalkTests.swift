@@ -1,5 +1,5 @@
-// Random operations on live collections against sets and arrays: every kind of to-many relationship, with objects that
-// are new, saved, refreshed, rolled back or fetched by another context, and with a second context that adds as well.
+// Random operations on live collections against sets and arrays: every kind of to-many relationship, objects that are
+// new, saved, refreshed, rolled back or fetched by another context, and a second context that adds members too.
 
 import Espalier
 import EspalierModel
@@ -17,7 +17,7 @@ import Testing
     }
 }
 
-/// The model as plain values, by the numbers of objects; each relationship stands on one side only.
+/// The model as plain values, by the numbers of objects; each relationship is kept on one side only.
 private struct Team: Equatable {
     var members: Set<Int> = []
     var skills: Set<Int> = []
@@ -26,7 +26,7 @@ private struct Team: Equatable {
     var friends: Set<[Int]> = []
     var held: Set<[Int]> = []
     var marks: [Int: Set<Int>] = [:]
-    /// Orders, of which no empty one is kept.
+    /// Ordered destinations by owner; no empty list is kept.
     var dutiesOf: [Int: [Int]] = [:]
     var ranking: [Int: [Int]] = [:]
     var queue: [Int: [Int]] = [:]
@@ -111,7 +111,7 @@ private struct LiveWalk {
         context.refreshAllObjects()
     }
 
-    /// The objects of `team` as `context` has them, which is the walk's then.
+    /// Fetches the objects of `team` in `context`, which becomes the walk's context.
     private mutating func find(in context: ManagedObjectContext) throws {
         self.context = context
         members = Dictionary(uniqueKeysWithValues: try context.fetch(FetchRequest<Member>()).map { ($0.number, $0) })
@@ -121,7 +121,7 @@ private struct LiveWalk {
         #expect(Set(duties.keys) == team.duties, "\(place)")
     }
 
-    /// Another context adds to a set of which this one may have unsaved changes.
+    /// Another context adds to a set that this one may have changed and not saved.
     private mutating func addElsewhere() throws {
         guard let number = saved.members.intersection(team.members).randomElement(using: &random),
             let skill = saved.skills.intersection(team.skills).randomElement(using: &random),
@@ -144,7 +144,7 @@ private struct LiveWalk {
             let all = team.members.union(team.skills).union(team.duties).sorted()
             guard let number = all.randomElement(using: &random) else { return }
             let object: ManagedObject? = members[number] ?? skills[number] ?? duties[number]
-            // Without a relationship back nobody takes a deleted object out before the next refresh.
+            // Without an inverse no rule removes a deleted object from a list before the next refresh.
             if let skill = skills[number] {
                 for member in members.values {
                     member.marks.remove(skill)
@@ -194,7 +194,7 @@ private struct LiveWalk {
 
     private enum SetChange: CaseIterable { case insert, remove, union, subtract, assign, removeAll }
 
-    /// One change of `set`; returns the members that there shall be.
+    /// Makes one change of `set`; returns the expected members.
     private mutating func change<Object: ManagedObject>(
         _ set: ToMany<Object>, now: Set<Int>, among all: Set<Int>, _ objects: [Int: Object],
         assign: (ToMany<Object>) -> Void
@@ -274,7 +274,7 @@ private struct LiveWalk {
 
     // MARK: Orders
 
-    /// One change of `list`; returns the members that there shall be, in order.
+    /// Makes one change of `list`; returns the expected members in order.
     private mutating func change<Object: ManagedObject>(
         _ list: OrderedToMany<Object>, now: [Int], among all: Set<Int>, _ objects: [Int: Object],
         assign: (OrderedToMany<Object>) -> Void
@@ -367,7 +367,7 @@ private struct LiveWalk {
 
     private mutating func pick(_ numbers: Set<Int>) -> Int { numbers.sorted().randomElement(using: &random) ?? 0 }
 
-    /// Asks one question about one collection, so that nothing else has loaded what it needs.
+    /// Checks one property of one collection, before any other read has loaded what it needs.
     private mutating func checkSome() {
         guard !team.members.isEmpty, !team.skills.isEmpty else { return }
         let (owner, skill, other) = (pick(team.members), pick(team.skills), pick(team.members))

@@ -1,7 +1,7 @@
-// The application's code inside the library's: each hook and initializer resets the context, lets go of it, or calls it
+// The application's code inside the library's: each hook and initializer resets the context, releases it, or calls it
 // again.
 //
-// Run it under the address sanitizer as well (`Tests/README.md`): an access to a freed object need not fail otherwise.
+// Run it under the address sanitizer too (`Tests/README.md`): without it an access to a freed object may pass.
 
 import Espalier
 import EspalierModel
@@ -90,18 +90,18 @@ import Testing
     }
 }
 
-/// The code of a class that the library calls.
+/// The methods of a class that the library calls.
 enum Hook: String, CaseIterable {
     case initializer, awakeFromInsert, awakeFromFetch, prepareForDeletion, willSave, didSave
     case willTurnIntoFault, didTurnIntoFault, validateForInsert, validateForUpdate, validateForDelete
 }
 
-/// What that code does.
+/// The action inside such a method.
 enum Action: String, CaseIterable {
     case reset, drop, rollback, fetch, save, delete, insert, refreshAll, processChanges
 }
 
-/// A context, what the application does with it, and what a hook does meanwhile.
+/// A context, the application's calls on it, and the action of a hook during them.
 // SAFETY: @unchecked Sendable, because a test uses it on its own thread only.
 private final class Scene: @unchecked Sendable {
     @TaskLocal static var present: Scene?
@@ -110,9 +110,9 @@ private final class Scene: @unchecked Sendable {
     private(set) var context: ManagedObjectContext?
     private(set) weak var dropped: ManagedObjectContext?
     private(set) var actionCount = 0
-    /// The objects of the last fetch: without them the context would not have these objects any more.
+    /// The objects of the last fetch, which the context does not hold by itself.
     private var kept: [Bird] = []
-    /// `nil` for the end of an object.
+    /// The hook that acts; `nil` for the `deinit` of an object.
     private let hook: Hook?
     private let action: Action
     private var isActing = false
@@ -122,7 +122,7 @@ private final class Scene: @unchecked Sendable {
         (self.context, self.hook, self.action) = (context, hook, action)
     }
 
-    /// A parent with young, saved.
+    /// Saves a parent with four young.
     static func fill(_ context: ManagedObjectContext) throws {
         let parent = Bird(context: context)
         parent.name = "parent"
@@ -133,7 +133,7 @@ private final class Scene: @unchecked Sendable {
         try context.save()
     }
 
-    /// The names of all birds and of their parents, once the context has no changes; both sides agree.
+    /// Saves or rolls back, refreshes, and returns the names of all birds and their parents; both sides must agree.
     static func settled(_ context: ManagedObjectContext) throws -> [String] {
         do { try context.save() } catch { context.rollback() }
         #expect(!context.hasChanges)
@@ -175,7 +175,7 @@ private final class Scene: @unchecked Sendable {
 
     // MARK: The application
 
-    /// Does what calls every hook; each step goes on with what the steps before have left.
+    /// Runs the steps that call every hook; each step uses the state that the steps before it have left.
     func run() throws {
         let steps: [(Scene) throws -> Void] = [
             { scene in for bird in try scene.birds() where bird.isHeld { _ = bird.name } },
@@ -229,9 +229,9 @@ private final class Bird: ManagedObject {
         get { _get("young", at: 2) }
         set { _set("young", at: 2, newValue) }
     }
-    /// Whether a context has the object: only then all of it can be read.
+    /// Whether a context holds the object; only such an object can be read whole.
     var isHeld: Bool { managedObjectContext != nil }
-    /// Whether a context has the object still when its values are in memory and its hook was called.
+    /// Whether a context still holds the object after its values were loaded and its hook was called.
     var isRead: Bool { isHeld && !name.isEmpty && isHeld }
 
     override func awakeFromInsert() { Scene.present?.called(.awakeFromInsert, self) }

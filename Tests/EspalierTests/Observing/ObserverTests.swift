@@ -1,4 +1,5 @@
-// What contexts and coordinators tell the closures that observe them: when, how often, and of which objects.
+// The messages of contexts and coordinators to the closures that observe them: when, how often, and about which
+// objects.
 
 import Espalier
 import EspalierModel
@@ -34,7 +35,7 @@ import Testing
             ]
         }
 
-        /// The names in one set of the last message.
+        /// The names of the artists in one set of the last message.
         func names(_ set: KeyPath<Changes, Set<ManagedObject>>) -> [String] {
             (changes.last?[keyPath: set] ?? []).compactMap { ($0 as? Artist)?.name }.sorted()
         }
@@ -130,7 +131,7 @@ import Testing
         #expect(log.names(\.inserted) == ["new"] && log.names(\.updated) == ["x"])
         #expect(log.changes.last?.deleted == [artists[1]] && log.changes.last?.refreshed == [artists[2]])
         context.processPendingChanges()
-        // The rules of the deletion, among the objects in memory.
+        // The delete rules ran among the objects in memory.
         #expect(log.changes.count == 2 && log.changes.last?.deleted.count == 2 && albums.count == 6)
         context.processPendingChanges()
         #expect(log.changes.count == 2)

@@ -1,11 +1,12 @@
-// Two contexts change one row: what each merge policy makes of it.
+// Two contexts change one row: the result under each merge policy.
 
 import Espalier
 import EspalierModel
 import Testing
 
 @Suite struct ConflictTests {
-    /// Both have read the artist; the other context has saved name "Theirs" and founded 2000.
+    /// A stack, and an artist that both contexts have read and in which the other context has saved name "Theirs" and
+    /// founded 2000.
     private func makeConflict(_ kind: StoreKind, _ policy: MergePolicy) throws -> (Stack, mine: Artist) {
         let stack = try Stack(kind)
         try stack.makeMusic(artists: 1, tracks: 0)
@@ -63,7 +64,7 @@ import Testing
         let stack = try Stack(kind)
         try stack.makeMusic(artists: 2, tracks: 0)
         let mine = try stack.context.fetch(FetchRequest<Artist>(sortedBy: [SortKey("name")]))
-        // In use: it shows what it does when the context has moved on with its save.
+        // The object is in use: it keeps its values when the context advances with its save.
         #expect(mine[1].name == "Artist 1")
         let other = stack.newContext()
         for object in try other.fetch(FetchRequest<Artist>()) { try other.delete(object) }
@@ -121,7 +122,7 @@ import Testing
 
         #expect(album.artist === mine[1] && mine.map { $0.albums.contains(album) } == [false, true, false])
         #expect(try playlist.objectIDs(forRelationshipNamed: "tracks") == [track.objectID])
-        // Both have given the album to an artist: the policy decides.
+        // Both contexts have moved the album to another artist: the policy decides.
         stack.context.mergePolicy = .objectTrump
         try stack.context.saveAndCompare()
         #expect(mine.map { $0.albums.contains(album) } == [false, true, false])

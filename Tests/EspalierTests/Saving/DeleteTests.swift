@@ -1,4 +1,4 @@
-// Deleting: the four rules, and what is seen before and after the save.
+// Deleting: the four rules, and the state before and after the save.
 
 import Espalier
 import EspalierModel

@@ -1,11 +1,11 @@
-// A new object that has its permanent ID already (MC-37): it has no row yet, and everything goes by that.
+// A new object that already has its permanent ID (MC-37): it has no row yet, and every operation respects that.
 
 import Espalier
 import EspalierModel
 import Testing
 
 @Suite struct PermanentIDTests {
-    /// Two saved artists with one album each, and a new artist who has a permanent ID.
+    /// Two saved artists with one album each, and a new artist with a permanent ID.
     private func scene(_ kind: StoreKind) throws -> (stack: Stack, artists: [Artist], new: Artist) {
         let stack = try Stack(kind)
         try stack.makeMusic(artists: 2, tracks: 1)
@@ -50,7 +50,7 @@ import Testing
         let new = Member(context: stack.context)
         try stack.context.obtainPermanentIDs(for: [new])
         new.boss = boss
-        // All members of the list are one cohort: their own lists are read together.
+        // All members of the list are one cohort: the context reads their own lists together.
         let members = Array(boss.reports)
         #expect(members.count == 4 && members.contains(new))
         #expect(reports[0].reports.isEmpty && Set(reports[1].reports).isEmpty)

@@ -21,7 +21,7 @@ private struct RandomRun {
     let seed: UInt64
     var random: SeededGenerator
     var context: ManagedObjectContext
-    /// What the context must show, and what the store must hold.
+    /// The state that the context must show, and the state that the store must hold.
     var graph = ReferenceGraph()
     var saved = ReferenceGraph()
     var objects: [Int: ManagedObject] = [:]
@@ -178,7 +178,7 @@ private struct RandomRun {
         #expect(try Self.contents(of: reader) == saved.nodes, "stored: seed \(seed), step \(step)")
     }
 
-    /// A fresh context that has read all that is saved; unsaved changes are given up.
+    /// Replaces the context by a fresh one that has read all saved objects; unsaved changes are discarded.
     private mutating func refetchAll() throws {
         context = stack.newContext()
         objects = [:]
@@ -198,7 +198,7 @@ private struct RandomRun {
         for object in objects.values { shown[Self.number(of: object)] = Self.node(of: object) }
         var expected = graph.nodes
         for number in expected.keys {
-            // A listener whose deletion waits for a save that deny refuses is still the playlist's owner.
+            // A listener whose deletion waits for a save that `deny` refuses still owns the playlist.
             guard let owner = expected[number]?.parent, graph.nodes[owner] == nil else { continue }
             expected[number]?.parent = owner
         }
@@ -214,7 +214,7 @@ private struct RandomRun {
         }
     }
 
-    /// Fetches with unsaved changes against the plain values; then saving, if possible, must not change the results.
+    /// Compares fetches beside unsaved changes with the plain values; a save, where valid, must not change the results.
     private mutating func checkFetches(_ step: Int) throws {
         let limit = Int.random(in: 0..<6, using: &random)
         let offset = Int.random(in: 0..<3, using: &random)
@@ -311,7 +311,7 @@ private struct RandomRun {
         return object
     }
 
-    /// A number of any width: at an end of one, or in between.
+    /// A number of any width: at a limit of that width, or in between.
     private mutating func number() -> Int {
         let end = Int.max >> Int.random(in: 0..<63, using: &random)
         return [end, ~end, end &+ 1, end / 3, 0].randomElement(using: &random) ?? 0

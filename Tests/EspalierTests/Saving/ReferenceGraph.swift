@@ -1,6 +1,6 @@
-// The music model as plain values: what the random test compares contexts with. Slow, simple and without Espalier.
+// The music model as plain values, which the random test compares contexts with. Slow, simple and without Espalier.
 
-/// Objects by number; every relationship stands on one side only.
+/// Objects by number; every relationship is kept on one side only.
 struct ReferenceGraph: Equatable {
     enum Kind: CaseIterable {
         case artist, album, track, playlist, listener
@@ -20,7 +20,7 @@ struct ReferenceGraph: Equatable {
     }
 
     var nodes: [Int: Node] = [:]
-    /// Listeners that are deleted and not yet saved.
+    /// Listeners whose deletion is not saved yet.
     var deletedListeners: Set<Int> = []
 
     func all(_ kind: Kind) -> [Int] { nodes.filter { $0.value.kind == kind }.keys.sorted() }
@@ -47,7 +47,7 @@ struct ReferenceGraph: Equatable {
         for album in albums { nodes[album]?.parent = artist }
     }
 
-    /// Deletes with the model's rules: cascade downwards, nullify upwards and sideways, deny for stored listeners.
+    /// Deletes by the model's rules: cascade downward, nullify upward and sideways, deny for stored listeners.
     mutating func delete(_ number: Int, isStored: Bool) {
         guard let node = nodes[number] else { return }
         switch node.kind {

@@ -1,4 +1,4 @@
-// What hooks of a running save may do: change and insert objects; and what they may not: save, reset and go back.
+// The hooks of a running save: they may change and insert objects, but not save, reset or roll back.
 
 import Espalier
 import EspalierModel
@@ -207,7 +207,7 @@ import Testing
         #expect(try storedTitles() == ["a", "theirs"])
     }
 
-    // MARK: What is a change
+    // MARK: Changes
 
     @Test func `an attribute that has its committed value again is no change`() throws {
         let first = report("a")
@@ -258,9 +258,9 @@ import Testing
 }
 
 private final class Report: ManagedObject {
-    /// The hook that is called.
+    /// The name of the hook that was called last.
     var hook = ""
-    /// What every hook does.
+    /// The action of every hook.
     var act: (Report) throws -> Void = { _ in }
 
     override class var entityDescription: EntityDescription {

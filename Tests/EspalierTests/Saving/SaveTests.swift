@@ -1,4 +1,4 @@
-// Saving: what reaches the store, what changes in the context, and that a failed save changes nothing.
+// Saving: the rows that reach the store, the changes in the context, and that a failed save changes nothing.
 
 import Espalier
 import EspalierModel

@@ -1,20 +1,20 @@
-// After a save, an object reads what anyone else reads: the comparison that every save of this suite makes.
+// After a save, an object reads the same as in any other context: the comparison after every save of this suite.
 //
-// A fresh context on the same stores is the oracle. Only values that are in memory are compared, so that the saving
-// context makes no trip to the store and calls no hook for it.
+// A fresh context on the same stores is the oracle. Only values in memory are compared, so that the saving context
+// makes no trip to the store and calls no hook for the comparison.
 
 import Espalier
 import EspalierModel
 import Testing
 
 extension ManagedObjectContext {
-    /// Saves; then each object in memory must read what a fresh context reads.
+    /// Saves; then each object in memory must read the values that a fresh context reads.
     func saveAndCompare(sourceLocation: SourceLocation = #_sourceLocation) throws(ContextError) {
         try save()
         compareWithFreshContext(sourceLocation: sourceLocation)
     }
 
-    /// Requires each unchanged object whose values are in memory to read what a fresh context reads.
+    /// Requires each unchanged object whose values are in memory to read the values that a fresh context reads.
     func compareWithFreshContext(sourceLocation: SourceLocation = #_sourceLocation) {
         let fresh = ManagedObjectContext(persistentStoreCoordinator)
         for object in registeredObjects where !object.hasChanges && !object.isFault && !object.isDeleted {
@@ -35,11 +35,11 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-    /// The properties that are in memory here and not equal there.
+    /// The names of the properties that are in memory in this object and differ in `other`.
     fileprivate func namesOfDifferences(from other: ManagedObject) throws(ContextError) -> [String] {
         var names: [String] = []
         for attribute in entity.attributes where !attribute.isTransient {
-            // Of two values that compare as equal, as 0.0 and -0.0 do, each is still one of its own.
+            // Two values that compare as equal, such as 0.0 and -0.0, can still differ as texts.
             if "\(self[attribute: attribute.name])" != "\(other[attribute: attribute.name])" {
                 names.append(attribute.name)
             }

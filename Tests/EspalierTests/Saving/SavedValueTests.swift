@@ -1,4 +1,4 @@
-// What a saved object reads: its last value, however wide the number is and however often the object was saved.
+// A saved object reads its last value, however wide the number is and however often the object was saved.
 
 import Espalier
 import EspalierModel
@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct SavedValueTests {
-    /// Numbers at both ends of each width that a row may give them.
+    /// The limits of each width that a row may give a number.
     private static let numbers: [Int] = [7, 15, 31, 63].flatMap { bits -> [Int] in
         let end = Int.max >> (63 - bits)
         return bits == 63 ? [end, ~end] : [end, end + 1, ~end, ~end - 1]
@@ -40,7 +40,8 @@ import Testing
             track.seconds = Int16(number % 1000)
             try stack.context.save()
             #expect(track.seconds == Int16(number % 1000))
-            // A fresh context is dear in a debug build: around the ends of widths, and now and then.
+            // A fresh context is slow in a debug build, so compare only near the limits of widths and after every 100
+            // saves.
             if number % 100 == 0 || (250...260).contains(number) || (65_530...65_540).contains(number) {
                 stack.context.compareWithFreshContext()
             }
@@ -60,7 +61,7 @@ import Testing
         try stack.context.saveAndCompare()
 
         for round in 1...4 {
-            // Some fit where they are, some need a wider row, some change an entry of nothing else.
+            // Some numbers fit in their old width, some need a wider row, and some rows do not change.
             for (number, track) in tracks.enumerated() where (number + round) % 3 != 0 {
                 track.bytes = number % 2 == 0 ? number + round : number << (8 * round)
             }

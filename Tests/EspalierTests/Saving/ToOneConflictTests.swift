@@ -1,4 +1,4 @@
-// Two contexts lead one object's to-one relationship to different objects: what each merge policy makes of it.
+// Two contexts set one object's to-one relationship to different objects: the result under each merge policy.
 
 import Espalier
 import EspalierModel
@@ -7,7 +7,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A thing with a to-one relationship of every kind, to things.
+/// An object with to-one relationships of every kind, all of them to other knots.
 final class Knot: ManagedObject {
     override class var entityDescription: EntityDescription {
         EntityDescription(
@@ -36,7 +36,7 @@ final class Knot: ManagedObject {
 
     struct SelfLike: Error {}
 
-    /// A rule about two properties: both sides of a conflict can keep it, and what they come to break it.
+    /// A rule about two properties, which both sides of a conflict can meet while the merged row breaks it.
     override func validateForUpdate() throws {
         if number == -1, case .toOne(let object) = try value(forKey: "liked"), object === self { throw SelfLike() }
     }
@@ -48,18 +48,18 @@ final class Knot: ManagedObject {
         ("best", "fans"), ("head", "queue"), ("mate", "mateOf"), ("mateOf", "mate"), ("partner", "partner"),
         ("liked", nil),
     ]
-    /// Where a relationship leads to at first, here and there; 9 stands for no destination.
+    /// The first destination of a relationship, then the one set here and the one set there; 9 is no destination.
     static let changes: [(Int, Int, Int)] = [(9, 2, 3), (1, 2, 3), (1, 9, 3), (1, 2, 9), (1, 2, 2)]
     static let policies: [MergePolicy] = [.storeTrump, .objectTrump, .overwrite, .rollback, .error]
     static let resolving: [MergePolicy] = [.storeTrump, .objectTrump, .overwrite, .rollback]
 
-    /// A store with some knots, "0" and on, and contexts that have read all of them and their relationships.
+    /// A store with some knots, "0" and on, and two contexts that have read all of them and their relationships.
     final class Web {
         let coordinator: PersistentStoreCoordinator
         private let folder: URL
         let mine: ManagedObjectContext
         let theirs: ManagedObjectContext
-        /// What both contexts have read: a context alone does not hold its objects.
+        /// The knots that both contexts have read: a context alone does not hold its objects.
         private var held: [Knot] = []
 
         init(_ kind: StoreKind, count: Int, _ prepare: ([Knot]) -> Void = { _ in }) throws {
@@ -92,7 +92,7 @@ final class Knot: ManagedObject {
             try context.fetch(FetchRequest<Knot>(sortedBy: [SortKey("name")]))
         }
 
-        /// For each knot, by name: to which every relationship leads, and the number.
+        /// For each knot, by name: its number and the names of the destinations of every relationship.
         func state(of context: ManagedObjectContext) throws -> [String: [String]] {
             var state: [String: [String]] = [:]
             for knot in try knots(context) {
@@ -114,7 +114,7 @@ final class Knot: ManagedObject {
             }
         }
 
-        /// Relationships that differ between their two sides.
+        /// The relationships whose two sides differ.
         func oneSided(_ context: ManagedObjectContext) throws -> [String] {
             var wrong: [String] = []
             for knot in try knots(context) {
@@ -131,7 +131,8 @@ final class Knot: ManagedObject {
             return wrong
         }
 
-        /// Both contexts, the other one refreshed, and a fresh one read the same; both sides are equal in each.
+        /// Requires `mine`, `theirs` after a refresh, and a fresh context to read the same, with both sides equal in
+        /// each.
         func expectAgreement(_ comment: Comment, sourceLocation: SourceLocation = #_sourceLocation) throws {
             theirs.refreshAllObjects()
             let fresh = ManagedObjectContext(coordinator)
@@ -154,8 +155,8 @@ final class Knot: ManagedObject {
         try knots[owner].setValue(PropertyValue.toOne(destination), forKey: name)
     }
 
-    /// Lets a relationship of the first knot lead to `base`, both contexts change what they do, and both save; returns
-    /// where it leads then.
+    /// Sets a relationship of the first knot to `base`, lets both contexts make their changes and save; returns the
+    /// number of its destination, "9" if it has none.
     private func destination(
         of name: String, from base: Int, _ kind: StoreKind, _ policy: MergePolicy, _ comment: Comment,
         there: ([Knot]) throws -> Void, here: ([Knot]) throws -> Void
@@ -205,7 +206,7 @@ final class Knot: ManagedObject {
                 web.mine.mergePolicy = policy
                 let (mine, theirs) = (try web.knots(web.mine), try web.knots(web.theirs))
                 try lead(theirs, owner, name, to: there)
-                // Then both ends of the pair that is made here are in conflict, and decide for themselves.
+                // With this change both ends of the pair made here are in conflict, and each is resolved by itself.
                 theirs[here].number = 7
                 try web.theirs.save()
                 try lead(mine, owner, name, to: here)
@@ -286,7 +287,8 @@ final class Knot: ManagedObject {
     func `what the store gave to a third object ends up at one of them, on both sides`(
         _ kind: StoreKind, _ policy: MergePolicy
     ) throws {
-        // Whether that object is changed here too, and so takes the newer row because of a conflict of its own.
+        // `isChanged`: whether that object is changed here too, so that it gets the newer row through a conflict of its
+        // own.
         for (name, isChanged) in ["mate", "mateOf", "partner"].flatMap({ [($0, false), ($0, true)] }) {
             let web = try Web(kind, count: 6)
             web.mine.mergePolicy = policy
@@ -451,7 +453,7 @@ final class Knot: ManagedObject {
         }
     }
 
-    /// Saves; what is in conflict and cannot be resolved is put onto the newer rows and saved again.
+    /// Saves; under the policy `.error` a failed save is followed by a refresh of all objects and a second save.
     private func save(_ context: ManagedObjectContext) throws {
         guard context.mergePolicy == .error, contextError({ try context.save() }) != nil else {
             return try context.save()

@@ -1,14 +1,14 @@
-// A change of one property of a bead, of any kind that the property has, drawn at random.
+// A random change of one property of a bead, of any kind that the property allows.
 
 import Espalier
 import EspalierModel
 import TestSupport
 
-/// What is done with one property.
+/// One change of one property.
 struct BeadChange {
     private enum Kind {
         case set, add, remove
-        /// Of ordered relationships.
+        /// Only for ordered relationships, like the next two.
         case insert(Int)
         case move(Int, Int)
         case removeAt(Int)
@@ -20,7 +20,7 @@ struct BeadChange {
     private let others: [Bead]
     private let value: Int64
 
-    /// - Parameter there: the beads that it may lead to.
+    /// - Parameter there: the beads that a relationship may lead to.
     init(
         of bead: Bead, _ property: BeadProperty, among there: [Bead], _ random: inout SeededGenerator
     ) throws {
@@ -57,7 +57,7 @@ struct BeadChange {
 }
 
 extension Bead {
-    /// An ordered relationship.
+    /// The live collection of an ordered relationship.
     fileprivate func order(_ property: BeadProperty) -> OrderedToMany<Bead> {
         property == .list ? _get("list", at: property.rawValue) : _get("queue", at: property.rawValue)
     }

@@ -1,4 +1,5 @@
-// What undoing calls and what it does not, what an undo manager keeps alive, and what ends (MC-55, MC-58).
+// The hooks that undoing calls and those that it does not, the objects that an undo manager retains, and their end
+// (MC-55, MC-58).
 
 import Espalier
 import EspalierModel
@@ -156,10 +157,10 @@ import Testing
     }
 }
 
-/// A target of actions that nobody keeps.
+/// A target of actions that no variable keeps alive.
 private final class Witness {}
 
-/// An object that notes which of its accessors and hooks are called.
+/// An object that records the calls of its accessors and hooks.
 private final class Gauge: ManagedObject {
     override class var entityDescription: EntityDescription {
         EntityDescription(
@@ -182,9 +183,9 @@ private final class Gauge: ManagedObject {
         set { _set("mood", at: 1, newValue) }
     }
     private(set) var calls: [String] = []
-    /// What its next `willSave` does, once.
+    /// The action of its next `willSave`, which runs once.
     var onSave: ((Gauge) -> Void)?
-    /// What its next `didSave` does, once.
+    /// The action of its next `didSave`, which runs once.
     var afterSave: (() -> Void)?
 
     override func awakeFromInsert() {

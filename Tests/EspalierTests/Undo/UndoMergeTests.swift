@@ -1,4 +1,4 @@
-// Undoing beside what other contexts have saved, and what a context reads and counts afterwards (MC-56, MC-57).
+// Undoing beside the saves of other contexts, and the values and counts that a context reads afterwards (MC-56, MC-57).
 
 import Espalier
 import EspalierModel
@@ -67,7 +67,7 @@ import Testing
         try context.delete(mine[0])
         try context.save()
         try context.undo()
-        // Nothing is stored under this ID now, and that is what is read besides what is new.
+        // No row is stored under this ID now, so the object shows its new values alone.
         for property in properties { #expect(try board.shown(mine[0], property) == [1, 2]) }
         try context.save()
         #expect(mine[0].objectID == id)

@@ -1,5 +1,5 @@
-// Random events in a context with an undo manager, while another context changes and saves the same beads: undoing sets
-// the former values of attributes, whatever was merged since, and both ends of every relationship agree.
+// Random events in a context with an undo manager, while another context changes and saves the same beads: undoing
+// restores the former values of attributes, whatever was merged since, and both ends of every relationship agree.
 
 import Espalier
 import EspalierModel
@@ -31,7 +31,7 @@ import Testing
 private struct UndoMergeWalk {
     private typealias Values = [ObjectIdentifier: [Int]]
 
-    /// The attributes of beads that are there, before and after an event.
+    /// The attributes of the beads that exist, before and after an event.
     private struct Event {
         let before: Values
         let after: Values
@@ -42,7 +42,7 @@ private struct UndoMergeWalk {
     private let other: ManagedObjectContext
     private let undoManager = UndoStack()
     private var random: SeededGenerator
-    /// All beads that were ever seen here.
+    /// All beads that the walk has seen, deleted ones included.
     private var beads: [Bead] = []
     private var numbers: [ObjectIdentifier: Int] = [:]
     private var past: [Event] = []
@@ -85,7 +85,7 @@ private struct UndoMergeWalk {
         }
     }
 
-    // MARK: What there is
+    // MARK: The state
 
     private mutating func look() throws {
         for bead in try context.fetch(FetchRequest<Bead>()) where numbers[ObjectIdentifier(bead)] == nil {
@@ -96,7 +96,7 @@ private struct UndoMergeWalk {
 
     private var there: [Bead] {
         beads.filter { bead in
-            // Whether a row is gone shows when a fault fires.
+            // The context learns that a row is deleted when a fault fires.
             if bead.managedObjectContext != nil, !bead.isDeleted { _ = bead[attribute: "a"] }
             return bead.managedObjectContext != nil && !bead.isDeleted
         }
@@ -113,7 +113,7 @@ private struct UndoMergeWalk {
         return values
     }
 
-    /// What the two ends of relationships say that do not agree; `nil` if all do.
+    /// The first disagreement between the two ends of a relationship; `nil` if all agree.
     private func disagreement() throws -> String? {
         var state: BeadState = [:]
         let names = numbers
@@ -136,7 +136,7 @@ private struct UndoMergeWalk {
     // MARK: Steps
 
     private mutating func event() throws {
-        // What waits is merged before, so that the event is just what is changed in it.
+        // Pending saves are merged first, so that the event contains only its own changes.
         context.processPendingChanges()
         try look()
         let (before, count) = (attributes(), undoManager.undoCount)
@@ -207,7 +207,7 @@ private struct UndoMergeWalk {
         past.append(event)
     }
 
-    /// Expects the values that the event has changed to be as they were.
+    /// Runs `body`, and expects the values that the event changed to have their wanted values.
     private mutating func expect(_ wanted: Values, changedFrom former: Values, after body: () throws -> Void) throws {
         context.processPendingChanges()
         try look()
@@ -217,10 +217,10 @@ private struct UndoMergeWalk {
         if isEqual, let disagreement = try disagreement() { failure = disagreement }
         let now = attributes()
         for (bead, values) in wanted {
-            // An object that comes or goes has all its values from then.
+            // An object that appears or disappears has no former value to compare.
             guard let found = now[bead], let other = former[bead] else { continue }
             for (index, value) in values.enumerated() {
-                // What was set to what it had before may be set again, or follow what was merged.
+                // A value that the event left as it was may be set again, or keep the merged value.
                 let expected = value == other[index] ? [value, before[bead]?[index] ?? value] : [value]
                 if !expected.contains(found[index]) {
                     failure = "\(numbers[bead] ?? -1) has \(found[index]) at \(index), not \(expected)"

@@ -1,4 +1,4 @@
-// Undoing in ordered relationships and under each delete rule, before and after saves, and what it costs (MC-56).
+// Undoing in ordered relationships and under each delete rule, before and after saves, and its cost (MC-56).
 
 import Espalier
 import EspalierModel
@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 @Suite struct UndoOrderTests {
-    /// A context that can undo, with a shelf of boxes "0" and on in order.
+    /// A context that can undo, with a shelf of ordered boxes "0", "1" and so on.
     private struct Scene {
         let context: ManagedObjectContext
         let undoManager = UndoStack()
@@ -42,7 +42,7 @@ import Testing
 
         func shelf() throws -> Shelf { try #require(try context.fetch(FetchRequest<Shelf>()).first) }
 
-        /// What a fresh context reads, by the names of boxes.
+        /// The names of the stored boxes in order, as a fresh context reads them.
         func stored() throws -> String {
             let reader = ManagedObjectContext(coordinator)
             return try #require(try reader.fetch(FetchRequest<Shelf>()).first).text
@@ -60,7 +60,7 @@ import Testing
         scene.context.processPendingChanges()
         shelf.boxes.move(from: try #require(shelf.boxes.firstIndex(of: boxes[4])), to: 0)
         scene.context.processPendingChanges()
-        // With its shelf a box may go by any rule.
+        // Every rule allows a box to be deleted together with its shelf.
         if rule != .nullify { try scene.context.delete(shelf) }
         if isSaved { try scene.context.saveAndCompare() } else { scene.context.processPendingChanges() }
 
@@ -78,7 +78,7 @@ import Testing
         let scene = try Scene(.nullify)
         let shelf = try scene.shelf()
         let boxes = Array(shelf.boxes)
-        // Across a relationship without inverse no rule leads away.
+        // No rule reaches across a relationship without inverse.
         let owner = boxes[5]
         try owner.setValue(.toMany([shelf]), forKey: "seen")
         shelf.boxes.move(from: 1, to: 4)
@@ -123,7 +123,7 @@ import Testing
 
     // MARK: Cost
 
-    /// How much more steps many need than few.
+    /// The ratio of the steps for 8,000 boxes to those for 500.
     private func growth(_ measure: (Int) throws -> Int) throws -> Double {
         let (few, many) = (try measure(500), try measure(8000))
         #expect(few > 0)
@@ -135,7 +135,8 @@ import Testing
             let scene = try Scene(boxes: count)
             let shelf = try scene.shelf()
             let box = try #require(try scene.context.insertNewObject(forEntityName: "Box") as? Box)
-            // The first change of an order reads all of it, and a fault that fires looks at those beside it.
+            // The first change of an order reads all of it, and a fault that fires visits those beside it; both happen
+            // before the count.
             let boxes = try scene.context.fetch(FetchRequest<Box>())
             for box in boxes where !box.isInserted { #expect(!box.name.isEmpty) }
             shelf.boxes.append(box)

@@ -1,4 +1,4 @@
-// Undoing over the sizes of values and of events: the ends of each width of numbers, a text of 30 MB, text beyond
+// Undoing over the sizes of values and of events: the limits of each width of numbers, a text of 30 MB, text beyond
 // ASCII, and thousands of changes; after each save a fresh context reads the same.
 
 import Espalier
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct UndoSizeTests {
-    /// Numbers that need 1, 2, 4 and 8 bytes, at both ends.
+    /// Numbers that need 1, 2, 4 and 8 bytes, at both limits.
     private static let numbers = [7, 15, 31, 63].flatMap { bits -> [Int] in
         let end = Int.max >> (63 - bits)
         return bits == 63 ? [end, ~end] : [end, end + 1, ~end, ~end - 1]

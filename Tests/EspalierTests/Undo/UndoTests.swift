@@ -1,10 +1,11 @@
-// Undoing and redoing in a context: what makes a group, what comes back, and what is refused (MC-53 to MC-58).
+// Undoing and redoing in a context: the changes that form a group, the state that is restored, and the refusals (MC-53
+// to MC-58).
 
 import Espalier
 import EspalierModel
 import Testing
 
-/// The error of an undo manager that `body` throws.
+/// The `UndoError` that `body` throws, or `nil`.
 func undoError(_ body: () throws -> Void) -> UndoError? {
     do {
         try body()
@@ -137,7 +138,7 @@ func undoError(_ body: () throws -> Void) -> UndoError? {
         #expect(scene.artist.founded == 1)
     }
 
-    // MARK: What comes back
+    // MARK: Restored state
 
     @Test(arguments: StoreKind.allCases, [false, true])
     func `a deletion is undone with all that went along, in its order, before and after a save (MC-56)`(
@@ -243,7 +244,7 @@ func undoError(_ body: () throws -> Void) -> UndoError? {
         #expect(undoError { try stamped.undoInHook(stack.context) } == .contextIsSaving)
     }
 
-    // MARK: What cannot be undone
+    // MARK: Changes that cannot be undone
 
     @Test func `what others have saved is not undone, nor does it hinder undoing`() throws {
         let scene = try Scene()
@@ -348,7 +349,7 @@ private final class Stamped: ManagedObject {
     }
 }
 
-/// A part of an application that is in no context.
+/// A part of an application that belongs to no context.
 private final class Field {
     private(set) var text = ""
 

@@ -1,5 +1,5 @@
-// Random events in a context with an undo manager, saves among them: undoing gives the state before each event again,
-// and redoing the state after it.
+// Random events in a context with an undo manager, saves among them: undoing restores the state before each event, and
+// redoing the state after it.
 
 import Espalier
 import EspalierModel
@@ -29,21 +29,25 @@ import Testing
 
 /// One context, and the states that its events led to.
 private struct UndoWalk {
-    /// What an event did, and the state on its other side.
+    /// A description of an event, and the state on its other side.
     private struct Event {
         let text: String
         let state: BeadState
     }
 
     let board: BeadBoard
-    /// Whether it saves among its events: then only relationships with inverse are compared, as stores empty others.
+    /// Whether the walk saves among its events.
+    ///
+    /// Stores drop relationships without inverse to deleted rows, so a walk with saves compares only relationships with
+    /// an inverse.
     private let saves: Bool
     private let context: ManagedObjectContext
     private let undoManager = UndoStack()
     private var random: SeededGenerator
     private var beads: [Bead] = []
     private var numbers: [ObjectIdentifier: Int] = [:]
-    /// The states before the events that can be undone, and after those that can be redone; the last ones come first.
+    /// The states before the events that can be undone, and after those that can be redone; the event to undo or redo
+    /// next is last.
     private var past: [Event] = []
     private var future: [Event] = []
     private var present: BeadState = [:]
@@ -66,12 +70,12 @@ private struct UndoWalk {
         beads.append(bead)
     }
 
-    /// The number of an object that is not deleted: the rule `noAction` leads nobody away before the save.
+    /// The number of an object, or `nil` if it is deleted: `noAction` removes no reference before the save.
     private func numberIfThere(_ object: ManagedObject) -> Int? {
         object.isDeleted ? nil : numbers[ObjectIdentifier(object)]
     }
 
-    /// What the context shows.
+    /// The state that the context shows.
     private func state() throws -> BeadState {
         var state: BeadState = [:]
         for (number, bead) in beads.enumerated() where bead.managedObjectContext != nil && !bead.isDeleted {
@@ -103,7 +107,7 @@ private struct UndoWalk {
         }
     }
 
-    /// Takes so many steps; then goes back to the beginning, and to the end again.
+    /// Takes `count` steps; then undoes all events, and redoes them.
     mutating func go(_ count: Int) {
         do {
             for _ in 0..<count where failure == nil { try step() }
@@ -195,7 +199,7 @@ private struct UndoWalk {
         try expect(present, after: "save")
     }
 
-    /// Undoes everything, redoes everything, and saves after each.
+    /// Undoes all events, then redoes them, and saves after each of the two.
     private mutating func goBackAndForth() throws {
         while failure == nil, !past.isEmpty { try undo() }
         if failure == nil, undoManager.canUndo { failure = "more to undo than events" }

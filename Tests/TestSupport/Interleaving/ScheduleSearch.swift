@@ -1,15 +1,17 @@
-// Which schedule is tried next: all with at most so many preemptions, one after another, then random ones.
+// Chooses the schedule of the next run: either all schedules up to a number of preemptions, one after another, or a
+// random one, or one that is repeated.
 //
-// A schedule is the list of decisions of a run. Going on with the thread that has the turn costs nothing; taking the
-// turn from one that could go on is a preemption. Few preemptions are enough for nearly every race that was ever found
-// (Musuvathi and Qadeer, PLDI 2007), and bounding them makes all schedules of a small case a finite, countable set.
+// A schedule is the list of decisions of a run. A decision that leaves the turn with its thread is free; one that takes
+// the turn from a thread that could continue is a preemption. A few preemptions are enough to expose nearly every known
+// race (Musuvathi and Qadeer, PLDI 2007), and a bound on them makes the schedules of a small case a finite set.
 //
 // Invariants
-//   1. The search goes depth first: each run repeats the decisions of the one before up to the last that has an
-//      untried alternative. A run that meets other choices than before is not repeatable, and says so.
-//   2. Twins are threads that do the same: the second never begins before the first, which loses nothing.
+//   1. The search is depth first: each run repeats the decisions of the run before it up to the last decision that has
+//      an untried alternative. A run that meets other choices than before is not repeatable and sets `hasDiverged`.
+//   2. Twins are threads that do the same work: the second never begins before the first. This omits only schedules
+//      that equal others.
 
-/// Finds schedules.
+/// A search for schedules.
 package final class ScheduleSearch {
     private struct Choice {
         let count: Int
@@ -28,12 +30,12 @@ package final class ScheduleSearch {
     private var depth = 0
     private var preemptionCount = 0
     private var begun: Set<Int> = []
-    /// Whether a run met other choices than the run it repeats.
+    /// Whether a run met other choices than the run that it repeats.
     package private(set) var hasDiverged = false
 
     /// All schedules with at most `preemptionMax` preemptions.
     ///
-    /// - Parameter twins: threads that do what another of a lower number does, with that number.
+    /// - Parameter twins: for each thread that does the same work as one of a lower number, that number.
     package convenience init(preemptionMax: Int, twins: [Int: Int] = [:]) {
         self.init(.exhaustive(preemptionMax: preemptionMax), twins: twins)
     }
@@ -46,10 +48,10 @@ package final class ScheduleSearch {
 
     private init(_ kind: Kind, twins: [Int: Int] = [:]) { (self.kind, self.twins) = (kind, twins) }
 
-    /// The decisions of the last run, so that it can be repeated.
+    /// The decisions of the last run; `init(repeating:)` repeats it.
     package private(set) var decisions: [Int] = []
 
-    /// The same as text: which thread, and how often in a row.
+    /// The decisions as text: each thread's number, with the length of its run of turns, as in `0*2 1`.
     package var text: String {
         var parts: [(thread: Int, count: Int)] = []
         for thread in decisions {
@@ -62,7 +64,7 @@ package final class ScheduleSearch {
         return parts.map { $0.count == 1 ? "\($0.thread)" : "\($0.thread)*\($0.count)" }.joined(separator: " ")
     }
 
-    /// The schedule that a text describes.
+    /// The schedule that `text` describes, in the form of the property `text`.
     package convenience init(text: String) {
         let decisions = text.split(separator: " ").flatMap { part in
             let numbers = part.split(separator: "*").compactMap { Int($0) }
@@ -78,7 +80,7 @@ package final class ScheduleSearch {
         decisions.removeAll(keepingCapacity: true)
     }
 
-    /// Moves on to the next schedule; `false` if there is none.
+    /// Advances to the next schedule; returns `false` if there is none.
     package func advance() -> Bool {
         guard case .exhaustive = kind else { return false }
         while let last = path.last {
@@ -91,7 +93,7 @@ package final class ScheduleSearch {
         return false
     }
 
-    /// Chooses one of the `ready` threads, of which the first is `current` if that can go on.
+    /// Chooses one of the `ready` threads; the first of them is `current` if that thread can continue.
     package func decide(_ ready: [Int], current: Int?) -> Int {
         let options = twins.isEmpty ? ready : ready.filter { twins[$0].map(begun.contains) ?? true }
         let chosen = choose(options, canPreempt: current != nil)
@@ -105,7 +107,7 @@ package final class ScheduleSearch {
         switch kind {
         case .random(var chance):
             defer { kind = .random(chance) }
-            // Going on is likelier than all else together, or runs would be nothing but preemptions.
+            // The current thread continues in more than two of three decisions, else most steps are preemptions.
             if canPreempt, Int.random(in: 0..<3, using: &chance) > 0 { return options[0] }
             return options[Int.random(in: options.indices, using: &chance)]
         case .replay(let decisions):

@@ -1,49 +1,49 @@
-// Threads of which one runs at a time, until it comes to a step: there a decision says who goes on.
+// Threads of which one runs at a time until it reaches a step, where a decision says which thread continues.
 //
-// The threads are real, so they run the engine as it is; nothing but the decisions orders them, so a list of decisions
-// is a run that can be repeated. Whoever holds the turn asks for the decision itself: as long as it goes on no thread
-// of the operating system is switched, which is what makes thousands of runs per second.
+// The threads are real and run the unmodified engine. The decisions alone order them, so a list of decisions is a
+// repeatable run. The thread that has the turn asks for the decision itself: while it continues, the operating system
+// switches no thread, which makes thousands of runs per second possible.
 //
 // Invariants
-//   1. Exactly one of driver and threads has the turn; everything here is touched only by who has it. Handing the turn
-//      over goes through a semaphore, which orders memory.
-//   2. A thread that waits for a monitor is not ready until it is given back; one that yields is not ready until
-//      another took a step. If none is ready and not all have ended, the run has a deadlock; its threads stay behind
-//      parked, and the next run gets others.
+//   1. Exactly one of driver and threads has the turn, and only that one touches the state here. The turn is passed
+//      under a monitor, which orders memory.
+//   2. A thread that waits for a monitor is not ready until its holder releases it; one that yields twice without a
+//      step is not ready until another thread has taken one. If no thread is ready and not all have ended, the run is
+//      a deadlock; its threads stay parked, and the next run gets new ones.
 
 package import EspalierEngine
 import Foundation
 import Synchronization
 
-/// What a thread is about to do at a step.
+/// The action that a thread is about to take at a step.
 package enum Step: Hashable, Sendable {
     /// Begin.
     case start
-    /// Do what the test calls by this name.
+    /// Do the part of the test that has this name.
     case named(String)
     /// Call the file system.
     case file(IOOperation, FileRole)
-    /// Take a monitor.
+    /// Acquire a monitor.
     case monitor
-    /// Go on after giving a monitor back.
+    /// Continue after releasing a monitor.
     case release
-    /// Go on after having offered the turn.
+    /// Continue after offering the turn.
     case yield
     /// Do the next of several atomic operations.
     case atomic
-    /// Look again after a wait.
+    /// Test the condition again after a wait.
     case resume
 }
 
-/// How a run of threads ended.
+/// The way in which a run of threads ended.
 package enum SteppedOutcome: Sendable {
     case finished
-    /// Nobody could go on: what each thread was about to do.
+    /// No thread could continue; the text says which step each of them took last.
     case deadlock(String)
 }
 
 // SAFETY: @unchecked Sendable by invariant 1.
-/// Threads of which one runs at a time.
+/// A set of threads of which one runs at a time.
 package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
     private enum State: Equatable {
         case ready
@@ -67,12 +67,12 @@ package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
     /// Every step of the last run, with its thread.
     package private(set) var trace: [(thread: Int, step: Step)] = []
 
-    /// - Parameter isStep: which steps ask for a decision; the others are passed over.
+    /// - Parameter isStep: says which steps ask for a decision; at the others the thread continues.
     package init(isStep: @escaping @Sendable (Step) -> Bool) { self.isStep = isStep }
 
     deinit { for worker in workers { worker.dismiss() } }
 
-    /// Runs each of `bodies` on a thread of its own; returns when all have ended, or none can go on.
+    /// Runs each of `bodies` on its own thread; returns when all have ended or none can continue.
     package func run(_ bodies: [@Sendable () -> Void], by search: ScheduleSearch) -> SteppedOutcome {
         while workers.count < bodies.count {
             let number = workers.count
@@ -96,10 +96,10 @@ package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
         return .deadlock(stuck.joined(separator: ", "))
     }
 
-    /// What a thread does with its first turn.
+    /// Runs the body of thread `number`: the job of its worker.
     private func work(_ number: Int) {
         CurrentSchedule.$value.withValue(self) {
-            // What the body keeps alive ends here, while this thread still has the turn.
+            // Release the objects that the body captured here, while this thread still has the turn.
             let body = bodies[number]
             bodies[number] = {}
             body()
@@ -109,7 +109,7 @@ package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
         passTurn(from: nil)
     }
 
-    /// A place where another thread may go on instead.
+    /// Marks a point at which another thread may get the turn.
     package func step(_ step: Step) {
         guard let number = current else { return }
         if isStep(step) { hand(from: number) }
@@ -147,7 +147,7 @@ package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
 
     package func yield() {
         guard let number = current else { return }
-        // Who yields again without having done anything waits for another; the first time it may as well go on.
+        // A thread that yields again without a step between waits for another thread; the first time it may continue.
         if hasYielded[number] {
             states[number] = .spinning
             passTurn(from: number)
@@ -175,13 +175,13 @@ package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
 
     // MARK: The turn
 
-    /// A thread did something: those that yielded may look again.
+    /// Makes the threads that yielded ready again, after another thread has taken a step.
     private func noteProgress() {
         spinCount = 0
         for number in states.indices where states[number] == .spinning { states[number] = .ready }
     }
 
-    /// Lets the decision say who goes on, `number` being able to.
+    /// Asks for a decision which thread continues; `number` is one of those that can.
     private func hand(from number: Int) {
         var ready = [number]
         for other in states.indices where other != number && states[other] == .ready { ready.append(other) }
@@ -190,11 +190,12 @@ package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
         if chosen != number { give(to: chosen, from: number) }
     }
 
-    /// Gives the turn to another thread, or to the driver if there is none; `number` cannot go on, or has ended.
+    /// Gives the turn to another thread, or to the driver if no thread is ready; thread `number` cannot continue, and
+    /// `nil` stands for a thread that has ended.
     private func passTurn(from number: Int?) {
         var ready = states.indices.filter { states[$0] == .ready }
         if ready.isEmpty {
-            // All that could go on only look again and again: each gets its turn, but not for ever.
+            // Every thread that could run only polls: each gets the turn in order, at most 10,000 times in all.
             ready = states.indices.filter { states[$0] == .spinning }
             if let first = ready.first(where: { $0 > number ?? -1 }) ?? ready.first { ready = [first] }
             spinCount += 1
@@ -203,7 +204,7 @@ package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
             isDeadlocked = states.contains { $0 != .ended }
             current = nil
             held.removeAll()
-            // In a deadlock nobody will wake it: the thread stays parked, with all that it holds.
+            // In a deadlock no thread wakes this one: it stays parked, with everything that it holds.
             give(driver, from: number)
             return
         }
@@ -218,10 +219,10 @@ package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
         give(workers[chosen].turn, from: number)
     }
 
-    /// Gives the turn away and waits until it comes back to `number`, which is nil for a thread that has ended.
+    /// Passes the turn on and waits until thread `number` gets it back; does not wait if `number` is `nil`.
     private func give(_ turn: Turn, from number: Int?) {
-        // Looked up before the turn is given: afterwards nothing here is this thread's to touch (invariant 1), and
-        // the driver of a run that ended in a deadlock puts the workers away.
+        // Look up this thread's turn before passing the turn on: afterwards this thread must touch nothing here
+        // (invariant 1), and the driver of a run that ended in a deadlock discards the workers.
         let own = number.map { workers[$0].turn }
         turn.give()
         own?.take()
@@ -229,7 +230,7 @@ package final class SteppedThreads: ThreadSchedule, @unchecked Sendable {
 }
 
 // SAFETY: @unchecked Sendable, because the flag is touched only while `monitor` is held.
-/// The right to run, as one thread gives it to another.
+/// The right to run, which one thread gives to another.
 private final class Turn: @unchecked Sendable {
     private let monitor = Monitor(schedule: nil)
     private var isGiven = false
@@ -249,7 +250,7 @@ private final class Turn: @unchecked Sendable {
     }
 }
 
-/// A thread that does its job whenever it gets the turn while it is idle.
+/// A thread that runs its job each time it gets the turn while idle.
 private final class Worker: Sendable {
     let turn = Turn()
     private let isDismissed = Atomic(false)
@@ -266,7 +267,7 @@ private final class Worker: Sendable {
         thread.start()
     }
 
-    /// Lets the thread end.
+    /// Ends the thread the next time it is idle.
     func dismiss() {
         isDismissed.store(true, ordering: .relaxed)
         turn.give()
