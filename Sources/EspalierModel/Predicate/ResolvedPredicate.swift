@@ -7,8 +7,8 @@
 //   4. `x IN relationship.y` and `relationship.y CONTAINS x` are rewritten to `ANY relationship.y == x`, and `"x" IN
 //      name` to `name CONTAINS "x"`: `in` has a list on its right, and `contains` compares text (PR-08).
 //   5. The tree is at most `depthMax` deep, so recursion over it is safe.
-// A condition goes through many hands before a store answers it, so its parts are one object, and a copy counts one
-// reference: see Decisions of EspalierStore, "Resolved conditions".
+// The parts of a condition are one object: a condition is passed on several times before a store answers it, and each
+// copy counts one reference (see Decisions of EspalierStore, "Resolved conditions").
 
 /// A condition that has been checked against an entity and can be evaluated or planned.
 public struct ResolvedPredicate: Sendable {
