@@ -12,6 +12,7 @@
 //   bench --child relate CONTENDER COUNT FOLDER adds members one by one; prints time and peak memory
 //   bench --child cascade CONTENDER COUNT FOLDER deletes the owner with its members; prints time and peak memory
 //   bench --child grow CONTENDER COUNT FOLDER   inserts, fetches, walks, updates people; prints a figure a line
+//   bench --child line NAME COUNT TIMES FOLDER  does the work of one object line so many times; prints a figure each
 //
 // Invariants
 //   1. A child prints only lines `name figure`, which the parent process reads.
@@ -53,6 +54,11 @@ enum ChildRun {
         if arguments.first == "rebuild", arguments.count == 3 { return try rebuild(arguments[1], arguments[2]) }
         if arguments.first == "grow", arguments.count == 4, let count = Int(arguments[2]) {
             return try grow(arguments[1], count, arguments[3])
+        }
+        if arguments.first == "line", arguments.count == 5 {
+            guard let count = Int(arguments[2]), let times = Int(arguments[3]) else { throw UsageError("--child line") }
+            for _ in 0..<times { try line(arguments[1], People(count: count), arguments[4]) }
+            return
         }
         guard arguments.count >= 3, let type = contender(arguments[1]) else {
             // The bare process, the baseline of the other start-ups.
@@ -138,6 +144,45 @@ enum ChildRun {
         try figure("objects by index", some.count) { blackHole(try store.fetchByEmail(some)) }
         try figure("objects update", count) { try store.update() }
         try store.close()
+    }
+
+    /// One object line on a new store.
+    private static func line(_ name: String, _ people: People, _ parent: String) throws {
+        let folder = parent + "/line"
+        try? FileManager.default.removeItem(atPath: folder)
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        if name != "insert" {
+            let store = try EspalierObjects(folder: folder)
+            try store.insert(people)
+            try store.close()
+        }
+        let store = try EspalierObjects(folder: folder)
+        var generator = SplitMix64(state: 9)
+        let some = (0..<min(people.count, 20_000)).map { _ in Int.random(in: 0..<people.count, using: &generator) }
+        if name == "fault-in" { try store.learnIdentities(people) }
+        let time = try nanoseconds { try lineBody(name, store, people, some) }
+        try store.close()
+        let operations = ["fault-in", "by-index"].contains(name) ? some.count : people.count
+        print("objects \(name) \(time / Double(operations))")
+    }
+
+    /// The work of the line: a function of its own, so that a profiler can tell it from what prepares it.
+    @inline(never)
+    private static func lineBody(_ name: String, _ store: EspalierObjects, _ people: People, _ some: [Int]) throws {
+        switch name {
+        case "insert": try store.insert(people)
+        case "faults": blackHole(try store.fetchFaults(keeping: false))
+        case "whole": blackHole(try store.fetchWhole(keeping: false))
+        case "walk": blackHole(try store.walkToTeam(keeping: false))
+        case "keep-faults": blackHole(try store.fetchFaults(keeping: true))
+        case "keep-whole": blackHole(try store.fetchWhole(keeping: true))
+        case "keep-walk": blackHole(try store.walkToTeam(keeping: true))
+        case "fault-in": blackHole(try store.faultIn(some))
+        case "by-index": blackHole(try store.fetchByEmail(some))
+        case "update": try store.update()
+        case "delete": try store.delete()
+        default: throw UsageError("--child line does not know \"\(name)\"")
+        }
     }
 
     /// The number of processes that `timeOfStarts` runs.

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. A row with an object in memory never gets a second one (MO-18).
-//   2. This code retains shape and cohort of an object during its initializer, because the initializer may do anything.
+//   2. This code retains shape, cohort and row of an object during its initializer, because that may do anything.
 //   3. An object enters the registry only if its initializer has neither reset the context, which detaches the shape,
 //      nor made another object for the row.
 
@@ -27,9 +27,16 @@ struct RowObjects {
     @inline(__always)
     mutating func object(_ id: ObjectID, _ content: RowContent, _ place: RowPlace) -> ManagedObject {
         guard let known = context.memory.registry[id] else { return make(id, content, place) }
+        update(known, content, place)
+        return known
+    }
+
+    /// Gives an object that is already in memory the row and the cohort, if it can use them.
+    // Apart from `object`, where keeping the row would retain it for new objects too.
+    @inline(never)
+    private func update(_ known: ManagedObject, _ content: RowContent, _ place: RowPlace) {
         if known.isFault { known.setRow(content, place) }
         if let cohort, known.cohort.map({ $0.members.count < cohort.members.count }) ?? true { known.cohort = cohort }
-        return known
     }
 
     /// A new object for a row without an object, with the row if the cache has it.
@@ -42,6 +49,7 @@ struct RowObjects {
     private mutating func make(_ id: ObjectID, _ content: RowContent?, _ place: RowPlace) -> ManagedObject {
         if id.entityTag != tag { (tag, shape) = (id.entityTag, context.shapeOfRow(id)) }
         let object = shape.objectClass.init(ObjectSeed(id, shape, cohort, content, place))
+        withExtendedLifetime(content) {}
         guard !shape.context.isNil else { return object }
         guard context.memory.registry.insertIfAbsent(object) else {
             object.leaveContext()

@@ -135,7 +135,7 @@ open class ManagedObject {
     public required init(_ seed: consuming ObjectSeed) {
         storedID = seed.id
         (storedShape, storedCohort) = (seed.shape, seed.cohort)
-        (content, place, newValues) = (seed.content, seed.place, nil)
+        (content, place, newValues) = (seed.content.object, seed.place, nil)
         storedState = seed.state
         assert(!storedShape.isNil, "a seed without a shape")
         storedShape.withObject { $0.addObject() }

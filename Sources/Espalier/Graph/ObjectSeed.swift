@@ -2,8 +2,10 @@
 //
 // Invariants
 //   1. Only this module makes seeds, and each makes one object: a seed cannot be copied.
-//   2. The maker of a seed retains shape and cohort until the object exists and counts as one of theirs, because the
-//      initializer of a class may make the context forget them.
+//   2. The maker of a seed retains shape, cohort and row until the object exists, which counts as one of theirs and
+//      retains its row, because the initializer of a class may make the context forget them.
+//   3. A seed retains nothing, so that passing it on through the initializers of classes copies only bits (see
+//      Decisions, "Seeds").
 
 import EspalierModel
 import EspalierStore
@@ -17,7 +19,7 @@ public struct ObjectSeed: ~Copyable {
     let shape: Unretained<EntityShape>
     let cohort: Unretained<Cohort>
     /// The committed values, if they are in memory.
-    let content: RowContent?
+    let content: Unretained<RowContent>
     let place: RowPlace
     let state: ManagedObject.State
 
@@ -25,13 +27,13 @@ public struct ObjectSeed: ~Copyable {
     init(newOf shape: EntityShape) {
         id = ObjectID(temporaryFor: shape.entity)
         self.shape = Unretained(shape)
-        (cohort, content, place, state) = (Unretained(nil), nil, .none, [])
+        (cohort, content, place, state) = (Unretained(nil), Unretained(nil), .none, [])
     }
 
     /// The seed of an object for a row.
     @inline(__always)
     init(_ id: ObjectID, _ shape: EntityShape, _ cohort: Cohort?, _ content: RowContent?, _ place: RowPlace) {
         (self.id, self.shape, self.cohort) = (id, Unretained(shape), Unretained(cohort))
-        (self.content, self.place, state) = (content, place, .registered)
+        (self.content, self.place, state) = (Unretained(content), place, .registered)
     }
 }

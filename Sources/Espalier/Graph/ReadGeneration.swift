@@ -99,8 +99,18 @@ final class ReadGeneration {
     @inline(never)
     private func takeSnapshot(at position: Int) throws(StoreError) -> any StoreSnapshot {
         let snapshot = try source.snapshot(of: parts[position].part)
-        parts[position].snapshot = snapshot
+        setSnapshot(snapshot, at: position)
         return snapshot
+    }
+
+    /// Replaces the snapshot of the part at `position`.
+    ///
+    /// The list is replaced as a whole: the former snapshot, which may be the last reference to a store, ends after the
+    /// access to the list, and the compiler needs no check of exclusive access where the list is read.
+    private func setSnapshot(_ snapshot: (any StoreSnapshot)?, at position: Int) {
+        var others = parts
+        others[position].snapshot = snapshot
+        parts = others
     }
 
     /// Advances the snapshots of the parts read so far to the newest generation.
@@ -113,7 +123,7 @@ final class ReadGeneration {
         for position in parts.indices {
             guard let old = parts[position].snapshot, !saved.isEmpty || !old.isNewest else { continue }
             // If the part cannot be read now, the next read reports the error.
-            parts[position].snapshot = nil
+            setSnapshot(nil, at: position)
             guard let new = try? takeSnapshot(at: position).generation else {
                 isOther = true
                 continue
@@ -126,7 +136,7 @@ final class ReadGeneration {
 
     /// Ends all snapshots; the next read is from the newest generation.
     func end() {
-        for position in parts.indices { parts[position].snapshot = nil }
+        for position in parts.indices { setSnapshot(nil, at: position) }
     }
 
     /// Replaces the snapshots by these, given by number of the part; the other parts are read from their newest
@@ -150,7 +160,7 @@ final class ReadGeneration {
         for position in parts.indices {
             let new = snapshot(parts[position].part)
             if let old = parts[position].snapshot, old !== new { isOther = true }
-            parts[position].snapshot = new
+            setSnapshot(new, at: position)
         }
         return isOther
     }

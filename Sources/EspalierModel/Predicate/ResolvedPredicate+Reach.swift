@@ -83,7 +83,7 @@ extension ResolvedPredicate {
 
     private init(root: Node, of entity: Entity) {
         // The condition was not made from a request, so it has no source text.
-        (source, self.entity, self.root, equality) = (.constant(true), entity, root, AttributeEquality(root))
+        self.init(root, of: entity, from: .constant(true))
     }
 }
 

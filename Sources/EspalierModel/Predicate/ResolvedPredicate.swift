@@ -7,20 +7,40 @@
 //   4. `x IN relationship.y` and `relationship.y CONTAINS x` are rewritten to `ANY relationship.y == x`, and `"x" IN
 //      name` to `name CONTAINS "x"`: `in` has a list on its right, and `contains` compares text (PR-08).
 //   5. The tree is at most `depthMax` deep, so recursion over it is safe.
+// The parts of a condition are one object: a condition is passed on several times before a store answers it, and each
+// copy counts one reference (see Decisions of EspalierStore, "Resolved conditions").
 
 /// A condition that has been checked against an entity and can be evaluated or planned.
 public struct ResolvedPredicate: Sendable {
     /// The maximum nesting of a predicate or expression.
     package static let depthMax = 100
 
+    private let content: Content
+
     /// The condition before resolution.
-    public let source: FetchPredicate
+    public var source: FetchPredicate { content.source }
     /// The entity that the condition was resolved for.
-    public let entity: Entity
+    public var entity: Entity { content.entity }
     /// The resolved condition.
-    package let root: Node
+    package var root: Node { content.root }
     /// The condition as an equality, if it consists only of an attribute of the object compared with a constant.
-    package let equality: AttributeEquality?
+    package var equality: AttributeEquality? { content.equality }
+
+    /// The parts of a condition.
+    private final class Content: Sendable {
+        let source: FetchPredicate
+        let entity: Entity
+        let root: Node
+        let equality: AttributeEquality?
+
+        init(_ source: FetchPredicate, _ entity: Entity, _ root: Node) {
+            (self.source, self.entity, self.root) = (source, entity, root)
+            equality = AttributeEquality(root)
+        }
+    }
+
+    /// A condition that was resolved before.
+    init(_ root: Node, of entity: Entity, from source: FetchPredicate) { content = Content(source, entity, root) }
 
     /// A resolved condition.
     package indirect enum Node: Sendable {
@@ -44,15 +64,12 @@ public struct ResolvedPredicate: Sendable {
     public init(
         _ predicate: FetchPredicate, for entity: Entity, in model: ManagedObjectModel
     ) throws(FetchPredicateError) {
-        source = predicate
-        self.entity = entity
         if let plain = PredicateResolver.plainEquality(predicate, of: entity) {
-            root = plain
+            self.init(plain, of: entity, from: predicate)
         } else {
             var resolver = PredicateResolver(entity: entity, model: model)
-            root = try resolver.resolve(predicate)
+            self.init(try resolver.resolve(predicate), of: entity, from: predicate)
         }
-        equality = AttributeEquality(root)
     }
 
     /// The conditions that must all be true: the children of a topmost AND, or the predicate itself.

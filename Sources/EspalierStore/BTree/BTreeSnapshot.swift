@@ -40,8 +40,7 @@ public final class BTreeSnapshot: StoreSnapshot {
                     try store.checkOpen()
                     throw StoreError(.transaction(.snapshotExpired))
                 }
-                assert(state.session.isFresh, "invariant 2: rows of an earlier call are kept")
-                defer { state.session.forgetRows() }
+                assert(state.session.isFresh, "invariant 2: rows of an earlier fetch are kept")
                 return try body(state, question)
             }
         }

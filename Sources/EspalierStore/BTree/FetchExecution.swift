@@ -68,6 +68,8 @@ struct FetchExecution: ~Copyable {
 
     /// Finds all rows and passes them to the sink.
     consuming func run() throws(StoreError) -> FetchSink {
+        let session = session
+        defer { session.forgetRows() }
         switch plan.access {
         case .nothing: return sink
         case .rows: try scan()

@@ -6,11 +6,35 @@
 // Invariants
 //   1. An unused place of the array holds a temporary ID. If there is an array, the table has only IDs that were
 //      replaced.
+//   2. All rows of a save share one object with the assigned IDs, which never changes: reading it needs no check for
+//      exclusive access.
 
 internal import EspalierModel
 
-/// A class, because all rows of a save share it.
+/// The assigned IDs.
 final class PermanentIDs {
+    private let assigned: IDAssignment
+
+    init(_ assigned: consuming IDAssignment) { self.assigned = assigned }
+
+    /// The permanent ID of `id`, if `id` is temporary and was set; else `id`.
+    @inline(__always)
+    func permanent(_ id: ObjectID) -> ObjectID { id.isTemporary ? assigned[id] ?? id : id }
+
+    /// The permanent ID of `temporary`, if it was set.
+    @inline(__always)
+    subscript(temporary: ObjectID) -> ObjectID? { assigned[temporary] }
+
+    /// These IDs, of which some temporary ones have the ID of another row, which may be of a subentity.
+    func replacing(_ replacements: [(permanent: ObjectID, temporary: ObjectID)]) -> PermanentIDs {
+        var other = assigned
+        for (permanent, temporary) in replacements { other.replace(permanent, for: temporary) }
+        return PermanentIDs(other)
+    }
+}
+
+/// Permanent IDs while they are assigned.
+struct IDAssignment {
     private let first: UInt64
     private let nobody = ObjectID(storeTag: 0, entityTag: 0, key: 1)
     private var array: [ObjectID] = []
@@ -34,7 +58,7 @@ final class PermanentIDs {
     }
 
     /// Sets the permanent ID of a temporary one; returns `false` if it has one already.
-    func set(_ permanent: ObjectID, for temporary: ObjectID) -> Bool {
+    mutating func set(_ permanent: ObjectID, for temporary: ObjectID) -> Bool {
         guard array.isEmpty else {
             let place = Int(temporary.key - first)
             guard array[place].isTemporary else { return false }
@@ -46,15 +70,11 @@ final class PermanentIDs {
         return table.count > count
     }
 
-    /// Replaces the permanent ID of a temporary one by that of another row, which may be of a subentity.
-    func replace(_ permanent: ObjectID, for temporary: ObjectID) {
+    /// Replaces the permanent ID of a temporary one.
+    fileprivate mutating func replace(_ permanent: ObjectID, for temporary: ObjectID) {
         table.set(permanent, for: temporary)
         if !array.isEmpty { array[Int(temporary.key - first)] = nobody }
     }
-
-    /// The permanent ID of `id`, if `id` is temporary and was set; else `id`.
-    @inline(__always)
-    func permanent(_ id: ObjectID) -> ObjectID { id.isTemporary ? self[id] ?? id : id }
 
     /// The permanent ID of `temporary`, if it was set.
     @inline(__always)

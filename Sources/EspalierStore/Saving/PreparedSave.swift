@@ -35,7 +35,7 @@ struct PreparedSave {
     /// Whether some of the new rows have reserved IDs.
     private var hasReservedIDs = false
 
-    private let checks: SaveChecks
+    private var checks: SaveChecks
 
     /// Checks `request` and assigns permanent IDs to its insertions.
     ///
@@ -47,10 +47,10 @@ struct PreparedSave {
     ) throws(StoreError) {
         (insertions, updates) = (request.insertions, request.updates)
         (deletions, locks) = (request.deletions, request.locks)
-        let checks = SaveChecks(
-            schema: schema, storeTag: storeTag, permanentIDs: PermanentIDs(for: request.insertions.lazy.map(\.id)))
+        let assigned: IDAssignment
+        (ids, assigned, hasReservedIDs) = try Self.assignIDs(to: insertions, schema, storeTag, newKey)
+        let checks = SaveChecks(schema: schema, storeTag: storeTag, permanentIDs: PermanentIDs(assigned))
         self.checks = checks
-        try assignIDs(checks, newKey)
         try prepareInsertions(checks)
         try prepareUpdates(checks)
         for deletion in deletions { _ = try checks.entity(of: checks.permanent(deletion.id)) }
@@ -126,10 +126,12 @@ struct PreparedSave {
         guard !merged.isEmpty else { return }
         for (position, row) in merged.newRows { insertions[position] = .init(id: insertions[position].id, row) }
         var replacesReserved = false
+        var replacements: [(permanent: ObjectID, temporary: ObjectID)] = []
         for (position, target) in merged.targets {
             let id = insertions[position].id
-            if id.isTemporary { permanentIDs.replace(target, for: id) } else { replacesReserved = true }
+            if id.isTemporary { replacements.append((target, id)) } else { replacesReserved = true }
         }
+        checks.permanentIDs = permanentIDs.replacing(replacements)
         let (requested, named) = (requestedIDs, Set(ids + updates.map(\.id) + links.map(\.owner)))
         links = try merged.united(links, in: source)
         lead(to: merged.replacements, fromInsertions: replacesReserved)
@@ -198,28 +200,31 @@ struct PreparedSave {
     // Checks of each row call `checks`, a local: a part of `self`, whose rows are being changed, would be copied for
     // each call.
 
-    private mutating func assignIDs(
-        _ checks: SaveChecks, _ newKey: (Entity) throws(StoreError) -> UInt64
-    ) throws(StoreError) {
+    private static func assignIDs(
+        to insertions: [SaveRequest.Insertion], _ schema: StoreSchema, _ storeTag: UInt32,
+        _ newKey: (Entity) throws(StoreError) -> UInt64
+    ) throws(StoreError) -> (ids: [ObjectID], assigned: IDAssignment, hasReserved: Bool) {
+        var (ids, hasReserved, assigned) = ([ObjectID](), false, IDAssignment(for: insertions.lazy.map(\.id)))
         ids.reserveCapacity(insertions.count)
         var known: Entity?
         for position in insertions.indices {
             let requested = insertions[position].id
             guard requested.isTemporary else {
-                hasReservedIDs = true
+                hasReserved = true
                 ids.append(requested)
                 continue
             }
-            if known?.tag != requested.entityTag { known = checks.schema.entity(of: requested) }
+            if known?.tag != requested.entityTag { known = schema.entity(of: requested) }
             guard let known else {
                 throw .invalidRequest(reason: "the store's model has no entity \(requested.entityName)")
             }
-            let id = ObjectID(storeTag: checks.storeTag, entityTag: requested.entityTag, key: try newKey(known))
-            guard checks.permanentIDs.set(id, for: requested) else {
+            let id = ObjectID(storeTag: storeTag, entityTag: requested.entityTag, key: try newKey(known))
+            guard assigned.set(id, for: requested) else {
                 throw .invalidRequest(reason: "\(requested) is inserted twice")
             }
             ids.append(id)
         }
+        return (ids, assigned, hasReserved)
     }
 
     private mutating func prepareInsertions(_ checks: SaveChecks) throws(StoreError) {

@@ -9,7 +9,7 @@ internal import EspalierModel
 struct SaveChecks {
     let schema: StoreSchema
     let storeTag: UInt32
-    let permanentIDs: PermanentIDs
+    var permanentIDs: PermanentIDs
 
     func prepare(_ link: SaveRequest.LinkChange) throws(StoreError) -> PreparedSave.ListChange {
         let owner = try permanent(link.owner)

@@ -47,11 +47,12 @@ import Testing
         let temporary = (0..<100).map { ObjectID(storeTag: 0, entityTag: tag, key: 50 + $0 * step) }
             .shuffled(using: &random)
         let stored = ObjectID(storeTag: 1, entityTag: tag, key: 7)
-        let ids = PermanentIDs(for: temporary + [stored])
+        var ids = IDAssignment(for: temporary + [stored])
         for id in temporary.dropLast() {
             let isSet = ids.set(ObjectID(storeTag: 1, entityTag: tag, key: id.key + 1000), for: id)
             #expect(isSet)
         }
+        let assigned = PermanentIDs(ids)
         for id in temporary.dropLast() {
             #expect(ids[id]?.key == id.key + 1000)
             #expect(ids[ObjectID(storeTag: 0, entityTag: tag + 1, key: id.key)] == nil)
@@ -61,5 +62,11 @@ import Testing
         for key in [temporary[99].key, 1, 49, 50 + 99 * step + 1, .max] {
             #expect(ids[ObjectID(storeTag: 0, entityTag: tag, key: key)] == nil)
         }
+
+        #expect(temporary.dropLast().allSatisfy { assigned.permanent($0).key == $0.key + 1000 })
+        #expect(assigned.permanent(temporary[99]) == temporary[99] && assigned.permanent(stored) == stored)
+        let replaced = assigned.replacing([(stored, temporary[0])])
+        #expect(replaced.permanent(temporary[0]) == stored && assigned.permanent(temporary[0]) != stored)
+        #expect(replaced.permanent(temporary[1]) == assigned.permanent(temporary[1]))
     }
 }
