@@ -68,7 +68,8 @@ extension ContextWalk {
     private mutating func compareRows(_ save: WalkSave) {
         let gone = Set(save.old.keys.filter { save.now[$0] == nil })
         for name in save.side.deleted where save.now[name] != nil { fail("\(name) was deleted, and is there") }
-        let expected = rules.reach(of: save.side.deleted, in: [save.old, save.mine, save.side.graves])
+        let expected = rules.reach(
+            of: save.side.deleted, in: [save.old, save.mine, save.side.graves, restoredEnds(save)])
         for name in gone where !expected.contains(name) { fail("\(name) is lost") }
         for name in save.side.inserted.union(save.born) where save.now[name] == nil && !expected.contains(name) {
             fail("\(name) was inserted, and is not there")
@@ -99,6 +100,20 @@ extension ContextWalk {
                 }
             }
         }
+    }
+
+    /// What the context showed, with the other ends of what it inserts again, which it restores too.
+    private func restoredEnds(_ save: WalkSave) -> BeadState {
+        var state = save.mine
+        for (name, values) in save.mine where save.old[name] == nil && !save.side.inserted.contains(name) {
+            for property in BeadProperty.relationships {
+                guard let inverse = property.inverse else { continue }
+                for other in values[property] where state[other]?[inverse].contains(name) == false {
+                    state[other]?[inverse].append(name)
+                }
+            }
+        }
+        return state
     }
 
     /// What a context has inserted, or inserted again.

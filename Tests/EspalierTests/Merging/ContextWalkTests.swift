@@ -14,7 +14,7 @@ import Testing
     /// Seeds of walks that have failed, each for another reason.
     private static let onceFailed: [UInt64] = [
         709_461, 729_896, 732_369, 752_145, 754_556, 901_465, 909_797, 914_569, 918_373, 921_137, 922_560, 925_501,
-        954_425,
+        954_425, 1_001_565, 1_016_744, 1_025_775, 1_045_637, 1_074_201,
     ]
     /// As many as can run at the same time.
     private static let parts = 0..<4
