@@ -87,13 +87,13 @@ import Testing
     ) throws {
         let sides = try Sides(place, count: 4)
         try sides.store {
-            try sides.change(0, .queue, [1, 2], in: $0)
+            try sides.change(0, .queue, [1, 2, 3], in: $0)
             try sides.change(1, .a, [7], in: $0)
         }
         sides.mine.automaticallyMergesChangesFromParent = true
         let gone = try sides.board.bead(1, in: sides.mine)
         #expect(try sides.shown(1, .a) == [7])
-        try sides.change(0, .queue, [2], in: sides.mine)
+        try sides.change(0, .queue, [1, 3, 2], in: sides.mine)
         try sides.store { try $0.delete(sides.board.bead(1, in: $0)) }
         sides.mine.processPendingChanges()
 
