@@ -33,7 +33,11 @@ extension AttributeType {
             return .boolean(number == 1)
         case (.double, .real(let number)): return .double(number)
         case (.double, .integer(let number)): return .double(Double(number))
-        case (.float, .real(let number)): return .float(Float(number))
+        case (.float, .real(let number)):
+            guard Float(number).isFinite || !number.isFinite else {
+                throw ColumnValueError("\(number) is out of range for type \(self)")
+            }
+            return .float(Float(number))
         case (.float, .integer(let number)): return .float(Float(number))
         case (.date, .real(let seconds)): return .date(Date(timeIntervalSinceReferenceDate: seconds))
         case (.date, .integer(let seconds)): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
