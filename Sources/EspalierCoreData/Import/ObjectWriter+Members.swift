@@ -57,7 +57,7 @@ extension ObjectWriter {
             if isReported {
                 report.add(
                     .destination, entity.name, key: Int64(clamping: member.owner), relationship.name,
-                    "there is no such row, which leads to \(member.destination)")
+                    "the row does not exist, but leads to \(member.destination)")
             }
             return false
         }
@@ -65,7 +65,7 @@ extension ObjectWriter {
             if isReported {
                 report.add(
                     .destination, entity.name, key: Int64(clamping: member.owner), relationship.name,
-                    "there is no \(model.destination(of: relationship).name) with the key \(member.destination)")
+                    "no \(model.destination(of: relationship).name) has the key \(member.destination)")
             }
             return false
         }

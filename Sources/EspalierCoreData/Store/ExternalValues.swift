@@ -35,16 +35,17 @@ struct ExternalValues {
 
     private func content(ofFile name: ArraySlice<UInt8>) throws(ColumnValueError) -> [UInt8] {
         guard let text = String(validating: name, as: UTF8.self), UUID(uuidString: text) != nil else {
-            throw ColumnValueError(.externalFile, "the name of the value's file is no UUID")
+            throw ColumnValueError(.externalFile, "the name of the value's file is not a UUID")
         }
         let file = folder.appending(path: text)
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
             attributes[.type] as? FileAttributeType == .typeRegular
-        else { throw ColumnValueError(.externalFile, "the value's file '\(text)' is not there") }
+        else { throw ColumnValueError(.externalFile, "the value's file '\(text)' does not exist") }
         do {
             let data = try Data(contentsOf: file)
             guard data.count <= Self.byteCountMax else {
-                throw ColumnValueError(.externalFile, "the value's file '\(text)' is larger than \(Self.byteCountMax)")
+                throw ColumnValueError(
+                    .externalFile, "the value's file '\(text)' has more than \(Self.byteCountMax) bytes")
             }
             return [UInt8](data)
         } catch let error as ColumnValueError {
