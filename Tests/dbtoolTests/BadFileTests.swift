@@ -20,7 +20,7 @@ import Testing
             let missing = folder.appendingPathComponent("missing").path
 
             for (path, words) in [
-                (missing, "there is no such file"), (folder.path, "directory"), (empty, "empty"), (text, "magic"),
+                (missing, "the file does not exist"), (folder.path, "directory"), (empty, "empty"), (text, "magic"),
             ] {
                 let run = ToolRun(verb, path)
 

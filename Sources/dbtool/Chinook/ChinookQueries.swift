@@ -49,9 +49,9 @@ struct ChinookQueries {
         [
             try answer("Tracks of AC/DC, through album and artist", tracksOfArtist),
             try answer("The ten longest tracks of Rock", longestTracks),
-            try answer("Invoices by country: the ten countries with the greatest totals", invoicesByCountry),
+            try answer("Invoices by country: the ten countries with the greatest sum", invoicesByCountry),
             try answer("Who reports to whom", employeeTree),
-            try answer("The playlists that contain \"Intoitus: Adorate Deum\"", playlistsOfTrack),
+            try answer("The playlists that have \"Intoitus: Adorate Deum\"", playlistsOfTrack),
         ]
     }
 
