@@ -104,7 +104,7 @@ import Testing
         (AttributeDescription("x", .string, isTransient: true, isIndexed: true), "cannot be indexed"),
         (AttributeDescription("x", .transformable, isIndexed: true), "no order"),
         (AttributeDescription("x", .string, valueTransformerName: "T"), "value transformer"),
-        (AttributeDescription("x", .decimal, defaultValue: .double(0.5)), "a default of type decimal is written 0.5"),
+        (AttributeDescription("x", .decimal, defaultValue: .double(0.5)), "a default of type decimal is written"),
         (AttributeDescription("x", .string, renamingIdentifier: ""), "renaming identifier is empty"),
     ]) func `an attribute that makes no sense is refused`(attribute: AttributeDescription, part: String) {
         let found = problems(entity("A", attribute))

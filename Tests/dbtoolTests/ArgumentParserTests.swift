@@ -54,6 +54,10 @@ import Testing
         #expect(message() == "FILE is missing: the store")
     }
 
+    @Test func `only a verb that takes a predicate advises to quote it`() {
+        #expect(ToolRun("info", "a", "b").errors.hasPrefix("dbtool: unexpected argument 'b'\nusage: dbtool info"))
+    }
+
     @Test func `suggestions are near misses, prefixes or nothing`() {
         #expect(Suggestion.closest(to: "chekc", among: ["check", "info"]) == "check")
         #expect(Suggestion.closest(to: "artst", among: ["Artist", "Album"]) == "Artist")

@@ -346,7 +346,7 @@ import Testing
             }
             let text = reason { _ = try BTreeStore.open(path: path, model: other, migration: .off) }
 
-            #expect(text == "entity Person: attribute born differs")
+            #expect(text == "the model differs: entity Person: attribute born differs")
         }
     }
 }

@@ -134,7 +134,7 @@ import Testing
             _ = try transaction.put([1], for: [1, 2, 3], in: tree)
         }
 
-        #expect(try findings(fixture).filter { $0.contains("leads to no row") }.count == 2)
+        #expect(try findings(fixture).filter { $0.contains("refers to no row") }.count == 2)
         #expect(try fixture.find("Song", "title == 'ghost'").isEmpty)
         let error = #expect(throws: StoreError.self) {
             try fixture.store.fetch(fixture.request("Song", sort: [SortKey("title")], limit: 5))

@@ -130,7 +130,7 @@ import Testing
 
         #expect(report.findings.map(\.tree) == ["metadata", "metadata"])
         #expect(report.findings.map(\.key) == ["637574", "fffe"], "\(report.findings)")
-        #expect(report.findings.allSatisfy { $0.problem == "an entry of the metadata is not a value" })
+        #expect(report.findings.allSatisfy { $0.problem == "the metadata entry is not a value" })
         #expect(!rebuilt.hasChanges)
     }
 
