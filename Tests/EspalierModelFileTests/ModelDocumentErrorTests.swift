@@ -154,9 +154,8 @@ import Testing
             (
                 "<model><entity name='B'/><entity name='A'><relationship name='r' maxCount='1' destinationEntity='A' "
                     + "inverseName='r' inverseEntity='B'/></entity></model>", .invalidModel,
-                "f: line 1: entity 'A', relationship 'r': the inverse belongs to 'B', the "
-                    + "destination is 'A'; they have to "
-                    + "be the same"
+                "f: line 1: entity 'A', relationship 'r': the inverse belongs to 'B', but the "
+                    + "destination is 'A'; both must be the same entity"
             ),
             (
                 "<model><entity name='A'><attribute name='x' attributeType='String' elementID='o'/>\n"
