@@ -45,6 +45,7 @@ struct ContextCheckpoint {
     private let updated: ChangedObjects
     private let deleted: ChangedObjects
     private let unpropagated: [ManagedObject]
+    private let runsRulesAgain: Bool
     private let leavesCascadesToStore: Bool
     private let unreadInverses: UnreadInverses
     private let recorded: [Violation]
@@ -77,6 +78,7 @@ struct ContextCheckpoint {
         updated = context.memory.updated
         deleted = context.memory.deleted
         unpropagated = context.unpropagated
+        runsRulesAgain = context.runsRulesAgain
         leavesCascadesToStore = context.leavesCascadesToStore
         unreadInverses = context.memory.unreadInverses
         recorded = context.recorded
@@ -118,6 +120,7 @@ struct ContextCheckpoint {
         context.replace(\.deleted, by: deleted)
         for list in [inserted, updated, deleted] { list.renumber() }
         context.unpropagated = unpropagated
+        context.runsRulesAgain = runsRulesAgain
         context.leavesCascadesToStore = leavesCascadesToStore
         context.memory.unreadInverses = unreadInverses
         context.recorded = recorded

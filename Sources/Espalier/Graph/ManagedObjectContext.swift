@@ -54,9 +54,10 @@ public final class ManagedObjectContext {
     let source: any ObjectSource
     /// The generation of the stores that the context reads.
     let generation: ReadGeneration
-    /// Deleted objects whose delete rules have not run, and some that are no longer deleted.
+    /// Deleted objects whose delete rules have not run, and some whose deletion was taken back.
     var unpropagated: [ManagedObject] = []
-    /// Whether some of `unpropagated` have adopted newer rows: objects that rules change adopt the newest row first.
+    /// Whether some of `unpropagated` have adopted newer rows: the unchanged objects that their rules reach adopt the
+    /// newest row first.
     var runsRulesAgain = false
     /// Whether cascades have reached rows that are not in memory: only the store knows which rows it will delete.
     var leavesCascadesToStore = false

@@ -49,6 +49,30 @@ import Testing
     }
 
     @Test(arguments: places)
+    func `rules that run again after a save that failed change nothing else of what they reach`(
+        _ place: BeadBoard.Place
+    ) throws {
+        let sides = try Sides(place, count: 3)
+        sides.mine.mergePolicy = .overwrite
+        sides.mine.automaticallyMergesChangesFromParent = true
+        let invalid = try sides.board.bead(2, in: sides.mine)
+        try sides.delete(0)
+        try invalid.setValue(.null, forKey: "name")
+        try sides.store { context in
+            try sides.change(1, .list, [0], in: context)
+            try sides.change(1, .b, [3], in: context)
+            try sides.change(0, .a, [1], in: context)
+        }
+        #expect(throws: ContextError.self) { try sides.mine.save() }
+        try invalid.setValue(.string("bead"), forKey: "name")
+
+        try sides.mine.save()
+
+        let stored = try sides.board.stored()
+        #expect(stored[0] == nil && stored[1]?[.b] == [3] && stored[1]?[.list] == [])
+    }
+
+    @Test(arguments: places)
     func `a set of an object that is gone is given up, and nothing of what it led to`(_ place: BeadBoard.Place) throws {
         let sides = try Sides(place, count: 3)
         sides.mine.mergePolicy = .rollback
